@@ -1,0 +1,33 @@
+"""vidveil: removes from video what identifies people, keeps what a task needs, and tells exactly what it did.
+
+    import vidveil
+    vidveil.anonymize("clip.mp4")                      # writes clip_anonymized.mp4 and its manifest
+    blur = vidveil.load("blur:strong")                 # the method alone
+    blur.anonymize(clip).video                         # clip: float tensor (3, T, H, W) in [0, 1]
+
+Importing this module loads nothing heavy; each name below is fetched when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from vidveil.errors import VidveilError
+
+if TYPE_CHECKING:
+    from vidveil.methods import Anonymizer, load
+    from vidveil.video.jobs import anonymize
+
+__version__ = "0.1.0"
+__all__ = ["Anonymizer", "VidveilError", "__version__", "anonymize", "load"]
+
+_HOME = {
+    "Anonymizer": "vidveil.methods",
+    "anonymize": "vidveil.video.jobs",
+    "load": "vidveil.methods",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'vidveil' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,118 @@
+"""`vidveil anonymize`: videos, folders, globs, cameras and streams."""
+
+import re
+import signal
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from vidveil.errors import DeviceError, UsageError, VidveilError
+
+DEFAULT_METHOD = "blur:strong"
+
+
+def anonymize(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE", help="Video, image, folder, glob, camera number or stream URL.")
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="OUT", help="File or folder. Default: NAME_anonymized beside the source."
+        ),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="NAME[:ARG] from `vidveil ls methods`; several with | between them.")
+    ] = DEFAULT_METHOD,
+    audio: Annotated[Literal["drop", "keep", "distort"], typer.Option(help="What becomes of the sound.")] = "drop",
+    metadata: Annotated[
+        Literal["drop", "keep"], typer.Option(help="What becomes of tags, chapters, subtitles, data streams.")
+    ] = "drop",
+    start: Annotated[str | None, typer.Option(metavar="TIME", help="Begin here: 90, 1:30 or 0:01:30.5.")] = None,
+    end: Annotated[str | None, typer.Option(metavar="TIME", help="End before here.")] = None,
+    preview: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write original and result side by side. Not for sharing.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Redo what is done; replace what is in the way.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+    preset: Annotated[str, typer.Option(help="x264's preset: slower makes smaller files.")] = "veryfast",
+    crf: Annotated[int, typer.Option(min=0, max=51, help="x264's quality: lower is better and larger.")] = 20,
+) -> None:
+    """Hide what identifies people in videos, folders and camera streams.
+
+    \b
+    vidveil anonymize clip.mp4                          clip_anonymized.mp4, without sound or metadata
+    vidveil anonymize ward/ -o safe/                    a whole tree; run again to resume
+    vidveil anonymize clip.mov --method pixelate:24     another method
+    vidveil anonymize clip.mp4 --method "blur:strong | stride:5" --audio distort
+    vidveil anonymize talk.mkv --start 1:30 --end 2:00 --preview look.mp4
+    vidveil anonymize 0 -o door.mp4                     the first camera, until Ctrl-C
+
+    A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
+    anonymized becomes black. Exit code 1 if any source failed; the others are done.
+    """
+    from vidveil.cli.progress import Screen
+    from vidveil.methods import load
+    from vidveil.video.jobs import Options
+    from vidveil.video.jobs import anonymize as run
+    from vidveil.video.write import PRESETS
+
+    if preset not in PRESETS:
+        raise UsageError(f"x264 has no preset {preset!r}; there are {', '.join(PRESETS)}")
+    anonymizer = load(method)
+    options = Options(
+        audio=audio,
+        metadata=metadata,
+        start=_seconds(start),
+        end=_seconds(end),
+        overwrite=overwrite,
+        dry_run=dry_run,
+        preview=preview,
+        device=_device(device),
+        preset=preset,
+        crf=crf,
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
+    with Screen(sys.stderr) as screen:
+        screen.say(f"method {anonymizer.spec}, weights {anonymizer.weights or 'none'}, device {options.device}")
+        if not anonymizer.hides:
+            screen.warn(f"{anonymizer.spec} alone leaves the pictures as they are: people in them can be recognised")
+        if preview is not None:
+            screen.warn(f"{preview.name} will show the original: do not share it")
+        outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
+        screen.sum_up(outcomes)
+    raise typer.Exit(0 if all(outcome.ok for outcome in outcomes) else 1)
+
+
+def _seconds(text: str | None) -> Fraction | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"(\d+:){0,2}\d+(\.\d+)?", text):
+        raise UsageError(f"{text!r} is no time: write seconds, or minutes:seconds, or hours:minutes:seconds")
+    seconds = Fraction(0)
+    for part in text.split(":"):
+        seconds = seconds * 60 + Fraction(part)
+    return seconds
+
+
+def _device(wanted: str) -> str:
+    """The device that the method will run on. Whole-frame methods need none but the processor."""
+    if wanted in ("auto", "cpu"):
+        return "cpu"
+    if not re.fullmatch(r"cuda(:\d+)?", wanted):
+        raise UsageError(f"{wanted!r} is no device: auto, cpu or cuda")
+    import torch
+
+    number = int(wanted.partition(":")[2] or 0)
+    if number >= torch.cuda.device_count():
+        raise DeviceError(f"--device {wanted}: no such CUDA device here; --device auto takes what there is")
+    return wanted
+
+
+__all__ = ["VidveilError", "anonymize"]

@@ -1,0 +1,65 @@
+"""`vidveil doctor`: is everything here that vidveil needs, and does it work?"""
+
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+import typer
+
+
+def doctor() -> None:
+    """Check this installation: libraries, codecs, devices, and one small video from end to end.
+
+    \b
+    vidveil doctor          exit code 0 if a video can be anonymized here
+    """
+    import av
+
+    from vidveil.video.manifest import versions
+
+    for name, version in versions().items():
+        _line(name, version)
+    _line("platform", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
+    _line("torch", _torch())
+    encoder = "libx264" in av.codecs_available
+    _line("H.264 encoder", "libx264" if encoder else "MISSING: pip install --force-reinstall av")
+    decoders = ("h264", "hevc", "vp9", "av1", "mpeg4", "mjpeg")
+    _line("decoders", ", ".join(f"{name}{'' if _decodes(name) else ' MISSING'}" for name in decoders))
+    problem = _try_it()
+    _line("end to end", problem or "works")
+    sys.exit(1 if problem or not encoder else 0)
+
+
+def _line(name: str, value: str) -> None:
+    typer.echo(f"{name:14} {value}")
+
+
+def _torch() -> str:
+    import torch
+
+    found = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return f"{torch.__version__}, CUDA: {', '.join(found) or 'none'}"
+
+
+def _decodes(name: str) -> bool:
+    import av
+
+    try:
+        av.codec.Codec(name, "r")
+    except ValueError:
+        return False
+    return True
+
+
+def _try_it() -> str | None:
+    """Anonymize a second of video in a temporary folder; None if all went well, else what went wrong."""
+    from vidveil.demo import draw_video
+    from vidveil.video.jobs import anonymize
+
+    with tempfile.TemporaryDirectory(prefix="vidveil-") as folder:
+        clip = Path(folder) / "check.mp4"
+        draw_video(clip, frames=25)
+        outcome = anonymize(clip)[0]
+        return None if outcome.ok and outcome.frames == 25 else f"FAILED: {outcome.error}"

@@ -1,0 +1,30 @@
+"""Everything vidveil raises on purpose.
+
+    VidveilError
+    ├── UsageError     what was asked for makes no sense: unknown method, bad time, two inputs for one output
+    ├── DeviceError    the device that was asked for is not there
+    ├── InputError     a source cannot be opened, or holds no picture
+    └── OutputError    the result cannot be written, or something of the user's is in the way
+
+The message is one line, made for the person at the terminal; the command puts the file's name before it.
+"""
+
+
+class VidveilError(Exception):
+    """Base of all errors that vidveil raises on purpose."""
+
+
+class UsageError(VidveilError):
+    """What was asked for makes no sense."""
+
+
+class DeviceError(VidveilError):
+    """The device that was asked for is not there."""
+
+
+class InputError(VidveilError):
+    """A source cannot be opened, or holds no picture."""
+
+
+class OutputError(VidveilError):
+    """The result cannot be written, or something of the user's is in the way."""

@@ -1,0 +1,54 @@
+"""Methods by name. METHOD is `NAME[:ARG]`, or several one after the other: `"blur:strong | stride:5"`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from vidveil.errors import UsageError
+from vidveil.methods import classical
+from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain
+
+__all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Method", "load"]
+
+DEFAULT = "blur:strong"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    build: Callable[[str, str | None], Anonymizer]
+    """From the method as written and what stands behind its colon."""
+    usage: str
+    summary: str
+
+
+METHODS = {
+    "blur": Method(
+        classical.Blur, "blur:weak|strong", "Gaussian blur, as wide as a share of the frame (default strong)"
+    ),
+    "pixelate": Method(classical.Pixelate, "pixelate:N", "mosaic of blocks of N pixels (default 16)"),
+    "downsample": Method(
+        classical.Downsample, "downsample:N", "N times fewer pixels each way, drawn at the old size (default 2)"
+    ),
+    "solid": Method(classical.Solid, "solid", "black: what remains is the length of the video"),
+    "stride": Method(classical.Stride, "stride:N", "every N-th frame, unchanged: combine it with another (default 5)"),
+}
+
+
+def load(spec: str) -> Anonymizer:
+    """The method that `spec` describes, ready for use."""
+    stages = [_load_one(part.strip()) for part in spec.split("|")]
+    return stages[0] if len(stages) == 1 else Chain(stages)
+
+
+def _load_one(spec: str) -> Anonymizer:
+    if not spec:
+        raise UsageError("a method is missing: write NAME[:ARG], or several with | between them")
+    name, colon, argument = spec.partition(":")
+    name = name.strip()
+    if name not in METHODS:
+        close = get_close_matches(name, METHODS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(METHODS)}"
+        raise UsageError(f"no method is called {name!r}; {hint}")
+    if colon and not argument.strip():
+        raise UsageError(f"{spec}: something is missing after the colon; write {METHODS[name].usage}")
+    return METHODS[name].build(spec, argument.strip() or None)

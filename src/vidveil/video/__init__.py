@@ -1,0 +1,1 @@
+"""Video in and out: sources, probing, reading, writing. Knows nothing of learning."""

@@ -1,0 +1,112 @@
+"""One picture on its way through, and the type that says whether it may be shown.
+
+A `Frame` comes from the reader and is raw. A `SafeFrame` comes out of an anonymizer. The writer takes nothing but
+`SafeFrame`, so a raw picture cannot reach a file by a slip: type checkers refuse it, and so does the writer.
+
+Pictures are 8-bit YUV 4:2:0, the layout in which nearly all video is stored and H.264 is written. Working on its three
+planes saves two colour conversions and half of the pixels.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+Plane = NDArray[np.uint8]
+Painter = Callable[[Plane, Plane, int], None]
+"""(source, target, shrink): fills `target` from `source`; `shrink` is 1 for luma, 2 for the half-size chroma planes."""
+
+LIMITED_BLACK, FULL_BLACK, NEUTRAL = 16, 0, 128
+FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+
+
+def plane_views(picture: av.VideoFrame, width: int, height: int) -> tuple[Plane, Plane, Plane]:
+    """The Y, U and V planes of a yuv420p picture as arrays on its own memory, cut to a picture of width × height."""
+    y, u, v = (np.frombuffer(p, np.uint8).reshape(-1, p.line_size) for p in picture.planes)  # type: ignore[call-overload]
+    w, h = (width + 1) // 2, (height + 1) // 2
+    return y[:height, :width], u[:h, :w], v[:h, :w]
+
+
+@dataclass(slots=True, kw_only=True)
+class Frame:
+    """A decoded picture that nobody has anonymized yet."""
+
+    index: int
+    """Position in the source, from 0, lost frames counted in."""
+    pts: int
+    """Presentation time in the source's time base, strictly increasing."""
+    duration: int
+    width: int
+    height: int
+    full_range: bool = False
+    picture: av.VideoFrame | None = field(default=None, repr=False)
+    """yuv420p; None if the picture could not be decoded."""
+    lost: str | None = None
+    """Why there is no picture."""
+
+    @property
+    def planes(self) -> tuple[Plane, Plane, Plane]:
+        if self.picture is None:
+            raise ValueError(f"frame {self.index} has no picture: {self.lost}")
+        return plane_views(self.picture, self.width, self.height)
+
+    def rgb(self) -> NDArray[np.uint8]:
+        """(H, W, 3), as stored: a rotation tag is not applied."""
+        if self.picture is None:
+            raise ValueError(f"frame {self.index} has no picture: {self.lost}")
+        array: NDArray[np.uint8] = self.picture.to_ndarray(format="rgb24")[: self.height, : self.width]  # type: ignore[assignment]
+        return array
+
+    def paint(self, painter: Painter) -> "SafeFrame":
+        """A new picture, each plane filled by `painter`; of the old one it holds what the painter puts there."""
+        picture = self._canvas()
+        targets = plane_views(picture, self.width, self.height)
+        for shrink, source, target in zip((1, 2, 2), self.planes, targets, strict=True):
+            painter(source, target, shrink)
+        return self._safe(picture)
+
+    def black(self, why: str | None) -> "SafeFrame":
+        """A black picture in place of this one. `why` is recorded; None if black is what the method draws."""
+        picture = self._canvas()
+        y, u, v = plane_views(picture, self.width, self.height)
+        y[:] = FULL_BLACK if self.full_range else LIMITED_BLACK
+        u[:] = NEUTRAL
+        v[:] = NEUTRAL
+        return self._safe(picture, hidden=why)
+
+    def as_it_is(self) -> "SafeFrame":
+        """The picture unchanged: only for methods that are not meant to change pictures, and say so to the user."""
+        return self.paint(lambda source, target, _: np.copyto(target, source))
+
+    def _canvas(self) -> av.VideoFrame:
+        # H.264 in 4:2:0 has even sides only. Chroma planes of odd pictures are rounded up anyway; luma is padded below.
+        return av.VideoFrame(self.width + self.width % 2, self.height + self.height % 2, "yuv420p")
+
+    def _safe(self, picture: av.VideoFrame, hidden: str | None = None) -> "SafeFrame":
+        if self.width % 2 or self.height % 2:
+            y, _, _ = plane_views(picture, picture.width, picture.height)
+            y[:, self.width :] = y[:, self.width - 1 : self.width]
+            y[self.height :] = y[self.height - 1 : self.height]
+        if self.picture is not None:
+            for name in ("colorspace", "color_range", "color_trc", "color_primaries"):
+                setattr(picture, name, getattr(self.picture, name))
+        return SafeFrame(
+            index=self.index,
+            pts=self.pts,
+            duration=self.duration,
+            width=self.width,
+            height=self.height,
+            full_range=self.full_range,
+            picture=picture,
+            hidden=hidden,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class SafeFrame(Frame):
+    """A picture that an anonymizer made. Its `picture` has even sides."""
+
+    hidden: str | None = None
+    """Why the whole frame is black, where that was a failure and not the method's drawing."""

@@ -1,0 +1,100 @@
+"""What was done to a file, for whoever must answer for it. Layout: docs/manifest.md.
+
+A manifest must not leak what the video no longer shows. It holds names of tags, never their values; names of files,
+never of folders; no time of day, no user, no machine.
+"""
+
+import hashlib
+import json
+import platform
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+LAYOUT = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Order:
+    """What was asked for: two runs with the same order on the same input give the same output."""
+
+    method: str
+    weights: str | None
+    audio: str
+    metadata: str
+    start: str | None
+    end: str | None
+    preset: str
+    crf: int
+    vidveil: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Manifest:
+    input: dict[str, Any]
+    output: dict[str, Any]
+    order: Order
+    device: str
+    versions: dict[str, str]
+    video: dict[str, Any]
+    frames: dict[str, int]
+    hidden: list[dict[str, Any]]
+    dropped: dict[str, Any]
+    kept: dict[str, Any]
+    incomplete: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps({"manifest": LAYOUT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read_manifest(path: Path) -> Manifest | None:
+    """The manifest at `path`, or None if there is none, or it is something else, or of another layout."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        if found.pop("manifest") != LAYOUT:
+            return None
+        found["order"] = Order(**found["order"])
+        manifest = Manifest(**found)
+        if {"name", "sha256", "bytes"} <= manifest.input.keys() & manifest.output.keys():
+            return manifest
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        pass
+    return None
+
+
+@dataclass(slots=True)
+class HiddenFrames:
+    """Runs of frames that were blacked out whole, with the reason of each."""
+
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, index: int, why: str) -> None:
+        self.count += 1
+        if self.runs and self.runs[-1]["last"] == index - 1 and self.runs[-1]["why"] == why:
+            self.runs[-1]["last"] = index
+        else:
+            self.runs.append({"first": index, "last": index, "why": why})
+
+
+def file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def versions() -> dict[str, str]:
+    import av
+    import cv2
+    import numpy as np
+
+    from vidveil import __version__
+
+    return {
+        "vidveil": __version__,
+        "python": platform.python_version(),
+        "av": av.__version__,
+        "ffmpeg": av.ffmpeg_version_info,
+        "numpy": np.__version__,
+        "opencv": cv2.__version__,
+    }

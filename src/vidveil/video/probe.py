@@ -1,0 +1,183 @@
+"""Opening a source safely, and what can be known of it before decoding."""
+
+import re
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+
+import av
+from av.container import InputContainer
+from av.stream import Disposition, Stream
+from av.video.stream import VideoStream
+
+from vidveil.errors import InputError
+from vidveil.video.sources import Kind, Source
+
+MAX_PIXELS = 100_000_000  # 12K and a bit; a damaged header must not ask for gigabytes
+TIMEOUT_S = 10.0
+
+# Demuxers that read one file as it is. Playlists and scripts (HLS, concat, DASH), which would open other files and
+# hosts in the user's name, and text as pictures (tty) are left out.
+FILE_FORMATS = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,m4v,h264,hevc,av1,obu,ivf,asf,flv,ogg,gif,apng,"
+    "mxf,dv,mjpeg,yuv4mpegpipe,rm,nut,vc1,wtv,image2,png_pipe,jpeg_pipe,bmp_pipe,webp_pipe,tiff_pipe,"
+    "mp3,wav,aac,flac,aiff,w64,amr"  # sound, so that it is called sound and not garbage
+)
+STREAM_FORMATS = FILE_FORMATS + ",rtsp,rtp,sdp,hls,mpjpeg,video4linux2,v4l2,avfoundation"
+CLOCKED_FORMATS = frozenset({"mpegts", "mpeg", "rtsp", "rtp", "sdp"})
+"""Formats whose clock starts anywhere: their first timestamp says nothing, so time is counted from it."""
+
+HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What a source says of itself. Sizes are as stored: a rotation tag is not applied."""
+
+    format: str
+    codec: str
+    width: int
+    height: int
+    rate: Fraction
+    time_base: Fraction
+    frames: int
+    """As the header counts them; 0 if it does not."""
+    duration: Fraction | None
+    """Seconds of the whole."""
+    picture_duration: Fraction | None
+    """Seconds of the picture's stream, where the header declares them."""
+    origin: Fraction
+    """Seconds on the source's clock at which time is taken to begin."""
+    tags: tuple[str, ...]
+    """Names of tags, never their values."""
+    streams: tuple[str, ...]
+    """Streams other than the picture: `audio aac`, `data gpmd`, `cover mjpeg`."""
+    chapters: int
+
+    @property
+    def length(self) -> int | None:
+        """Frames to expect, counted or estimated."""
+        if self.frames:
+            return self.frames
+        return round(self.duration * self.rate) if self.duration else None
+
+
+def open_source(source: Source) -> InputContainer:
+    """The container, opened. Raises InputError with a line that a person can act on."""
+    try:
+        return _open(source)
+    except av.error.FFmpegError as error:
+        raise InputError(_why_not_opened(source, error)) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be opened: {error}") from error
+
+
+def _open(source: Source) -> InputContainer:
+    options = {"protocol_whitelist": "file", "format_whitelist": FILE_FORMATS, "probesize": "10000000"}
+    file, format_, timeout = source.location, None, None
+    if source.live:
+        options["protocol_whitelist"] = "tcp,udp,rtp,rtsp,rtsps,rtmp,rtmps,http,https,tls,crypto,srt"
+        options["format_whitelist"] = STREAM_FORMATS
+        timeout = (TIMEOUT_S, TIMEOUT_S)
+    if source.kind is Kind.STREAM and file.startswith("rtsp"):
+        options["rtsp_transport"] = "tcp"
+    if source.kind is Kind.CAMERA:
+        options["protocol_whitelist"] = "file"
+        file, format_ = (file, "avfoundation") if sys.platform == "darwin" else (f"/dev/video{int(file)}", "v4l2")
+    return av.open(
+        file, "r", format=format_, options=options, metadata_errors="replace", timeout=timeout, buffer_size=1 << 16
+    )
+
+
+def _why_not_opened(source: Source, error: av.error.FFmpegError) -> str:
+    if source.kind is Kind.CAMERA:
+        return f"no such camera ({_reason(error)})"
+    if source.kind is Kind.STREAM:
+        return f"cannot be reached ({_reason(error)})"
+    if source.path.stat().st_size == 0:
+        return "is empty"
+    if isinstance(error, av.error.InvalidDataError):
+        return "is not a video or image that can be read, or its beginning or index is damaged"
+    return f"cannot be opened ({_reason(error)})"
+
+
+def _reason(error: av.error.FFmpegError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+def picture_stream(container: InputContainer) -> VideoStream:
+    """The stream to work on: the first video stream that is not a cover picture or a thumbnail."""
+    still = Disposition.attached_pic | Disposition.timed_thumbnails
+    for stream in container.streams.video:
+        if not stream.disposition & still:
+            if stream.codec_context is None:
+                raise InputError("its video codec is not known to this build of FFmpeg")
+            return stream
+    raise InputError("holds sound but no video" if container.streams.audio else "holds no video")
+
+
+def describe(container: InputContainer, stream: VideoStream) -> Info:
+    rate = next((r for r in (stream.average_rate, stream.guessed_rate) if r and 0 < r <= 1000), Fraction(25))
+    time_base = stream.time_base or Fraction(1, 90_000)
+    duration = Fraction(container.duration, 1_000_000) if container.duration and container.duration > 0 else None
+    clocked = not CLOCKED_FORMATS.isdisjoint(container.format.name.split(","))
+    start = container.start_time  # microseconds; stream.start_time is exact, and earlier or equal streams are rare
+    first = min((s.start_time * s.time_base for s in container.streams if s.start_time and s.time_base), default=None)
+    origin = first if clocked and start and first is not None else Fraction(0)
+    return Info(
+        format=container.format.name,
+        codec=stream.codec_context.name,
+        width=stream.width,
+        height=stream.height,
+        rate=rate,
+        time_base=time_base,
+        frames=stream.frames,
+        duration=duration,
+        picture_duration=_picture_duration(stream),
+        origin=Fraction(origin),
+        tags=_tag_names(container),
+        streams=tuple(_stream_name(s) for s in container.streams if s is not stream),
+        chapters=len(container.chapters()),
+    )
+
+
+def _picture_duration(stream: VideoStream) -> Fraction | None:
+    """As declared. MPEG-TS and the like declare none: FFmpeg's figure is then read off the last packet."""
+    if stream.container.format.name != "matroska,webm":
+        return None  # MP4 and AVI count their frames, which is better
+    declared = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", stream.metadata.get("DURATION", "").strip("\0 "))
+    if declared is None:
+        return None
+    hours, minutes, seconds = declared.groups()
+    return int(hours) * 3600 + int(minutes) * 60 + Fraction(seconds)
+
+
+OF_THE_FORMAT = frozenset({"major_brand", "minor_version", "compatible_brands"})
+
+
+def _tag_names(container: InputContainer) -> tuple[str, ...]:
+    names = set(container.metadata) - OF_THE_FORMAT
+    for stream in container.streams:
+        names |= {name for name, value in stream.metadata.items() if (name, value) != ("language", "und")}
+    for chapter in container.chapters():
+        names |= {f"chapter {name}" for name in chapter["metadata"]}
+    return tuple(sorted({_printable(name) for name in names}))
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() and c != "�" else "?" for c in name)[:64]
+
+
+def _stream_name(stream: Stream) -> str:
+    kind: str = stream.type
+    if stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails):
+        kind = "cover"
+    tag = stream.codec_context.name if stream.codec_context else _codec_tag(stream)
+    return f"{kind} {_printable(tag)}".strip()
+
+
+def _codec_tag(stream: Stream) -> str:
+    try:
+        return stream.codec_tag.strip("\0 ")
+    except (AttributeError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,332 @@
+"""Frames of a source, every one of them, with the times they are shown at.
+
+What goes into the decoder is compared with what comes out. A packet whose picture never appears, or appears damaged,
+becomes a `Frame` without a picture at the packet's own time: the anonymizer paints it black, the length of the video
+stays what it was, and no half-decoded picture can slip past a method that was made for whole ones.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import av
+import av.filter
+from av.video.frame import VideoFrame
+
+from vidveil.errors import InputError
+from vidveil.video.frame import FULL_RANGE, Frame
+from vidveil.video.probe import HDR_TRANSFERS, MAX_PIXELS, describe, open_source, picture_stream
+from vidveil.video.sources import Source
+
+UNDECODABLE = "could not be decoded"
+DAMAGED = "was damaged"
+MAX_GAP_S = 6 * 3600  # a later jump is a broken clock, not a pause
+BACKWARD_JUMP_S = 1.0  # smaller steps back are jitter, larger ones a clock that was set anew
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """What the reader met, complete when it has ended."""
+
+    packets: int = 0
+    frames: int = 0
+    mended_times: int = 0
+    resized: int = 0
+    deinterlaced: int = 0
+    cut_short: str | None = None
+    """Why the source ended before its end."""
+    warnings: list[str] = field(default_factory=list)
+
+    def warn(self, message: str) -> None:
+        if message not in self.warnings:
+            self.warnings.append(message)
+
+
+class Reader:
+    """Iterates over the frames of a source from `start` to before `end` (seconds). Use it once, in a `with`."""
+
+    def __init__(self, source: Source, *, start: Fraction | None = None, end: Fraction | None = None) -> None:
+        self.source = source
+        self.report = ReadReport()
+        self._container = open_source(source)
+        try:
+            self._stream = picture_stream(self._container)
+            self.info = describe(self._container, self._stream)
+        except BaseException:
+            self._container.close()
+            raise
+        context = self._stream.codec_context
+        context.thread_type = "AUTO"
+        context.options = {**context.options, "max_pixels": str(MAX_PIXELS)}
+        self.matrix: tuple[int, ...] | None = None
+        """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
+        self.start, self.end = start, end
+        self._clock = _Clock(self.info.time_base, self.info.rate, self.report)
+        self.size: tuple[int, int] | None = None
+        """Width and height of the first picture, and so of all."""
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._container.close()
+
+    @property
+    def pixel_shape(self) -> Fraction | None:
+        """Width over height of a pixel, where it is not 1."""
+        ratio = self._stream.sample_aspect_ratio
+        return ratio if ratio and ratio > 0 and ratio != 1 else None
+
+    @property
+    def shift(self) -> Fraction:
+        """Seconds to take off the source's clock."""
+        return self.info.origin + (self.start or 0)
+
+    def __iter__(self) -> Iterator[Frame]:
+        waiting: list[Frame] = []  # lost frames from before the first picture, whose size nobody knows yet
+        for frame in self._deinterlaced(self._numbered()):
+            if frame.picture is not None:
+                self._fit(frame)
+            elif self.size is None:
+                waiting.append(frame)
+                continue
+            for ready in (*waiting, frame):
+                if ready.picture is None and self.size is not None:
+                    ready.width, ready.height = self.size
+                self.report.frames += 1
+                yield ready
+            waiting.clear()
+        if self.size is None:
+            raise InputError(f"none of its {len(waiting)} frames could be decoded" if waiting else "holds no frame")
+
+    def _numbered(self) -> Iterator[Frame]:
+        """Frames in order of time, lost ones in their places, on the source's clock less `shift`."""
+        tick = self.info.time_base
+        first = None if self.start is None else -(-(self.start + self.info.origin) // tick)
+        last = None if self.end is None else -(-(self.end + self.info.origin) // tick)
+        shift = round(self.shift / tick)
+        index = 0
+        for pts, duration, picture, lost in self._decoded():
+            pts = self._clock.next(pts, duration)
+            if first is not None and pts < first:
+                continue
+            if last is not None and pts >= last:
+                return
+            length = duration or self._clock.step
+            yield Frame(index=index, pts=pts - shift, duration=length, width=0, height=0, picture=picture, lost=lost)
+            index += 1
+
+    def _decoded(self) -> Iterator[tuple[int | None, int, VideoFrame | None, str | None]]:
+        """(pts, duration, picture, why there is none), as the decoder gives them and as it fails to."""
+        expected: list[tuple[int, int]] = []  # heap of (pts, duration) of packets without a picture so far
+        given_up: deque[int] = deque(maxlen=256)  # a damaged stream can give a picture after later ones: too late
+        for packet in self._packets():
+            if packet.pts is not None and packet.size and not packet.is_discard:
+                heapq.heappush(expected, (packet.pts, packet.duration or 0))
+            try:
+                pictures = packet.decode()
+            except av.error.FFmpegError:
+                pictures = []
+                if packet.pts is None and packet.size:
+                    yield None, packet.duration or 0, None, UNDECODABLE
+            except MemoryError as error:
+                raise InputError("its pictures are too large for this machine's memory") from error
+            for picture in pictures:
+                if picture.pts is not None:
+                    if picture.pts in given_up:
+                        continue
+                    while expected and expected[0][0] < picture.pts:
+                        pts, duration = heapq.heappop(expected)
+                        given_up.append(pts)
+                        yield pts, duration, None, UNDECODABLE
+                    if expected and expected[0][0] == picture.pts:
+                        heapq.heappop(expected)
+                if picture.is_corrupt:
+                    yield picture.pts, picture.duration, None, DAMAGED
+                else:
+                    yield picture.pts, picture.duration, picture, None
+        for pts, duration in sorted(expected):
+            yield pts, duration, None, UNDECODABLE
+
+    def _packets(self) -> Iterator["av.Packet[av.VideoStream]"]:
+        """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
+        if self.start:
+            self._seek(self.start + self.info.origin)
+        packets = self._container.demux(self._stream)
+        while True:
+            try:
+                packet = next(packets)
+            except StopIteration:
+                break
+            except av.error.FFmpegError as error:
+                gone = "was lost" if self.source.live else "cannot be read to its end"
+                self.report.cut_short = f"{gone} ({(error.strerror or type(error).__name__).lower()})"
+                empty: av.Packet[av.VideoStream] = av.Packet()  # type: ignore[assignment]
+                empty.stream = self._stream
+                yield empty
+                break
+            self.report.packets += bool(packet.size)
+            yield packet
+        if not self.source.live and self.start is None and self.end is None and self.report.cut_short is None:
+            self.report.cut_short = self._short_of_its_header()
+
+    def _short_of_its_header(self) -> str | None:
+        there, declared = self.report.packets, self.info.frames
+        if declared:
+            return f"ends early or is damaged: {there} of {declared} frames are there" if there < declared else None
+        if self.info.picture_duration is None:
+            return None
+        end = self._clock.now * self.info.time_base - self.info.origin
+        early = self.info.picture_duration - end > max(1, 3 / self.info.rate)
+        return f"ends early or is damaged: at {end:.1f} of {self.info.picture_duration:.1f} s" if early else None
+
+    def _seek(self, seconds: Fraction) -> None:
+        try:
+            self._container.seek(int(seconds / self.info.time_base), stream=self._stream)
+        except av.error.FFmpegError:  # no index to seek by: decode from the beginning
+            self.report.warn("this format has no index: read from its beginning")
+
+    def _deinterlaced(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+        """Frames as they are until the first interlaced one, from there through a filter that keeps their number."""
+        for frame in frames:
+            if frame.picture is not None and frame.picture.interlaced_frame:
+                self.report.warn("interlaced video was deinterlaced")
+                yield from _Deinterlacer(frame.picture, self.info.time_base, self.report).run(frame, frames)
+                return
+            yield frame
+
+    def _fit(self, frame: Frame) -> None:
+        """Bring a picture to 8-bit 4:2:0 and to the size of the first."""
+        picture = frame.picture
+        assert picture is not None
+        if self.size is None:
+            self.size = (picture.width, picture.height)
+            self._look_at(picture)
+        width, height = self.size
+        resized = (picture.width, picture.height) != self.size
+        if resized:
+            self.report.resized += 1
+            self.report.warn("the size changes within the video: later sizes were brought to the first")
+        name = picture.format.name
+        if name not in ("yuv420p", "yuvj420p") or resized:
+            full = picture.color_range == FULL_RANGE or name.startswith("yuvj")
+            rgb = picture.format.is_rgb
+            picture = picture.reformat(
+                width,
+                height,
+                "yuv420p",
+                dst_colorspace="ITU709" if rgb else None,
+                dst_color_range=2 if full and not rgb else None,
+            )
+            if rgb:
+                picture.colorspace = picture.color_primaries = picture.color_trc = picture.color_range = 1
+            elif full:
+                picture.color_range = FULL_RANGE
+        frame.full_range = picture.color_range == FULL_RANGE or name.startswith("yuvj")
+        if frame.full_range:
+            picture.color_range = FULL_RANGE
+        frame.picture, frame.width, frame.height = picture, width, height
+
+    def _look_at(self, picture: VideoFrame) -> None:
+        """Note what the first picture tells: its rotation, and what 8 bits will lose."""
+        bits = max((c.bits for c in picture.format.components), default=8)
+        if bits > 8:
+            self.report.warn(f"{bits}-bit pictures become 8-bit")
+        if picture.color_trc in HDR_TRANSFERS:
+            self.report.warn(
+                f"HDR ({HDR_TRANSFERS[picture.color_trc]}) is kept as a tag on 8-bit pictures: expect banding"
+            )
+        data = picture.side_data.get("DISPLAYMATRIX")
+        if data is not None:
+            self.matrix = tuple(memoryview(bytes(data)).cast("i"))
+
+
+class _Clock:
+    """Turns timestamps as found into timestamps that strictly increase."""
+
+    def __init__(self, time_base: Fraction, rate: Fraction, report: ReadReport) -> None:
+        self.step = max(1, round(1 / (rate * time_base)))
+        self._report = report
+        self._last: int | None = None
+        self._offset = 0
+        self._far = min(int(MAX_GAP_S / time_base), 1 << 30)  # MP4 writes gaps in 32 bits
+        self._back = int(BACKWARD_JUMP_S / time_base)
+
+    @property
+    def now(self) -> int:
+        return self._last or 0
+
+    def next(self, pts: int | None, duration: int) -> int:
+        last, step = self._last, duration or self.step
+        if last is None:
+            found = 0 if pts is None or abs(pts) > 1 << 40 else pts
+            self._offset = found - (found if pts is None else pts)
+        elif pts is None:
+            found = last + step
+        else:
+            found = pts + self._offset
+            if found < last - self._back or found > last + self._far:
+                self._offset += last + step - found
+                found = last + step
+                self._report.mended_times += 1
+            elif found <= last:
+                found = last + 1
+                self._report.mended_times += 1
+        self._last = found
+        return found
+
+
+class _Deinterlacer:
+    """FFmpeg's bwdif, one frame out for each frame in. It looks one frame ahead, so records wait for their pictures."""
+
+    def __init__(self, like: VideoFrame, time_base: Fraction, report: ReadReport) -> None:
+        self._report = report
+        self._graph = av.filter.Graph()
+        source = self._graph.add_buffer(width=like.width, height=like.height, format=like.format, time_base=time_base)
+        filter_ = self._graph.add("bwdif", "mode=send_frame:deint=interlaced")
+        sink = self._graph.add("buffersink")
+        source.link_to(filter_)
+        filter_.link_to(sink)
+        self._graph.configure()
+        self._like = (like.width, like.height, like.format.name)
+        self._waiting: deque[Frame] = deque()
+
+    def run(self, first: Frame, rest: Iterator[Frame]) -> Iterator[Frame]:
+        yield from self._take(first)
+        for frame in rest:
+            yield from self._take(frame)
+        self._graph.push(None)
+        yield from self._give()
+
+    def _take(self, frame: Frame) -> Iterator[Frame]:
+        self._waiting.append(frame)
+        picture = frame.picture
+        if picture is None:
+            return
+        width, height, name = self._like
+        if (picture.width, picture.height, picture.format.name) != self._like:
+            picture = picture.reformat(width, height, name)
+        self._report.deinterlaced += picture.interlaced_frame
+        picture.pts, picture.time_base = frame.index, Fraction(1, 25)  # any steady clock: frames are matched by order
+        self._graph.push(picture)
+        yield from self._give()
+
+    def _give(self) -> Iterator[Frame]:
+        while True:
+            try:
+                picture = self._graph.pull()
+            except (av.error.BlockingIOError, av.error.EOFError):
+                return
+            while self._waiting:
+                frame = self._waiting.popleft()
+                if frame.picture is None:
+                    yield frame
+                    continue
+                frame.picture = picture  # type: ignore[assignment]
+                yield frame
+                break
