@@ -58,9 +58,9 @@ class Person:
 def clip(person: Person, take: int, frames: int = 50) -> Iterator[Picture]:
     """Pictures (H, W, 3) of a person waving in front of a wall; each take has its own wall, place and rhythm."""
     lot = np.random.default_rng([11, take])
-    coarse = lot.integers(60, 200, (6, 10, 3), dtype=np.uint8)
-    wall = cv2.resize(coarse, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
-    wall = cv2.add(wall, lot.integers(0, 24, (HEIGHT, WIDTH, 1), dtype=np.uint8).repeat(3, 2))
+    coarse = lot.integers(90, 180, (6, 10, 3), dtype=np.uint8)
+    wall: Picture = np.asarray(cv2.resize(coarse, (WIDTH, HEIGHT), interpolation=cv2.INTER_LINEAR), np.uint8)
+    wall += lot.integers(0, 24, (HEIGHT, WIDTH, 1), dtype=np.uint8)
     middle, sway, rhythm = lot.uniform(0.4, 0.6) * WIDTH, lot.uniform(8, 20), lot.uniform(0.8, 1.4)
     for i in range(frames):
         time = i / RATE * rhythm

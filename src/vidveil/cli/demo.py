@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-METHODS = ("blur:weak", "blur:strong", "pixelate:16", "solid")
+METHODS = ("blur:weak", "blur:strong", "pixelate:16", "downsample:4", "solid")
 PEOPLE = 24
 
 
@@ -77,7 +77,5 @@ def _draw_picture(path: Path, rows: list[tuple[str, float]]) -> None:
         text = f"{name}: found again {found:.0%} (chance {1 / PEOPLE:.0%})"
         cv2.putText(caption, text, (10, 30), cv2.FONT_HERSHEY_SIMPLEX, 0.75, (20, 20, 20), 2, cv2.LINE_AA)
         tiles.append(np.vstack([tile, caption]))
-    while len(tiles) % 2:
-        tiles.append(np.full_like(tiles[0], 255))
     sheet = np.vstack([np.hstack(tiles[i : i + 2]) for i in range(0, len(tiles), 2)])
     path.write_bytes(cv2.imencode(".png", np.ascontiguousarray(sheet[..., ::-1]))[1].tobytes())

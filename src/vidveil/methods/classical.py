@@ -11,7 +11,7 @@ All but `stride` are averages within a plane, so they are painted on Y, U and V 
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import cv2
 import numpy as np
@@ -54,7 +54,7 @@ class Blur(FrameMethod):
         small = _shrunk(source, math.ceil(width / factor), math.ceil(height / factor)) if factor > 1 else source
         # Averaging and enlarging blur a little by themselves: each adds about factor²/12 of variance.
         rest = math.sqrt(max(sigma**2 - (factor**2 - 1) / 6, 0.01)) / factor
-        small = cv2.GaussianBlur(small, (0, 0), rest, borderType=cv2.BORDER_REPLICATE)
+        small = cast(Plane, cv2.GaussianBlur(small, (0, 0), rest, borderType=cv2.BORDER_REPLICATE))
         _enlarge(small, target, cv2.INTER_LINEAR)
 
 
@@ -120,7 +120,7 @@ def _kept(frame: Frame) -> SafeFrame:
 
 
 def _shrunk(source: Plane, width: int, height: int) -> Plane:
-    return cv2.resize(source, (width, height), interpolation=cv2.INTER_AREA)
+    return cast(Plane, cv2.resize(source, (width, height), interpolation=cv2.INTER_AREA))
 
 
 def _enlarge(small: Plane, target: Plane, how: int) -> None:

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import cast
 
 import av
 import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
+from av.audio.stream import AudioStream
 from av.container import OutputContainer
 from av.packet import Packet
 from av.stream import Stream
@@ -21,6 +23,8 @@ from numpy.typing import NDArray
 from vidveil.errors import InputError
 from vidveil.video.probe import open_source
 from vidveil.video.sources import Source
+
+Samples = NDArray[np.float32]
 
 MP4_AUDIO = frozenset({"aac", "mp3", "mp2", "ac3", "eac3", "alac", "opus", "flac", "dts"})
 """Codecs whose packets are copied as they are."""
@@ -56,15 +60,16 @@ class SideTracks:
         self.reencoded: list[str] = []
         self._tracks: dict[int, _Track] = {}
         for stream in self._container.streams:
-            if stream.type == "audio" and audio != "drop":
-                self._add_audio(stream, distort=audio == "distort")
+            if isinstance(stream, AudioStream):
+                if audio != "drop":
+                    self._add_audio(stream, distort=audio == "distort")
             elif everything and stream.type in ("subtitle", "data") and _name(stream) in MP4_OTHERS:
                 self._tracks[stream.index] = _Track(stream, output.add_stream_from_template(stream), None)
                 self.kept.append(f"{stream.type} {_name(stream)}")
         self._packets = self._read()
         self._next: Packet[Stream] | None = None
 
-    def _add_audio(self, stream: "av.AudioStream", *, distort: bool) -> None:
+    def _add_audio(self, stream: AudioStream, *, distort: bool) -> None:
         name = _name(stream)
         if stream.codec_context is None:
             raise InputError("its sound has a codec that is not known to this build of FFmpeg; use --audio drop")
@@ -143,7 +148,7 @@ def _name(stream: Stream) -> str:
 class _Encoder:
     """Decodes a track, treats it, and encodes it to AAC. Times come from the samples' own timestamps."""
 
-    def __init__(self, source: "av.AudioStream", output: OutputContainer, vocoder: "Vocoder | None") -> None:
+    def __init__(self, source: AudioStream, output: OutputContainer, vocoder: "Vocoder | None") -> None:
         rate = self.rate_of(source)
         layout = "mono" if vocoder is not None or source.codec_context.channels < 2 else "stereo"
         self.stream = output.add_stream("aac", rate=rate, layout=layout)
@@ -154,14 +159,14 @@ class _Encoder:
         self._written: int | None = None
 
     @staticmethod
-    def rate_of(source: "av.AudioStream") -> int:
+    def rate_of(source: AudioStream) -> int:
         """48 or 44.1 kHz, or the source's rate where AAC has it."""
         rate = source.codec_context.sample_rate
         return rate if rate in (16_000, 22_050, 24_000, 32_000, 44_100, 48_000) else 48_000
 
     def feed(self, packet: "Packet[Stream]", shift: int) -> "list[Packet[Stream]]":
         try:
-            frames = packet.decode()
+            frames = cast("list[AudioFrame]", packet.decode())
         except av.error.FFmpegError:
             return []  # a hole in damaged sound stays a hole
         out: list[Packet[Stream]] = []
@@ -184,10 +189,10 @@ class _Encoder:
         return out + list(self.stream.encode(None))
 
     def _encode(self, piece: AudioFrame) -> "list[Packet[Stream]]":
-        samples = piece.to_ndarray()
+        samples = cast(Samples, piece.to_ndarray())  # (channels, n)
         return self._emit(samples if self._vocoder is None else self._vocoder.feed(samples[0])[None])
 
-    def _emit(self, samples: NDArray[np.float32]) -> "list[Packet[Stream]]":
+    def _emit(self, samples: Samples) -> "list[Packet[Stream]]":
         samples = np.atleast_2d(samples)
         if not samples.shape[1]:
             return []
@@ -230,7 +235,7 @@ class Vocoder:
         self._tail = np.zeros(self._hop, np.float32)
         self._skip = self._hop
 
-    def feed(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    def feed(self, samples: Samples) -> Samples:
         """As many samples as can be finished now; `flush` gives the rest."""
         self._input = np.concatenate([self._input, samples])
         done = []
@@ -242,11 +247,11 @@ class Vocoder:
         self._skip -= skipped
         return out[skipped:]
 
-    def flush(self) -> NDArray[np.float32]:
+    def flush(self) -> Samples:
         left = len(self._input)  # what is in the input has not come out yet
         return self.feed(np.zeros(self._size, np.float32))[:left]
 
-    def _step(self, piece: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _step(self, piece: Samples) -> Samples:
         spectrum = np.abs(np.fft.rfft(piece * self._window))
         loudness = np.array([np.sqrt(np.mean(spectrum[band] ** 2)) for band in self._bands])
         self._smooth += 0.5 * (loudness - self._smooth)
@@ -256,7 +261,7 @@ class Vocoder:
         drawn = np.zeros(len(spectrum), complex)
         for band, gain in zip(self._bands, gains, strict=True):
             drawn[band] = gain * np.exp(1j * phase[band])
-        sound = np.fft.irfft(drawn, self._size) * self._window * (0.04 * self._size**0.5)
-        out = self._tail + sound[: self._hop]
-        self._tail = sound[self._hop :].astype(np.float32)
-        return out.astype(np.float32)
+        sound = (np.fft.irfft(drawn, self._size) * self._window * (0.04 * self._size**0.5)).astype(np.float32)
+        out: Samples = self._tail + sound[: self._hop]
+        self._tail = sound[self._hop :]
+        return out

@@ -96,7 +96,7 @@ def _why_not_opened(source: Source, error: av.error.FFmpegError) -> str:
         return f"cannot be reached ({_reason(error)})"
     if source.path.stat().st_size == 0:
         return "is empty"
-    if isinstance(error, av.error.InvalidDataError):
+    if isinstance(error, (av.error.InvalidDataError, av.error.ArgumentError, av.error.EOFError)):
         return "is not a video or image that can be read, or its beginning or index is damaged"
     return f"cannot be opened ({_reason(error)})"
 

@@ -10,9 +10,11 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import cast
 
 import av
 import av.filter
+from av.sidedata.sidedata import SideData
 from av.video.frame import VideoFrame
 
 from vidveil.errors import InputError
@@ -23,7 +25,7 @@ from vidveil.video.sources import Source
 UNDECODABLE = "could not be decoded"
 DAMAGED = "was damaged"
 MAX_GAP_S = 6 * 3600  # a later jump is a broken clock, not a pause
-BACKWARD_JUMP_S = 1.0  # smaller steps back are jitter, larger ones a clock that was set anew
+JITTER_FRAMES = 2  # smaller steps back are jitter, larger ones a clock that was set anew
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class Reader:
             raise
         context = self._stream.codec_context
         context.thread_type = "AUTO"
+        context.copy_opaque = True
         context.options = {**context.options, "max_pixels": str(MAX_PIXELS)}
         self.matrix: tuple[int, ...] | None = None
         """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
@@ -123,11 +126,10 @@ class Reader:
 
     def _decoded(self) -> Iterator[tuple[int | None, int, VideoFrame | None, str | None]]:
         """(pts, duration, picture, why there is none), as the decoder gives them and as it fails to."""
-        expected: list[tuple[int, int]] = []  # heap of (pts, duration) of packets without a picture so far
-        given_up: deque[int] = deque(maxlen=256)  # a damaged stream can give a picture after later ones: too late
+        ledger = _Ledger()
         for packet in self._packets():
-            if packet.pts is not None and packet.size and not packet.is_discard:
-                heapq.heappush(expected, (packet.pts, packet.duration or 0))
+            ticket = ledger.enter(packet)
+            packet.opaque = ticket  # the decoder hands it on to the picture
             try:
                 pictures = packet.decode()
             except av.error.FFmpegError:
@@ -137,21 +139,18 @@ class Reader:
             except MemoryError as error:
                 raise InputError("its pictures are too large for this machine's memory") from error
             for picture in pictures:
-                if picture.pts is not None:
-                    if picture.pts in given_up:
+                came_with = picture.opaque if isinstance(picture.opaque, _Ticket) else None
+                if came_with is not None:
+                    for lost in ledger.settle(came_with, interlaced=picture.interlaced_frame):
+                        yield lost.pts, lost.duration, None, UNDECODABLE
+                    if came_with.given_up:
                         continue
-                    while expected and expected[0][0] < picture.pts:
-                        pts, duration = heapq.heappop(expected)
-                        given_up.append(pts)
-                        yield pts, duration, None, UNDECODABLE
-                    if expected and expected[0][0] == picture.pts:
-                        heapq.heappop(expected)
                 if picture.is_corrupt:
                     yield picture.pts, picture.duration, None, DAMAGED
                 else:
                     yield picture.pts, picture.duration, picture, None
-        for pts, duration in sorted(expected):
-            yield pts, duration, None, UNDECODABLE
+        for lost in ledger.rest():
+            yield lost.pts, lost.duration, None, UNDECODABLE
 
     def _packets(self) -> Iterator["av.Packet[av.VideoStream]"]:
         """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
@@ -182,8 +181,12 @@ class Reader:
         if self.info.picture_duration is None:
             return None
         end = self._clock.now * self.info.time_base - self.info.origin
-        early = self.info.picture_duration - end > max(1, 3 / self.info.rate)
-        return f"ends early or is damaged: at {end:.1f} of {self.info.picture_duration:.1f} s" if early else None
+        early = self.info.picture_duration - end > max(Fraction(1), 3 / self.info.rate)
+        return (
+            f"ends early or is damaged: at {float(end):.1f} of {float(self.info.picture_duration):.1f} s"
+            if early
+            else None
+        )
 
     def _seek(self, seconds: Fraction) -> None:
         try:
@@ -241,9 +244,64 @@ class Reader:
             self.report.warn(
                 f"HDR ({HDR_TRANSFERS[picture.color_trc]}) is kept as a tag on 8-bit pictures: expect banding"
             )
-        data = picture.side_data.get("DISPLAYMATRIX")
+        data = cast("SideData | None", picture.side_data.get("DISPLAYMATRIX"))
         if data is not None:
             self.matrix = tuple(memoryview(bytes(data)).cast("i"))
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """A packet that went into the decoder."""
+
+    number: int
+    epoch: int
+    """Counts how often the source's clock was set back; times compare only within an epoch."""
+    pts: int
+    duration: int
+    shown: bool = False
+    given_up: bool = False
+
+
+class _Ledger:
+    """Which packets have given a picture, and which never will because a later picture is out already."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, int, int, _Ticket]] = []  # heap in order of display
+        self._number = self._epoch = 0
+        self._last_dts: int | None = None
+        self._fields: deque[int] = deque(maxlen=64)
+
+    def enter(self, packet: "av.Packet[av.VideoStream]") -> _Ticket | None:
+        self._number += 1
+        if packet.dts is not None:
+            self._epoch += self._last_dts is not None and packet.dts < self._last_dts
+            self._last_dts = packet.dts
+        if packet.pts is None or not packet.size:
+            return None
+        ticket = _Ticket(self._number, self._epoch, packet.pts, packet.duration or 0)
+        if not packet.is_discard:
+            heapq.heappush(self._open, (ticket.epoch, ticket.pts, ticket.number, ticket))
+        return ticket
+
+    def settle(self, ticket: _Ticket, *, interlaced: bool) -> Iterator[_Ticket]:
+        """Note that `ticket` has its picture; give those before it that are lost."""
+        ticket.shown = True
+        if interlaced:
+            self._fields.append(ticket.number)
+        while self._open and self._open[0][:3] <= (ticket.epoch, ticket.pts, ticket.number):
+            *_, found = heapq.heappop(self._open)
+            if self._is_lost(found):
+                found.given_up = True
+                yield found
+
+    def rest(self) -> Iterator[_Ticket]:
+        for *_, ticket in sorted(self._open, key=lambda entry: entry[:3]):
+            if self._is_lost(ticket):
+                yield ticket
+
+    def _is_lost(self, ticket: _Ticket) -> bool:
+        # The second field of an interlaced picture may be a packet of its own, right after the first: no picture lost.
+        return not ticket.shown and ticket.number - 1 not in self._fields
 
 
 class _Clock:
@@ -255,7 +313,7 @@ class _Clock:
         self._last: int | None = None
         self._offset = 0
         self._far = min(int(MAX_GAP_S / time_base), 1 << 30)  # MP4 writes gaps in 32 bits
-        self._back = int(BACKWARD_JUMP_S / time_base)
+        self._back = JITTER_FRAMES * self.step
 
     @property
     def now(self) -> int:

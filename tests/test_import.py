@@ -1,0 +1,31 @@
+import subprocess
+import sys
+
+import pytest
+
+import vidveil
+
+HEAVY = ("torch", "av", "numpy", "cv2")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import vidveil", "import vidveil.cli", "from typer.testing import CliRunner; from vidveil.cli.app import app; "
+     "r = CliRunner().invoke(app, ['anonymize', '--help']); assert r.exit_code == 0, r.output"],
+    ids=["import", "command", "help"],
+)  # fmt: skip
+def test_importing_and_asking_for_help_load_nothing_heavy(statement):
+    check = f"import sys; {statement}; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    assert set(vidveil.__all__) == {"Anonymizer", "VidveilError", "__version__", "anonymize", "load"}
+    for name in vidveil.__all__:
+        assert getattr(vidveil, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'anonymise'"):
+        _ = vidveil.anonymise
