@@ -60,6 +60,8 @@ class Film:
                 output.set_chapters([_chapter(i) for i in range(self.chapters)])
             video = self._video_stream(output)
             audio = output.add_stream(self.sound, rate=48_000, layout="mono") if self.sound else None
+            if audio is not None and self.sound == "wmav2":
+                audio.bit_rate = 64_000
             data = output.add_data_stream("bin_data") if self.gps else None
             text = output.add_mux_stream("mov_text") if self.subtitles else None
             if text is not None:

@@ -6,6 +6,7 @@ but `stride` leaves that standing, so a raw picture in an output is told by its 
     python -m tests.end_to_end.mutations SEED BATCH NUMBER FOLDER     makes one damaged file again
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ import av
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+
+os.environ.setdefault("SVT_LOG", "1")  # the encoder of AV1 would tell its life on stderr
 
 WIDTH, HEIGHT, TILE = 64, 48, 8
 RATE, SOUND_RATE = 25, 48_000
@@ -67,7 +70,7 @@ class Whole:
                 output.mux(video.encode(frame))
             output.mux(video.encode(None))
             if sound is not None:
-                for packet in _hum(sound, self.frames / RATE):
+                for packet in hum(sound, self.frames / RATE):
                     output.mux(packet)
             if text is not None:
                 packet = av.Packet(len(MARK).to_bytes(2, "big") + MARK.encode())
@@ -129,7 +132,8 @@ def _tiles(rng: Generator, width: int, height: int) -> NDArray[np.uint8]:
     return np.where((x + y + phase) % 2 == 0, dark, light).astype(np.uint8)
 
 
-def _hum(stream: av.AudioStream, seconds: float) -> Iterator[av.Packet]:
+def hum(stream: av.AudioStream, seconds: float) -> Iterator[av.Packet]:
+    """Packets of a low tone."""
     times = np.arange(int(SOUND_RATE * seconds)) / SOUND_RATE
     wave = (0.3 * np.sin(2 * np.pi * 220 * times)).astype(np.float32)[None]
     frame = av.AudioFrame.from_ndarray(wave, "fltp", "mono")
@@ -199,7 +203,9 @@ def _flip(data: bytearray, rng: Generator, _: dict[str, bytes]) -> str:
 def _overwrite(data: bytearray, rng: Generator, _: dict[str, bytes]) -> str:
     begin, end = _place(data, rng)
     what = ("noise", "0x00", "0xff")[rng.integers(3)]
-    data[begin:end] = {"noise": rng.bytes(end - begin), "0x00": bytes(end - begin), "0xff": b"\xff" * (end - begin)}[what]
+    data[begin:end] = {"noise": rng.bytes(end - begin), "0x00": bytes(end - begin), "0xff": b"\xff" * (end - begin)}[
+        what
+    ]
     return f"{begin}..{end} became {what}"
 
 

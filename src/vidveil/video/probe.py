@@ -143,8 +143,10 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
 
 def _picture_duration(stream: VideoStream) -> Fraction | None:
     """As declared. MPEG-TS and the like declare none: FFmpeg's figure is then read off the last packet."""
+    if stream.container.format.name == "avi" and stream.duration and stream.time_base:
+        return stream.duration * stream.time_base
     if stream.container.format.name != "matroska,webm":
-        return None  # MP4 and AVI count their frames, which is better
+        return None  # MP4 counts its frames, which is better
     declared = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", stream.metadata.get("DURATION", "").strip("\0 "))
     if declared is None:
         return None

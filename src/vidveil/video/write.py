@@ -7,6 +7,7 @@ sound and tags if the user wants them. The file grows under a temporary name; wh
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -106,7 +107,7 @@ class Mp4Writer:
         self._output = output = av.open(str(self._path), "w", format="mp4", options=options)
         rate = info.rate if info.rate <= 240 else Fraction(25)
         stream = output.add_stream(
-            "libx264", rate=rate, options={"preset": self._preset, "crf": str(self._crf), "bf": "2"}
+            "libx264", rate=rate, options={"preset": self._preset, "crf": str(self._crf), "bf": "2"} | _steady()
         )
         stream.width, stream.height, stream.pix_fmt = like.width, like.height, "yuv420p"
         stream.time_base = info.time_base
@@ -148,6 +149,17 @@ class Mp4Writer:
                 output.metadata.update({k: v for k, v in container.metadata.items() if k not in OF_THE_FORMAT})
                 if reader.start is None and reader.end is None:
                     output.set_chapters(container.chapters())
+
+
+@cache
+def _steady() -> dict[str, str]:
+    """Options without which x264 gives different files for the same pictures now and then.
+
+    Its AVX-512 code for macroblock trees reads past the ends of its rows, so that the size of the first frame depends
+    on what lay in memory. Its AVX2 code does not, and was as fast in our measurements.
+    """
+    cpu = Path("/proc/cpuinfo")
+    return {"x264-params": "asm=avx2"} if cpu.exists() and "avx512" in cpu.read_text() else {}
 
 
 def _timescale(time_base: Fraction) -> int:

@@ -1,0 +1,242 @@
+"""Thousands of damaged files: the command neither dies nor hangs, says what failed, and never shows a raw picture.
+
+VIDVEIL_FUZZ_SEED draws other files, VIDVEIL_FUZZ_FILES more of them. A failure names the command that makes its file
+again.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.end_to_end.mutations import MARK, TILE, WHOLES, Mutant, draw, make_wholes
+
+SEED = int(os.environ.get("VIDVEIL_FUZZ_SEED", "1"))
+FILES = int(os.environ.get("VIDVEIL_FUZZ_FILES", "2400"))
+
+DETAIL_LIMIT = 30.0
+"""Of `detail`, measured: over 130 in every tile of raw luma and 45 in every tile of raw chroma."""
+BLACK_LIMIT = 20
+COMMAND = ["-m", "vidveil"] if find_spec("vidveil.__main__") else ["-c", "from vidveil.cli import main; main()"]
+
+
+@dataclass(frozen=True)
+class Order:
+    method: str
+    options: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join((self.method, *self.options))
+
+    @property
+    def drops_all(self) -> bool:
+        return not {"--audio", "--metadata"} & set(self.options)
+
+
+KEEP_SOUND, DISTORT, KEEP_TAGS = ("--audio", "keep"), ("--audio", "distort"), ("--metadata", "keep")
+ORDERS = (
+    Order("solid"),
+    Order("pixelate:16"),
+    Order("blur:strong"),
+    Order("downsample:4"),
+    Order("solid", KEEP_SOUND),
+    Order("pixelate:16", DISTORT),
+    Order("blur:strong", (*KEEP_SOUND, *KEEP_TAGS)),
+    Order("downsample:4", KEEP_TAGS),
+    Order("blur:strong | stride:3", DISTORT),
+    Order("pixelate:16", ("--start", "0.1", "--end", "0.33")),
+    Order("solid", ("--start", "0.2", *KEEP_SOUND, *KEEP_TAGS)),
+    Order("stride:2 | pixelate:16", ("--end", "0.3", *KEEP_SOUND)),
+)
+BATCHES = 2 * len(ORDERS)
+PER_BATCH = math.ceil(FILES / BATCHES)
+BATCH_S = 90 + PER_BATCH // 4
+
+
+@pytest.fixture(scope="module")
+def wholes(tmp_path_factory) -> dict[str, bytes]:
+    return make_wholes(tmp_path_factory.mktemp("wholes"))
+
+
+@pytest.mark.timeout(2 * BATCH_S + 60)
+@pytest.mark.parametrize("batch", range(BATCHES), ids=lambda b: f"{b}: {ORDERS[b % len(ORDERS)]}")
+def test_damaged_files_never_crash_hang_or_leak(tmp_path, wholes, batch):
+    order, source, target = ORDERS[batch % len(ORDERS)], tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    mutants = {}
+    for mutant in (draw(wholes, SEED, batch, number) for number in range(PER_BATCH)):
+        mutants[mutant.name] = mutant
+        (source / mutant.name).write_bytes(mutant.content)
+
+    code, lines = anonymize(source, target, order, mutants)
+
+    says = "\n".join(lines)
+    assert "Traceback" not in says, says
+    crashed = [f"{line}\n    {mutants[name_in(line)]}" for line in lines if "internal error" in line]
+    assert not crashed, "\n".join(crashed)
+    assert code in (0, 1), f"exit code {code} at {in_work(lines, mutants)}"
+
+    errors = [name_in(line) for line in lines if line.startswith("error: ")]
+    assert set(errors) <= mutants.keys(), says
+    assert len(errors) == len(set(errors)), f"more than one error line for a file:\n{says}"
+    assert code == bool(errors)
+
+    problems = []
+    left = {path.name: path for path in target.rglob("*")} if target.exists() else {}
+    for mutant in mutants.values():
+        stem = f"{Path(mutant.name).stem}_anonymized"
+        video = next((left.pop(name) for s in (".mp4", ".jpg", ".png") if (name := stem + s) in left), None)
+        notes = left.pop(f"{stem}.json", None)
+        problems += [f"{problem}: {mutant}" for problem in judge(order, video, notes, mutant.name in errors)]
+    assert not left, f"files that nobody asked for: {sorted(left)}"
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("whole", WHOLES, ids=lambda whole: whole.name)
+def test_the_oracle_sees_raw_pictures_in_every_tile(tmp_path, wholes, whole):
+    """`stride:1` leaves pictures as they are: what a leak would look like, from the same encoder."""
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    (source / whole.name).write_bytes(wholes[whole.name])
+    code, lines = anonymize(source, target, Order("stride:1"), {})
+    assert code == 0, lines
+    (video,) = (path for path in target.iterdir() if path.suffix != ".json")
+    shown = list(planes(video))
+    assert len(shown) == whole.frames
+    for picture in shown:
+        luma, *chroma = (detail(plane) for plane in picture)
+        if whole.interlaced:  # a deinterlacer draws fine detail anew where it moves
+            assert max(luma.max(), *(plane.max() for plane in chroma)) > 2 * DETAIL_LIMIT
+        else:  # a leak of 8 × 8 pixels would be seen
+            assert luma.min() > 4 * DETAIL_LIMIT
+            assert min(plane.min() for plane in chroma) > DETAIL_LIMIT
+        assert picture[0].max() > 2 * BLACK_LIMIT
+    assert leaks(Order("solid"), video)
+    assert leaks(Order("blur:strong"), video)
+
+
+def test_one_raw_tile_in_a_whole_video_is_found():
+    smooth = np.full((48, 64), 128, np.uint8)
+    assert detail(smooth).max() == 0
+    for top, left in ((0, 0), (40, 56), (8, 24)):
+        spotted = smooth.copy()
+        spotted[top : top + TILE : 2, left : left + TILE : 2] = 60
+        spotted[top + 1 : top + TILE : 2, left + 1 : left + TILE : 2] = 60
+        assert detail(spotted).max() > DETAIL_LIMIT
+
+
+def anonymize(source: Path, target: Path, order: Order, mutants: dict[str, Mutant]) -> tuple[int, list[str]]:
+    """Exit code and the lines of stderr of the real command on a folder."""
+    arguments = ["anonymize", str(source), "-o", str(target), "--method", order.method, *order.options]
+    log = target.with_suffix(".log")
+    with log.open("wb") as stderr:
+        try:
+            done = subprocess.run(
+                [sys.executable, *COMMAND, *arguments, "--preset", "ultrafast"],
+                stderr=stderr,
+                stdout=subprocess.DEVNULL,
+                timeout=BATCH_S,
+                env={**os.environ, "PYTHONFAULTHANDLER": "1"},
+            )
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"hangs at {in_work(read_lines(log), mutants)}")
+    return done.returncode, read_lines(log)
+
+
+def read_lines(log: Path) -> list[str]:
+    return log.read_text("utf-8", "replace").splitlines()
+
+
+def name_in(line: str) -> str:
+    """The file that a line is about: `error: NAME: why`, `NAME -> OUT`."""
+    return line.removeprefix("error: ").removeprefix("warning: ").split(": ")[0].split(" -> ")[0]
+
+
+def in_work(lines: Sequence[str], mutants: dict[str, Mutant]) -> str:
+    """The file that was being worked on when the last line was written: files go in order of their names."""
+    ended = {name_in(line) for line in lines if line.startswith("error: ") or " -> " in line}
+    last = max((number for number, name in enumerate(sorted(mutants)) if name in ended), default=-1)
+    following = sorted(mutants)[last + 1 : last + 2]
+    tail = "\n".join(lines[-30:])
+    return f"{mutants[following[0]] if following else 'the end'}\n{tail}"
+
+
+def judge(order: Order, video: Path | None, notes: Path | None, failed: bool) -> Iterator[str]:
+    """What is wrong with the output of one file."""
+    if video is None and not failed:
+        yield "neither an output nor an error"
+    if (video is None) != (notes is None):
+        yield "an output without a manifest" if notes is None else "a manifest without an output"
+    if video is None or notes is None:
+        return
+    manifest, content = json.loads(notes.read_text("utf-8")), video.read_bytes()
+    if manifest["output"]["sha256"] != sha256(content).hexdigest():
+        yield "the manifest is of another output"
+    if failed != (manifest["incomplete"] is not None):
+        yield "the manifest and the error line disagree"
+    if order.drops_all and MARK.encode() in content:
+        yield "a tag's value is in the output"
+    try:
+        yield from leaks(order, video, manifest["frames"]["written"])
+    except av.error.FFmpegError as error:
+        yield f"the output cannot be read ({error})"
+
+
+def leaks(order: Order, video: Path, frames: int | None = None) -> Iterator[str]:
+    """Pictures in an output that show more than the method lets through."""
+    count = -1
+    for count, picture in enumerate(planes(video)):
+        if "solid" in order.method:
+            luma, *chroma = picture
+            if luma.max() > BLACK_LIMIT or any(np.abs(plane.astype(int) - 128).max() > 4 for plane in chroma):
+                yield f"frame {count} is not black"
+        elif (most := max(detail(plane).max(initial=0) for plane in picture)) > DETAIL_LIMIT:
+            yield f"frame {count} shows detail of {most:.0f}"
+    if frames not in (None, count + 1):
+        yield f"{count + 1} frames where the manifest says {frames}"
+
+
+def planes(video: Path) -> Iterator[list[NDArray[np.uint8]]]:
+    """Y, U and V of each picture of each video stream."""
+    with av.open(str(video)) as container:
+        streams = len(container.streams.video)
+    for number in range(streams):
+        with av.open(str(video)) as container:
+            for frame in container.decode(video=number):
+                frame = frame if frame.format.name in ("yuv420p", "yuvj420p") else frame.reformat(format="yuv420p")
+                sides = (frame.width, frame.height), *[((frame.width + 1) // 2, (frame.height + 1) // 2)] * 2
+                yield [
+                    np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:h, :w]
+                    for plane, (w, h) in zip(frame.planes, sides, strict=True)
+                ]
+
+
+def detail(plane: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """How finely each tile of 8 × 8 is drawn: the median of |a - b - c + d| over squares of four pixels ab/cd.
+
+    A checkerboard of single pixels gives twice its contrast, straight edges such as those of a mosaic give nothing, and
+    whatever was averaged over several pixels gives little.
+    """
+    x = plane.astype(np.int16)
+    squares = np.abs(x[:-1, :-1] - x[:-1, 1:] - x[1:, :-1] + x[1:, 1:])
+    height, width = squares.shape
+    if min(height, width) < TILE:
+        return np.median(squares)[None] if squares.size else np.zeros(1)
+    found = []
+    for top in {0, height % TILE}:  # from one corner and from the other, so that the last pixels count
+        for left in {0, width % TILE}:
+            cut = squares[top : top + height // TILE * TILE, left : left + width // TILE * TILE]
+            tiles = cut.reshape(height // TILE, TILE, width // TILE, TILE).swapaxes(1, 2).reshape(-1, TILE * TILE)
+            found.append(np.median(tiles, axis=1))
+    return np.concatenate(found)

@@ -1,0 +1,285 @@
+"""Jobs fail closed, resume, and never touch what is not theirs."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.media import Film, detail, lumas
+from vidveil import anonymize
+from vidveil.errors import OutputError, UsageError
+from vidveil.methods.anonymizer import FrameMethod
+from vidveil.video import jobs
+from vidveil.video.jobs import Options, Status
+
+
+class Fragile(FrameMethod):
+    """A method that breaks on some pictures, in the worst way: after painting the original."""
+
+    def __init__(self, bad: set[int]) -> None:
+        super().__init__("fragile")
+        self.bad = bad
+
+    def hide(self, frame):
+        safe = super().hide(frame)
+        if frame.index in self.bad:
+            raise RuntimeError("boom")
+        return safe
+
+    def paint(self, source, target, shrink, /):
+        target[:] = source.mean()
+
+
+def only(outcomes):
+    (outcome,) = outcomes
+    return outcome
+
+
+def manifest(outcome):
+    return json.loads(outcome.output.with_suffix(".json").read_text())
+
+
+def names(folder: Path) -> set[str]:
+    return {p.name for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_frame_that_cannot_be_anonymized_is_black_and_counted(tmp_path):
+    path = Film(frames=12).make(tmp_path / "a.mp4")
+    outcome = only(anonymize(path, method=Fragile({3, 4, 9})))
+    means = lumas(outcome.output).mean((1, 2))
+    assert outcome.hidden == 3
+    assert all((means[i] < 20) == (i in (3, 4, 9)) for i in range(12))
+    assert manifest(outcome)["hidden"] == [
+        {"first": 3, "last": 4, "why": "could not be anonymized (RuntimeError)"},
+        {"first": 9, "last": 9, "why": "could not be anonymized (RuntimeError)"},
+    ]
+    assert manifest(outcome)["frames"]["hidden"] == 3
+
+
+def test_a_frame_that_cannot_be_decoded_is_black_and_counted(tmp_path):
+    path = Film(frames=60, width=160, height=120, options={"movflags": "faststart"}).make(tmp_path / "a.mp4")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 :][:4000] = b""
+    half = len(data) // 2
+    data[half : half + 3000] = np.random.default_rng(1).bytes(3000)
+    path.write_bytes(data)
+    outcome = only(anonymize(path))
+    told = manifest(outcome)
+    hidden = {i for run in told["hidden"] for i in range(run["first"], run["last"] + 1)}
+    means = lumas(outcome.output).mean((1, 2))
+    assert len(means) == 60
+    assert outcome.status is Status.DONE
+    assert len(hidden) == outcome.hidden == told["frames"]["hidden"] > 0
+    assert all(means[i] < 20 for i in hidden)
+    assert all(means[i] > 30 for i in range(60) if i not in hidden)
+
+
+def test_a_method_that_dies_leaves_nothing(tmp_path):
+    class Dead(Fragile):
+        def stream(self, frames):
+            yield from super().stream(f for _, f in zip(range(5), frames, strict=False))
+            raise RuntimeError("gone")
+
+    path = Film().make(tmp_path / "a.mp4")
+    outcome = only(anonymize(path, method=Dead(set())))
+    assert outcome.status is Status.FAILED
+    assert "internal error" in str(outcome.error)
+    assert names(tmp_path) == {"a.mp4"}
+
+
+def test_one_bad_file_does_not_stop_the_others(tmp_path):
+    Film().make(tmp_path / "a.mp4")
+    (tmp_path / "b.mp4").write_text("nonsense")
+    Film().make(tmp_path / "c.mp4")
+    outcomes = anonymize(tmp_path)
+    assert [o.status for o in outcomes] == [Status.DONE, Status.FAILED, Status.DONE]
+
+
+def test_a_second_run_has_nothing_to_do(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    first = only(anonymize(path))
+    when = first.output.stat().st_mtime_ns
+    second = only(anonymize(path))
+    assert second.status is Status.UP_TO_DATE
+    assert second.frames == first.frames
+    assert first.output.stat().st_mtime_ns == when
+
+
+@pytest.mark.parametrize("change", ["method", "knob", "input", "output"])
+def test_what_changed_is_done_again(tmp_path, change):
+    path = Film().make(tmp_path / "a.mp4")
+    output = only(anonymize(path)).output
+    before = output.read_bytes()
+    method, options = "blur:strong", Options()
+    if change == "method":
+        method = "solid"
+    elif change == "knob":
+        options = Options(crf=40)
+    elif change == "input":
+        Film(frames=7).make(path)
+    else:
+        output.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    again = only(anonymize(path, method=method, options=options))
+    assert again.status is Status.DONE
+    assert (output.read_bytes() == before) == (change == "output")
+
+
+def test_a_file_that_is_not_ours_is_not_replaced(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    (tmp_path / "a_anonymized.mp4").write_text("precious")
+    refused = only(anonymize(path))
+    assert isinstance(refused.error, OutputError)
+    assert "--overwrite" in str(refused.error)
+    assert (tmp_path / "a_anonymized.mp4").read_text() == "precious"
+    assert only(anonymize(path, options=Options(overwrite=True))).ok
+
+
+def test_a_json_file_that_is_no_manifest_is_not_replaced(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    (tmp_path / "safe.json").write_text('{"mine": true}')
+    refused = only(anonymize(path, output=tmp_path / "safe.mp4"))
+    assert "safe.json" in str(refused.error)
+    assert (tmp_path / "safe.json").read_text() == '{"mine": true}'
+
+
+def test_an_output_made_from_another_input_is_not_replaced(tmp_path):
+    first = Film(codec="mpeg4").make(tmp_path / "a.avi")
+    assert only(anonymize(first)).output.name == "a_anonymized.mp4"
+    second = Film().make(tmp_path / "a.mp4")
+    refused = only(anonymize(second))
+    assert "was made from a.avi" in str(refused.error)
+
+
+def test_a_stale_temporary_file_is_no_obstacle(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    (tmp_path / "a_anonymized.mp4.part").write_bytes(b"x" * 1000)
+    assert only(anonymize(path)).ok
+    assert names(tmp_path) == {"a.mp4", "a_anonymized.mp4", "a_anonymized.json"}
+
+
+def test_an_output_that_another_process_is_writing_is_left_to_it(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    with jobs._temporary(tmp_path / "a_anonymized.mp4"):
+        outcome = only(anonymize(path))
+        assert "another process" in str(outcome.error)
+    assert only(anonymize(path)).ok
+
+
+def test_an_input_that_changes_meanwhile_gives_no_output(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+
+    class Meddling(Fragile):
+        def stream(self, frames):
+            yield from super().stream(frames)
+            os.utime(path)
+
+    outcome = only(anonymize(path, method=Meddling(set())))
+    assert "changed while" in str(outcome.error)
+    assert names(tmp_path) == {"a.mp4"}
+
+
+def test_a_dry_run_writes_nothing(tmp_path):
+    path = Film(frames=9).make(tmp_path / "a.mp4")
+    outcome = only(anonymize(path, output=tmp_path / "new" / "folder", options=Options(dry_run=True)))
+    assert outcome.status is Status.WOULD_DO
+    assert outcome.frames == 9
+    assert names(tmp_path) == {"a.mp4"}
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_truncated_file_is_done_as_far_as_it_goes_and_is_an_error_each_time(tmp_path):
+    path = Film(frames=60, width=160, height=120, options={"movflags": "faststart"}).make(tmp_path / "a.mp4")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+    first = only(anonymize(path))
+    assert first.status is Status.INCOMPLETE
+    assert not first.ok
+    assert detail(lumas(first.output)).max() < 2
+    assert "of 60 frames" in manifest(first)["incomplete"]
+    again = only(anonymize(path))
+    assert again.status is Status.UP_TO_DATE
+    assert not again.ok
+
+
+def test_an_image_stays_an_image_upright_and_without_exif(tmp_path):
+    from tests.media import picture
+
+    path = tmp_path / "photo.jpg"
+    import cv2
+
+    jpeg = cv2.imencode(".jpg", picture(3, 80, 48))[1].tobytes()
+    # EXIF: orientation 6 (turn by 90°) and a maker's name
+    tiff = (
+        b"II*\0\x08\0\0\0\x02\0"
+        + b"\x0f\x01\x02\0\x08\0\0\0\x26\0\0\0"
+        + b"\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"
+        + b"\0\0\0\0"
+    )
+    exif = b"Exif\0\0" + tiff + b"PENTAX7\0"
+    path.write_bytes(jpeg[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + jpeg[2:])
+    outcome = only(anonymize(path))
+    assert outcome.output.name == "photo_anonymized.jpg"
+    result = cv2.imdecode(
+        np.frombuffer(outcome.output.read_bytes(), np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    )
+    assert result.shape[:2] == (80, 48)
+    assert detail(result[..., 1]) < 3
+    assert b"Exif" not in outcome.output.read_bytes()
+    assert b"PENTAX" not in outcome.output.read_bytes()
+
+
+def test_a_png_stays_a_png(tmp_path):
+    import cv2
+
+    from tests.media import picture
+
+    path = tmp_path / "shot.png"
+    path.write_bytes(cv2.imencode(".png", picture(3, 81, 47))[1].tobytes())
+    outcome = only(anonymize(path))
+    assert outcome.output.name == "shot_anonymized.png"
+    assert cv2.imread(str(outcome.output)).shape == (47, 81, 3)
+
+
+def test_the_manifest_names_no_folder(tmp_path):
+    folder = tmp_path / "Station-Sieben"
+    folder.mkdir()
+    outcome = only(anonymize(Film().make(folder / "a.mp4"), output=tmp_path / "Ausgabe"))
+    text = outcome.output.with_suffix(".json").read_text()
+    assert "Station" not in text
+    assert "Ausgabe" not in text
+    assert str(tmp_path) not in text
+
+
+def test_the_manifest_has_the_hashes_of_both_files(tmp_path):
+    import hashlib
+
+    path = Film().make(tmp_path / "a.mp4")
+    outcome = only(anonymize(path))
+    told = manifest(outcome)
+    assert told["input"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert told["output"]["sha256"] == hashlib.sha256(outcome.output.read_bytes()).hexdigest()
+    assert told["order"]["method"] == "blur:strong"
+    assert told["frames"]["read"] == told["frames"]["written"] == 20
+
+
+def test_a_preview_takes_one_source(tmp_path):
+    Film().make(tmp_path / "a.mp4")
+    Film().make(tmp_path / "b.mp4")
+    with pytest.raises(UsageError, match="one source"):
+        anonymize(tmp_path, options=Options(preview=tmp_path / "p.mp4"))
+
+
+@pytest.mark.parametrize("bad", [{"crf": 52}, {"audio": "loud"}, {"metadata": "some"}, {"start": 2, "end": 1}])
+def test_senseless_options_are_refused(bad):
+    with pytest.raises(UsageError):
+        Options(**bad)
+
+
+def test_a_stream_of_pictures_that_ends_without_one_is_an_error(tmp_path):
+    from fractions import Fraction
+
+    path = Film(frames=25, rate=25).make(tmp_path / "a.mp4")
+    outcome = only(anonymize(path, options=Options(start=Fraction(50))))
+    assert outcome.status is Status.FAILED
+    assert names(tmp_path) == {"a.mp4"}
