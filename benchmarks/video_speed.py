@@ -17,8 +17,10 @@ for a while is busy for both. Both are run as a user runs them: a command, from 
 Both encode with libx264, same preset, crf and B-frames, index in front, no sound. vidveil also hashes input and output,
 writes a manifest and waits for the disk; that is not taken off. `plain transcode` is ffmpeg without any filter. ffmpeg
 blurs at full size (`gblur`), vidveil a small picture; `scale+gblur` is ffmpeg with that shortcut, the fairer limit.
-MB is the size of the output: where the two differ much, so did the work. The JSON holds every round of everything,
-start-up and peak memory too, and what x264 says of its threads.
+MB is the size of the output: where the two differ much, so did the work.
+
+The JSON: machine, versions, commit, settings, clips, x264 (version and threads of both), startup and runs (each with
+all rounds' wall_s, cpu_s, peak_mb and their medians), ratios, notes; with --memory, memory in place of the last six.
 """
 
 import argparse

@@ -28,7 +28,8 @@ MARK = "Quillfeather-52.5163N-13.3777E"
 """A value that several tags have: nothing else is likely to bring it into a file."""
 TAGS = {"title": MARK, "comment": MARK, "location": MARK}
 FINE = {"qmin": "1", "qmax": "2", "b": "20M"}
-X264 = {"preset": "veryfast", "crf": "4", "bf": "2", "g": "6", "threads": "1"}
+STEADY = "asm=0:mbtree=0"  # or x264's files depend on the processor, and on what lay in memory
+X264 = {"preset": "veryfast", "crf": "4", "bf": "2", "g": "6", "x264-params": STEADY}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,7 @@ WHOLES = (
     Whole(name="lossless.mkv", codec="ffv1", size=(63, 47), frames=10, sound="pcm_s16le"),
     Whole(name="mpeg4.avi", codec="mpeg4", codec_options={**FINE, "bf": "2"}, sound="mp2"),
     Whole(name="mpeg2.ts", codec="mpeg2video", codec_options=FINE, sound="aac"),
-    Whole(name="fields.ts", codec="libx264", codec_options={**X264, "x264-params": "tff=1"}, interlaced=True),
+    Whole(name="fields.ts", codec="libx264", codec_options={**X264, "x264-params": f"{STEADY}:tff=1"}, interlaced=True),
     Whole(name="h264.flv", codec="libx264", codec_options=X264, sound="aac"),
     Whole(name="raw.h264", codec="libx264", codec_options=X264),
     Whole(name="palette.gif", codec="gif", pix_fmt="rgb8", frames=10),

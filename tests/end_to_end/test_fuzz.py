@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tests.end_to_end.mutations import MARK, TILE, WHOLES, Mutant, draw, make_wholes
 
 SEED = int(os.environ.get("VIDVEIL_FUZZ_SEED", "1"))
-FILES = int(os.environ.get("VIDVEIL_FUZZ_FILES", "2400"))
+FILES = int(os.environ.get("VIDVEIL_FUZZ_FILES", "4800"))
 
 DETAIL_LIMIT = 30.0
 """Of `detail`, measured: over 130 in every tile of raw luma and 45 in every tile of raw chroma."""
@@ -124,6 +124,14 @@ def test_the_oracle_sees_raw_pictures_in_every_tile(tmp_path, wholes, whole):
         assert picture[0].max() > 2 * BLACK_LIMIT
     assert leaks(Order("solid"), video)
     assert leaks(Order("blur:strong"), video)
+
+
+@pytest.mark.parametrize("number", range(len(WHOLES)), ids=[whole.name for whole in WHOLES])
+def test_a_damaged_file_can_be_made_again_from_its_numbers(tmp_path, wholes, number):
+    mutant = draw(wholes, SEED, 0, number)
+    again = [sys.executable, "-m", "tests.end_to_end.mutations", str(SEED), "0", str(number), str(tmp_path)]
+    subprocess.run(again, cwd=Path(__file__).parents[2], check=True, capture_output=True, timeout=60)
+    assert (tmp_path / mutant.name).read_bytes() == mutant.content
 
 
 def test_one_raw_tile_in_a_whole_video_is_found():

@@ -48,7 +48,7 @@ PLAY = """async (source) => {
     await step("seeked", () => { video.currentTime = video.duration / 2 })
     found.middle = video.currentTime
     await step("seeked", () => { video.currentTime = 0 })
-    video.playbackRate = 2
+    video.playbackRate = 4
     await step("ended", () => video.play())
     found.end = video.currentTime
     found.frames = video.getVideoPlaybackQuality().totalVideoFrames
@@ -72,7 +72,7 @@ def browser() -> Iterator[Any]:
 
 
 def play(browser: Any, video: Path) -> dict[str, float]:
-    """What the browser made of it: metadata, a seek to the middle, then all of it at double speed."""
+    """What the browser made of it: metadata, a seek to the middle, then all of it at four times the speed."""
     (video.parent / "page.html").write_text("<!doctype html><video preload=auto></video>")
     page = browser.new_page()
     page.set_default_timeout(20_000)
@@ -140,6 +140,7 @@ def test_a_browser_plays_a_piece_that_was_cut_out(tmp_path, browser):
 
 GPS = "+48.8584+002.2945"
 SECRETS = ("Quillfeather", GPS, "48.8584", "2019-07-14", "01:02:03:04")
+ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 TAGS = {
     "title": "Quillfeather title",
     "comment": "Quillfeather comment",
@@ -266,16 +267,20 @@ def assert_says_nothing(video: Path, kinds: list[str]) -> None:
         assert stream["tags"].items() <= allowed.items()
 
 
+def secrets_in(path: Path) -> set[str]:
+    content = path.read_bytes()
+    return {secret for secret in SECRETS if any(secret.encode(encoding) in content for encoding in ENCODINGS)}
+
+
 def assert_holds_no_secret(video: Path) -> None:
-    for path in (video, video.with_suffix(".json")):
-        content = path.read_bytes()
-        assert [secret for secret in SECRETS if secret.encode() in content] == [], path.name
+    assert not secrets_in(video)
+    assert not secrets_in(video.with_suffix(".json"))
 
 
 @pytest.mark.parametrize("make", TALKATIVE.values(), ids=TALKATIVE)
 def test_ffprobe_finds_one_stream_and_no_tag_in_the_output(tmp_path, make):
     source = make(tmp_path)
-    assert any(secret.encode() in source.read_bytes() for secret in SECRETS)
+    assert {"Quillfeather", GPS} <= secrets_in(source) or source.suffix == ".avi"  # which has no place for a place
     video = anonymize(source)
     assert_says_nothing(video, ["video"])
     assert_holds_no_secret(video)

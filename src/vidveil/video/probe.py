@@ -65,7 +65,10 @@ class Info:
 def open_source(source: Source) -> InputContainer:
     """The container, opened. Raises InputError with a line that a person can act on."""
     try:
+        source.location.encode()
         return _open(source)
+    except UnicodeEncodeError as error:
+        raise InputError("its name is not valid UTF-8: rename it") from error
     except av.error.FFmpegError as error:
         raise InputError(_why_not_opened(source, error)) from error
     except (OSError, ValueError) as error:

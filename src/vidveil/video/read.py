@@ -6,6 +6,7 @@ stays what it was, and no half-decoded picture can slip past a method that was m
 """
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -244,9 +245,17 @@ class Reader:
             self.report.warn(
                 f"HDR ({HDR_TRANSFERS[picture.color_trc]}) is kept as a tag on 8-bit pictures: expect banding"
             )
+        self.matrix = _display_matrix(picture)
+
+
+def _display_matrix(picture: VideoFrame) -> tuple[int, ...] | None:
+    try:
         data = cast("SideData | None", picture.side_data.get("DISPLAYMATRIX"))
-        if data is not None:
-            self.matrix = tuple(memoryview(bytes(data)).cast("i"))
+    except ValueError:  # PyAV stumbles over side data that it has no name for, such as EXIF, but knows the angle
+        turn = math.radians(picture.rotation)
+        c, s = round(65536 * math.cos(turn)), round(65536 * math.sin(turn))
+        return (c, -s, 0, s, c, 0, 0, 0, 1 << 30) if picture.rotation else None
+    return tuple(memoryview(bytes(data)).cast("i")) if data is not None else None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,110 @@
+"""What a person sees of each verb."""
+
+import inspect
+import os
+import pty
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.media import Film
+from vidveil import __version__, methods
+from vidveil.cli import anonymize
+from vidveil.cli.app import app
+from vidveil.errors import UsageError
+from vidveil.video import write
+
+runner = CliRunner()
+
+
+def test_help_has_examples_for_every_verb():
+    for verb in ("anonymize", "ls", "doctor", "demo"):
+        result = runner.invoke(app, [verb, "--help"])
+        assert result.exit_code == 0
+        assert f"vidveil {verb}" in result.output
+
+
+def test_without_words_the_command_explains_itself():
+    result = runner.invoke(app, [])
+    assert "anonymize" in result.output
+
+
+def test_version():
+    assert runner.invoke(app, ["--version"]).output.strip() == f"vidveil {__version__}"
+
+
+def test_ls_names_every_method():
+    result = runner.invoke(app, ["ls", "methods"])
+    assert result.exit_code == 0
+    for name in methods.METHODS:
+        assert name in result.output
+
+
+def test_the_defaults_shown_in_help_are_those_of_the_library():
+    defaults = {name: p.default for name, p in inspect.signature(anonymize.anonymize).parameters.items()}
+    assert defaults["method"] == methods.DEFAULT
+    assert (defaults["preset"], defaults["crf"]) == (write.PRESET, write.CRF)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("1:30", 90), ("0:01:30.5", Fraction(181, 2)), ("0.04", Fraction(1, 25)), (None, None)],
+)
+def test_times_are_exact(text, seconds):
+    assert anonymize._seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1:2:3:4", "1e3", "one", "1:", ".5"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(UsageError, match="is no time"):
+        anonymize._seconds(text)
+
+
+def test_doctor_says_that_all_is_well():
+    result = runner.invoke(app, ["doctor"])
+    assert result.exit_code == 0, result.output
+    assert "end to end     works" in result.output
+
+
+def test_demo_ends_with_a_picture_and_a_number_with_its_floor(tmp_path):
+    result = runner.invoke(app, ["demo", "-o", str(tmp_path / "demo")])
+    assert result.exit_code == 0, result.output
+    assert {p.name for p in (tmp_path / "demo").iterdir()} == {
+        "visitor.mp4",
+        "visitor_anonymized.mp4",
+        "visitor_anonymized.json",
+        "preview.mp4",
+        "demo.png",
+    }
+    found = {
+        line.split()[0]: float(line.split()[1].rstrip("%")) for line in result.output.splitlines() if "(chance" in line
+    }
+    assert found["raw"] > 80
+    assert found["solid"] == pytest.approx(100 / 24, abs=0.1)
+
+
+def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path):
+    path = Film(frames=300, width=320, height=240).make(tmp_path / "a.mp4")
+    master, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    words = [sys.executable, "-m", "vidveil", "anonymize", str(path)]
+    with subprocess.Popen(words, stderr=slave, env=environment) as process:
+        os.close(slave)
+        screen = b""
+        while True:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            screen += piece
+    os.close(master)
+    assert process.returncode == 0
+    assert b"fps" in screen
+    assert b"/300" in screen
+    piped = subprocess.run([*words, "--overwrite"], capture_output=True, text=True, check=True)
+    assert len(piped.stderr.splitlines()) == 2

@@ -1,0 +1,280 @@
+"""The real command, as people run it, and as the world interrupts it."""
+
+import contextlib
+import ctypes
+import itertools
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.media import Film, detail, lumas
+
+COMMAND = [sys.executable, "-m", "vidveil"]
+
+
+def vidveil(*words: object, **how) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, check=False, **how)
+
+
+def names(folder: Path) -> set[str]:
+    return {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_first_line_names_method_weights_and_device(tmp_path):
+    done = vidveil("anonymize", Film().make(tmp_path / "a.mp4"))
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == "method blur:strong, weights none, device cpu"
+    assert done.stdout == ""
+    assert names(tmp_path) == {"a.mp4", "a_anonymized.mp4", "a_anonymized.json"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("empty.mp4", b"", "is empty"),
+        ("text.mp4", b"hello\n" * 500, "is not a video"),
+        ("half.mp4", None, "is not a video"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_the_others_are_done(tmp_path, name, content, says):
+    Film().make(tmp_path / "good.mp4")
+    if content is None:  # cut before its index
+        content = Film(frames=50).make(tmp_path / "whole.mp4").read_bytes()[:2000]
+        (tmp_path / "whole.mp4").unlink()
+    (tmp_path / name).write_bytes(content)
+    done = vidveil("anonymize", tmp_path)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert done.returncode == 1
+    assert len(errors) == 1
+    assert errors[0].startswith(f"error: {name}: ")
+    assert says in errors[0]
+    assert (tmp_path / "good_anonymized.mp4").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--method", "blurr"], "did you mean blur"),
+        (["--device", "cuda:7"], "no such CUDA device"),
+        (["--device", "tpu"], "is no device"),
+        (["--start", "soon"], "is no time"),
+        (["--start", "2", "--end", "1"], "before the start"),
+        (["--preset", "warp"], "no preset"),
+    ],
+)
+def test_a_senseless_call_is_one_line_and_writes_nothing(tmp_path, words, says):
+    path = Film().make(tmp_path / "a.mp4")
+    done = vidveil("anonymize", path, *words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert names(tmp_path) == {"a.mp4"}
+
+
+def test_a_method_that_hides_nothing_says_so(tmp_path):
+    done = vidveil("anonymize", Film().make(tmp_path / "a.mp4"), "--method", "stride:5")
+    assert done.returncode == 0
+    assert "leaves the pictures as they are" in done.stderr
+
+
+def test_odd_names_are_fine_and_broken_ones_are_said(tmp_path):
+    odd = [b"a [bold] b.mp4", "größe — ‘x’.mp4".encode(), b"line\nbreak.mp4", b"-o.mp4", b"broken \xff\xfe.mp4"]
+    for name in odd:
+        Film().make(tmp_path / "a.mp4").rename(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))  # noqa: PTH118
+    done = vidveil("anonymize", tmp_path)
+    assert len(list(tmp_path.glob("*_anonymized.mp4"))) == 4
+    assert "a [bold] b.mp4" in done.stderr
+    assert done.returncode == 1
+    assert "error: broken ??.mp4: its name is not valid UTF-8: rename it" in done.stderr
+
+
+def killed_halfway(folder: Path, signal_: int) -> subprocess.Popen[bytes]:
+    """Start on a folder, wait until the second file is being written, and send a signal."""
+    process = subprocess.Popen([*COMMAND, "anonymize", str(folder)], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    part = folder / "b_anonymized.mp4.part"
+    while time.monotonic() < deadline and process.poll() is None:
+        if part.exists() and part.stat().st_size > 0:
+            break
+        time.sleep(0.002)
+    process.send_signal(signal_)
+    process.wait(30)
+    return process
+
+
+def films(folder: Path) -> None:
+    folder.mkdir()
+    for name, frames in (("a", 10), ("b", 700), ("c", 20)):
+        Film(frames=frames, width=320, height=240).make(folder / f"{name}.mp4")
+
+
+def test_kill_9_leaves_no_output_and_the_next_run_gives_what_an_undisturbed_run_gives(tmp_path):
+    disturbed, calm = tmp_path / "disturbed", tmp_path / "calm"
+    films(disturbed)
+    films(calm)
+    process = killed_halfway(disturbed, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    left = names(disturbed)
+    assert "b_anonymized.mp4.part" in left
+    assert "a_anonymized.mp4" in left
+    assert not left & {"b_anonymized.mp4", "b_anonymized.json", "c_anonymized.mp4"}
+    resumed = vidveil("anonymize", disturbed)
+    assert resumed.returncode == 0
+    assert "a.mp4 -> " in resumed.stderr
+    assert "up to date" in resumed.stderr
+    assert vidveil("anonymize", calm).returncode == 0
+    assert names(disturbed) == names(calm)
+    for name in names(calm):
+        assert (disturbed / name).read_bytes() == (calm / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_cleans_up(tmp_path, signal_):
+    films(tmp_path / "in")
+    process = killed_halfway(tmp_path / "in", signal_)
+    assert process.returncode == 130
+    left = names(tmp_path / "in")
+    assert not any(name.endswith(".part") for name in left)
+    assert "b_anonymized.mp4" not in left
+    assert "a_anonymized.mp4" in left
+
+
+def without_root_powers() -> None:
+    """Root may write anywhere; give that up, so that a read-only folder is read-only for root as well."""
+    libc = ctypes.CDLL(None)
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def test_a_folder_that_cannot_be_written_to_is_said(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = Film().make(folder / "a.mp4")
+    folder.chmod(0o555)
+    try:
+        done = vidveil("anonymize", path, preexec_fn=without_root_powers)
+    finally:
+        folder.chmod(0o755)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error: a.mp4: the output's folder cannot be written to"
+    assert names(folder) == {"a.mp4"}
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path):
+    """A disk of 16 kB, where the system lets us have one."""
+    folder.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
+    path = Film(frames=3000, bframes=0).make(tmp_path / "big.mp4")
+    Film(frames=3).make(tmp_path / "tiny.mp4")
+    with small_disk(tmp_path / "disk"):
+        done = vidveil("anonymize", path, tmp_path / "tiny.mp4", "-o", tmp_path / "disk")
+        left = names(tmp_path / "disk")
+    assert done.returncode == 1
+    assert "error: big.mp4: the disk is full" in done.stderr
+    assert left == {"tiny_anonymized.mp4", "tiny_anonymized.json"}
+
+
+def test_a_limit_on_file_size_is_said_and_leaves_nothing(tmp_path):
+    path = Film(frames=200, width=320, height=240).make(tmp_path / "a.mp4")
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    done = vidveil("anonymize", path, "--crf", "0", preexec_fn=limit)
+    assert done.returncode == 1
+    assert "error: a.mp4: cannot be written (file too large)" in done.stderr
+    assert names(tmp_path) == {"a.mp4"}
+
+
+def test_a_camera_that_is_not_there_is_said(tmp_path):
+    done = vidveil("anonymize", "97", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "error: camera97: no such camera" in done.stderr
+    assert names(tmp_path) == set()
+
+
+def test_a_stream_that_cannot_be_reached_is_said_without_its_password(tmp_path):
+    done = vidveil("anonymize", "rtsp://admin:hunter2@127.0.0.1:9/door", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "cannot be reached" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+@contextlib.contextmanager
+def camera(data: bytes, *, endless: bool = False):
+    """The URL of a stream over TCP that sends some data at the speed of life and vanishes, or begins again for ever."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            for i in itertools.count(0, 1316):
+                if ended.is_set() or (i >= len(data) and not endless):
+                    break
+                connection.sendall(data[i % len(data) :][:1316])
+                time.sleep(0.002)
+            reset = struct.pack("ii", 1, 0)  # no polite end
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        ended.set()
+        thread.join()
+        listener.close()
+
+
+def test_a_camera_that_vanishes_leaves_a_valid_file_and_an_error(tmp_path):
+    film = Film(frames=100, width=160, height=120).make(tmp_path / "a.ts").read_bytes()
+    output = tmp_path / "door.mp4"
+    with camera(film[: len(film) * 2 // 3]) as url:
+        done = vidveil("anonymize", url, "-o", output)
+    assert done.returncode == 1, done.stderr
+    assert "was lost" in done.stderr
+    pictures = lumas(output)
+    assert 20 < len(pictures) < 100
+    assert detail(pictures).max() < 2
+
+
+def test_ctrl_c_ends_a_recording_properly(tmp_path):
+    film = Film(frames=100, width=160, height=120).make(tmp_path / "a.ts").read_bytes()
+    output = tmp_path / "door.mp4"
+    part = tmp_path / "door.mp4.part"
+    with camera(film, endless=True) as url:
+        words = [*COMMAND, "anonymize", url, "-o", str(output)]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (part.exists() and part.stat().st_size > 0):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 0, stderr
+    pictures = lumas(output)
+    assert len(pictures) > 20
+    assert detail(pictures).max() < 2
