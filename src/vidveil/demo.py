@@ -157,7 +157,7 @@ def _small_clip(person: int, take: int) -> "Tensor":
     import torch
 
     pictures = [cv2.resize(p, None, fx=0.5, fy=0.5) for p in clip(Person.draw_lot(person), 100 + 2 * person + take, 8)]
-    return torch.from_numpy(np.stack(pictures)).permute(3, 0, 1, 2).float() / 255  # (3, T, H, W)
+    return torch.from_numpy(np.stack(pictures)).permute(3, 0, 1, 2).contiguous().float() / 255  # (3, T, H, W)
 
 
 def _feature(method: Anonymizer | None, person: int, take: int) -> NDArray[np.float64]:

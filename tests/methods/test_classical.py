@@ -68,6 +68,13 @@ def test_pixelate_leaves_one_value_a_block():
     assert len(np.unique(result)) > 20
 
 
+def test_pixelate_has_whole_blocks_up_to_an_uneven_edge():
+    result = painted("pixelate:8", noise(61, 93))
+    for y, x in ((0, 0), (8, 16), (56, 88)):
+        assert np.ptp(result[y : y + 8, x : x + 8]) == 0
+    assert result[8, 8] != result[8, 16]
+
+
 def test_pixelate_has_the_same_blocks_in_colour_as_in_brightness():
     chroma = painted("pixelate:8", noise(32, 48), shrink=2)
     blocks = chroma.reshape(8, 4, 12, 4)

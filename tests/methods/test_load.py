@@ -54,6 +54,7 @@ def test_leaving_frames_out_does_not_hide_anybody():
         ("pixelate:1", "from 2 to"),
         ("pixelate:-3", "whole number"),
         ("pixelate:x", "whole number"),
+        ("pixelate:15", "must be even"),
         ("downsample:1.5", "whole number"),
         ("stride:0", "from 1 to"),
         ("solid:red", "takes nothing"),

@@ -266,6 +266,25 @@ def test_a_preview_takes_one_source(tmp_path):
         anonymize(tmp_path, options=Options(preview=tmp_path / "p.mp4"))
 
 
+def test_a_preview_replaces_nothing(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    for target in (path, tmp_path / "a_anonymized.mp4", tmp_path / "look.avi"):
+        with pytest.raises(UsageError):
+            anonymize(path, options=Options(preview=target, overwrite=True))
+    look = tmp_path / "look.mp4"
+    look.write_text("precious")
+    refused = only(anonymize(path, options=Options(preview=look)))
+    assert "look.mp4 exists" in str(refused.error)
+    assert look.read_text() == "precious"
+
+
+def test_a_preview_can_be_had_after_the_output(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    only(anonymize(path))
+    assert only(anonymize(path, options=Options(preview=tmp_path / "look.mp4"))).ok
+    assert (tmp_path / "look.mp4").exists()
+
+
 @pytest.mark.parametrize("bad", [{"crf": 52}, {"audio": "loud"}, {"metadata": "some"}, {"start": 2, "end": 1}])
 def test_senseless_options_are_refused(bad):
     with pytest.raises(UsageError):

@@ -16,7 +16,7 @@ def touch(folder: Path, *names: str) -> None:
 
 def outputs(words, output=None) -> dict[str, str]:
     sources, refused, _ = find(map(str, words))
-    named, clashes = name_outputs(sources, output)
+    named, clashes = name_outputs(sources, None if output is None else str(output))
     assert not refused
     assert not clashes
     return {source.location: str(path) for source, path in named}
@@ -64,7 +64,7 @@ def test_a_name_does_not_depend_on_what_else_is_asked_for(tmp_path):
 def test_inputs_that_would_still_share_an_output_are_refused(tmp_path):
     touch(tmp_path, "x/a.mp4", "y/a.mp4")
     sources, _, _ = find([str(tmp_path / "x/a.mp4"), str(tmp_path / "y/a.mp4")])
-    named, clashes = name_outputs(sources, tmp_path / "out")
+    named, clashes = name_outputs(sources, str(tmp_path / "out"))
     assert len(named) == len(clashes) == 1
     assert "same output" in str(clashes[0].error)
 
@@ -123,7 +123,7 @@ def test_a_stream_is_named_without_its_password():
 def test_one_output_file_takes_one_input(tmp_path):
     touch(tmp_path, "a.mp4", "b.mp4")
     sources, _, _ = find([str(tmp_path)])
-    named, clashes = name_outputs(sources, tmp_path / "out.mp4")
+    named, clashes = name_outputs(sources, str(tmp_path / "out.mp4"))
     assert not named
     assert "2 sources cannot share one output" in str(clashes[0].error)
 
@@ -131,6 +131,12 @@ def test_one_output_file_takes_one_input(tmp_path):
 def test_an_output_never_replaces_its_input(tmp_path):
     touch(tmp_path, "a.mp4")
     sources, _, _ = find([str(tmp_path / "a.mp4")])
-    named, clashes = name_outputs(sources, tmp_path / "." / "a.mp4")
+    named, clashes = name_outputs(sources, str(tmp_path / "." / "a.mp4"))
     assert not named
     assert "replace its own input" in str(clashes[0].error)
+
+
+def test_a_slash_at_the_end_means_a_folder(tmp_path):
+    touch(tmp_path, "a.mp4")
+    named = outputs([tmp_path / "a.mp4"], f"{tmp_path}/v1.2/")
+    assert set(named.values()) == {str(tmp_path / "v1.2/a_anonymized.mp4")}

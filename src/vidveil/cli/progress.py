@@ -49,6 +49,9 @@ class Screen:
     def warn(self, line: str) -> None:
         self.say(f"warning: {line}", "yellow")
 
+    def note(self, line: str) -> None:
+        self.say(f"note: {line}")
+
     def begin(self, name: str, length: int | None) -> None:
         self._began = monotonic()
         self._task = self._bar.add_task(name, total=length)

@@ -2,7 +2,7 @@
 
     downsample:N   each N × N pixels become their mean, drawn smoothly at the old size
     blur:S         Gaussian of σ = S of the frame's short side: weak 1/32, strong 1/16
-    pixelate:N     mosaic of blocks of about N pixels
+    pixelate:N     mosaic of blocks of N × N pixels
     solid          black
     stride:N       every N-th frame, as it is
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BLUR_STRENGTHS = {"weak": 1 / 32, "strong": 1 / 16}
 """σ as a share of the short side. At 112 pixels, σ = 3.5 and 7: the weak and strong blur of the papers' baselines."""
-FINE = 3.0  # pixels of σ that remain when a wide blur is computed on a small picture; more changes nothing one can see
+FINE = 3.0  # pixels of σ, at least, when a wide blur is computed on a small picture: more changes nothing one can see
 
 
 class Downsample(FrameMethod):
@@ -34,9 +34,7 @@ class Downsample(FrameMethod):
         self.factor = _whole(spec, argument, default=2, low=2, high=64)
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
-        height, width = source.shape
-        small = _shrunk(source, math.ceil(width / self.factor), math.ceil(height / self.factor))
-        _enlarge(small, target, cv2.INTER_LINEAR)
+        _enlarge(_shrunk(source, self.factor), target, self.factor, cv2.INTER_LINEAR)
 
 
 class Blur(FrameMethod):
@@ -48,26 +46,25 @@ class Blur(FrameMethod):
         self.share = BLUR_STRENGTHS[strength]
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
-        height, width = source.shape
-        sigma = max(0.8, self.share * min(height, width))
-        factor = max(1, int(sigma / FINE))
-        small = _shrunk(source, math.ceil(width / factor), math.ceil(height / factor)) if factor > 1 else source
-        # Averaging and enlarging blur a little by themselves: each adds about factor²/12 of variance.
-        rest = math.sqrt(max(sigma**2 - (factor**2 - 1) / 6, 0.01)) / factor
+        sigma = max(0.8, self.share * min(source.shape))
+        factor = 1 << max(0, int(math.log2(sigma / FINE)))
+        small = _shrunk(source, factor)
+        # Averaging and enlarging blur a little by themselves: together by a variance of about factor²/6.
+        rest = math.sqrt(sigma**2 - (factor**2 - 1) / 6) / factor
         small = cast(Plane, cv2.GaussianBlur(small, (0, 0), rest, borderType=cv2.BORDER_REPLICATE))
-        _enlarge(small, target, cv2.INTER_LINEAR)
+        _enlarge(small, target, factor, cv2.INTER_LINEAR)
 
 
 class Pixelate(FrameMethod):
     def __init__(self, spec: str, argument: str | None) -> None:
         super().__init__(spec)
         self.block = _whole(spec, argument, default=16, low=2, high=4096)
+        if self.block % 2:
+            raise UsageError(f"{spec}: the block must be even, since video stores one colour for 2 × 2 pixels")
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:
-        height, width = source.shape
-        columns, rows = (max(1, round(side * shrink / self.block)) for side in (width, height))
-        small = _shrunk(source, min(columns, width), min(rows, height))
-        _enlarge(small, target, cv2.INTER_NEAREST)
+        block = self.block // shrink
+        _enlarge(_shrunk(source, block), target, block, cv2.INTER_NEAREST)
 
 
 class Solid(FrameMethod):
@@ -119,15 +116,28 @@ def _kept(frame: Frame) -> SafeFrame:
     return frame.black(frame.lost) if frame.picture is None else frame.as_it_is()
 
 
-def _shrunk(source: Plane, width: int, height: int) -> Plane:
-    return cast(Plane, cv2.resize(source, (width, height), interpolation=cv2.INTER_AREA))
+def _shrunk(source: Plane, factor: int) -> Plane:
+    """Means of blocks of factor × factor pixels. Blocks that stick out over the edge see its last pixels repeated."""
+    if factor == 1:
+        return source
+    height, width = source.shape
+    right, bottom = -width % factor, -height % factor
+    if right or bottom:  # whole blocks only: OpenCV averages those several times faster than others
+        source = cast(Plane, cv2.copyMakeBorder(source, 0, bottom, 0, right, cv2.BORDER_REPLICATE))
+    size = (source.shape[1] // factor, source.shape[0] // factor)
+    return cast(Plane, cv2.resize(source, size, interpolation=cv2.INTER_AREA))
 
 
-def _enlarge(small: Plane, target: Plane, how: int) -> None:
-    height, width = target.shape
-    drawn = cv2.resize(small, (width, height), dst=target, interpolation=how)
-    if drawn is not target and not np.shares_memory(drawn, target):  # OpenCV may allocate instead of filling
-        np.copyto(target, drawn)
+def _enlarge(small: Plane, target: Plane, factor: int, how: int) -> None:
+    """Draw a picture of blocks at full size, and leave off what sticks out."""
+    height, width = small.shape[0] * factor, small.shape[1] * factor
+    if target.shape == (height, width):
+        drawn = cv2.resize(small, (width, height), dst=target, interpolation=how)
+        if np.shares_memory(drawn, target):  # OpenCV may allocate instead of filling
+            return
+    else:
+        drawn = cv2.resize(small, (width, height), interpolation=how)
+    np.copyto(target, cast(Plane, drawn)[: target.shape[0], : target.shape[1]])
 
 
 def _whole(spec: str, argument: str | None, *, default: int, low: int, high: int) -> int:

@@ -17,7 +17,7 @@ from av.audio.resampler import AudioResampler
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
 from av.packet import Packet
-from av.stream import Stream
+from av.stream import Discard, Stream
 from numpy.typing import NDArray
 
 from vidveil.errors import InputError
@@ -66,6 +66,9 @@ class SideTracks:
             elif everything and stream.type in ("subtitle", "data") and _name(stream) in MP4_OTHERS:
                 self._tracks[stream.index] = _Track(stream, output.add_stream_from_template(stream), None)
                 self.kept.append(f"{stream.type} {_name(stream)}")
+        for stream in self._container.streams:
+            if stream.index not in self._tracks:
+                stream.discard = Discard.all  # the picture is read by somebody else
         self._packets = self._read()
         self._next: Packet[Stream] | None = None
 

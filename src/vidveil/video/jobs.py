@@ -88,12 +88,14 @@ class Outcome:
 class Watcher(Protocol):
     """Whoever shows progress. All calls come from one thread."""
 
+    def note(self, line: str) -> None: ...
     def begin(self, name: str, length: int | None) -> None: ...
     def advance(self) -> None: ...
     def end(self, outcome: Outcome) -> None: ...
 
 
 class _Nobody:
+    def note(self, line: str) -> None: ...
     def begin(self, name: str, length: int | None) -> None: ...
     def advance(self) -> None: ...
     def end(self, outcome: Outcome) -> None: ...
@@ -113,10 +115,12 @@ def anonymize(
     anonymizer = load(method) if isinstance(method, str) else method
     options = options or Options()
     watcher = watcher or _Nobody()
-    found, refused, _ = find(map(str, sources))
-    named, clashes = name_outputs(found, None if output is None else Path(output))
-    if options.preview is not None and len(found) > 1:
-        raise UsageError("--preview takes one source")
+    found, refused, passed_over = find(map(str, sources))
+    if passed_over:
+        watcher.note(f"{passed_over} files that are neither video nor image by their names were passed over")
+    named, clashes = name_outputs(found, None if output is None else str(output))
+    if options.preview is not None:
+        _check_preview(options.preview, found, named)
     outcomes = []
     for refusal in (*refused, *clashes):
         outcomes.append(Outcome(refusal.name, Status.FAILED, error=refusal.error))
@@ -125,6 +129,16 @@ def anonymize(
         outcomes.append(_guarded(source, path, anonymizer, options, watcher))
         watcher.end(outcomes[-1])
     return outcomes
+
+
+def _check_preview(preview: Path, found: list[Source], named: list[tuple[Source, Path]]) -> None:
+    if len(found) > 1:
+        raise UsageError("--preview takes one source")
+    if preview.suffix.lower() != ".mp4":
+        raise UsageError("the preview's name must end in .mp4")
+    files = [source.path for source in found if not source.live] + [path for _, path in named]
+    if preview.resolve() in [file.resolve() for file in files]:
+        raise UsageError("the preview would replace the source or the output")
 
 
 def _guarded(source: Source, path: Path, method: Anonymizer, options: Options, watcher: Watcher) -> Outcome:
@@ -163,9 +177,12 @@ def _job(source: Source, path: Path, method: Anonymizer, options: Options, watch
         vidveil=__version__,
     )
     before = _fingerprint(source)
-    finished = None if options.overwrite else _finished(source, path, order)
-    if finished is not None:
-        return finished
+    if not options.overwrite:
+        finished = _finished(source, path, order)
+        if finished is not None and (options.preview is None or options.preview.exists()):
+            return finished
+        if options.preview is not None and options.preview.exists():
+            raise OutputError(f"{options.preview.name} exists; --overwrite replaces it")
     if options.dry_run:
         return _dry_run(source, path, options)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -143,26 +143,27 @@ def _glob(pattern: str) -> tuple[list[Source], int]:
     return [_file(p, p.parent.relative_to(base), base.resolve().name) for p in media], len(files) - len(media)
 
 
-def name_outputs(sources: Sequence[Source], output: Path | None) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
+def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
     """One output path for each source, no two the same.
 
     `clip.mov` becomes `clip_anonymized.mp4`, beside the source or below the folder `output` in the same tree. A file
     that shares its name with another but for the suffix (`a.avi` beside `a.mp4`) carries its suffix in its output's
     name (`a_avi_anonymized.mp4`): the neighbour need not be among the sources, so names do not depend on the call.
     """
-    if output is not None and output.suffix and not output.is_dir():
-        return _one_output(sources, output)
+    target = None if output is None else Path(output)
+    if target is not None and target.suffix and not target.is_dir() and not str(output).endswith("/"):
+        return _one_output(sources, target)
     several = len({source.root for source in sources if source.root}) > 1
     named: list[tuple[Source, Path]] = []
     refused: list[Refusal] = []
     taken: dict[str, Source] = {}
     for source in sources:
         if source.live:
-            folder = output or Path()
-        elif output is None:
+            folder = target or Path()
+        elif target is None:
             folder = source.path.parent
         else:
-            folder = output / (source.root if several else "") / source.below
+            folder = target / (source.root if several else "") / source.below
         path = folder / _output_name(source)
         key = str(path.parent.resolve() / path.stem).casefold()  # manifests share the stem, and some disks the case
         if key in taken:

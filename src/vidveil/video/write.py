@@ -114,6 +114,7 @@ class Mp4Writer:
         context = stream.codec_context
         context.time_base = info.time_base
         context.flags |= Flags.frame_duration
+        context.thread_type = "FRAME"  # PyAV's default makes x264 cut pictures into slices: slower, and larger files
         for name in ("colorspace", "color_range", "color_trc", "color_primaries"):
             setattr(context, name, getattr(like, name))
         if frame.full_range:
