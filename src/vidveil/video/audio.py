@@ -28,6 +28,7 @@ Samples = NDArray[np.float32]
 
 MP4_AUDIO = frozenset({"aac", "mp3", "mp2", "ac3", "eac3", "alac", "opus", "flac", "dts"})
 """Codecs whose packets are copied as they are."""
+PREROLL_S = 0.1  # what decoders of sound need from before the first moment, and players do not play
 MP4_OTHERS = frozenset({"mov_text", "gpmd"})
 
 
@@ -117,6 +118,8 @@ class SideTracks:
             if not packet.size or packet.pts is None:
                 continue
             begin = packet.pts * packet.time_base
+            if packet.is_discard and not -PREROLL_S <= begin < 0:
+                continue  # cut off by whoever edited the source: it stays cut off
             if self._shift and begin + (packet.duration or 0) * packet.time_base <= self._shift:
                 continue
             if self._end is not None and begin >= self._end:
