@@ -83,8 +83,6 @@ def test_damaged_files_never_crash_hang_or_leak(tmp_path, wholes, batch):
 
     says = "\n".join(lines)
     assert "Traceback" not in says, says
-    crashed = [f"{line}\n    {mutants[name_in(line)]}" for line in lines if "internal error" in line]
-    assert not crashed, "\n".join(crashed)
     assert code in (0, 1), f"exit code {code} at {in_work(lines, mutants)}"
 
     errors = [name_in(line) for line in lines if line.startswith("error: ")]
@@ -92,7 +90,7 @@ def test_damaged_files_never_crash_hang_or_leak(tmp_path, wholes, batch):
     assert len(errors) == len(set(errors)), f"more than one error line for a file:\n{says}"
     assert code == bool(errors)
 
-    problems = []
+    problems = [f"{line}: {mutants[name_in(line)]}" for line in lines if "internal error" in line]
     left = {path.name: path for path in target.rglob("*")} if target.exists() else {}
     for mutant in mutants.values():
         stem = f"{Path(mutant.name).stem}_anonymized"

@@ -15,6 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Protocol
 
+from av.error import FFmpegError
+
 from vidveil import __version__
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
@@ -146,8 +148,13 @@ def _guarded(source: Source, path: Path, method: Anonymizer, options: Options, w
         return _job(source, path, method, options, watcher)
     except VidveilError as error:
         return Outcome(source.name, Status.FAILED, path, error)
-    except OSError as error:  # av.error.FFmpegError is one
+    except OSError as error:
         return Outcome(source.name, Status.FAILED, path, OutputError(_plain(error)))
+    except FFmpegError as error:
+        carried = options.audio != "drop" or options.metadata != "drop"
+        hint = "; without --audio and --metadata it may work" if carried else ""
+        reason = (error.strerror or type(error).__name__).lower()
+        return Outcome(source.name, Status.FAILED, path, OutputError(f"cannot be written ({reason}){hint}"))
     except Exception as error:
         bug = VidveilError(f"internal error, please report it: {type(error).__name__}: {error}")
         bug.__cause__ = error
@@ -404,7 +411,7 @@ def _manifest(
             "height": reader.size[1] if reader.size else 0,
             "padded_to": writer.padded,
             "turned": reader.matrix is not None,
-            "time_from_zero": info.origin != 0 or bool(options.start),
+            "time_from_zero": reader.shift != 0,
         },
         frames={
             "read": report.frames,

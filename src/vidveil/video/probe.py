@@ -13,7 +13,8 @@ from av.video.stream import VideoStream
 from vidveil.errors import InputError
 from vidveil.video.sources import Kind, Source
 
-MAX_PIXELS = 100_000_000  # 12K and a bit; a damaged header must not ask for gigabytes
+MAX_PIXELS = {Kind.IMAGE: 250_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
+"""More than 8K, more than a large photograph: a damaged header must not ask for gigabytes."""
 TIMEOUT_S = 10.0
 
 # Demuxers that read one file as it is. Playlists and scripts (HLS, concat, DASH), which would open other files and

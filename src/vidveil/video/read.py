@@ -63,10 +63,12 @@ class Reader:
         context = self._stream.codec_context
         context.thread_type = "AUTO"
         context.copy_opaque = True
-        context.options = {**context.options, "max_pixels": str(MAX_PIXELS)}
+        context.options = {**context.options, "max_pixels": str(MAX_PIXELS[source.kind])}
         self.matrix: tuple[int, ...] | None = None
         """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
         self.start, self.end = start, end
+        self.shift = self.info.origin + (start or 0)
+        """Seconds to take off the source's clock. Final when the first frame is out."""
         self._clock = _Clock(self.info.time_base, self.info.rate, self.report)
         self.size: tuple[int, int] | None = None
         """Width and height of the first picture, and so of all."""
@@ -85,11 +87,6 @@ class Reader:
         """Width over height of a pixel, where it is not 1."""
         ratio = self._stream.sample_aspect_ratio
         return ratio if ratio and ratio > 0 and ratio != 1 else None
-
-    @property
-    def shift(self) -> Fraction:
-        """Seconds to take off the source's clock."""
-        return self.info.origin + (self.start or 0)
 
     def __iter__(self) -> Iterator[Frame]:
         waiting: list[Frame] = []  # lost frames from before the first picture, whose size nobody knows yet
@@ -121,6 +118,8 @@ class Reader:
                 continue
             if last is not None and pts >= last:
                 return
+            if index == 0 and pts < shift:  # MP4 would hide what comes before zero
+                shift, self.shift = pts, pts * tick
             length = duration or self._clock.step
             yield Frame(index=index, pts=pts - shift, duration=length, width=0, height=0, picture=picture, lost=lost)
             index += 1
@@ -161,7 +160,7 @@ class Reader:
         while True:
             try:
                 packet = next(packets)
-            except StopIteration:
+            except (StopIteration, IndexError):  # PyAV's IndexError: a stream that appeared midway, at the very end
                 break
             except av.error.FFmpegError as error:
                 gone = "was lost" if self.source.live else "cannot be read to its end"
@@ -321,7 +320,7 @@ class _Clock:
         self._report = report
         self._last: int | None = None
         self._offset = 0
-        self._far = min(int(MAX_GAP_S / time_base), 1 << 30)  # MP4 writes gaps in 32 bits
+        self._far = min(int(MAX_GAP_S / time_base), 1 << 28)  # MP4 has 32 bits for a few gaps together
         self._back = JITTER_FRAMES * self.step
 
     @property

@@ -25,6 +25,7 @@ from vidveil.video.probe import OF_THE_FORMAT, open_source
 from vidveil.video.read import Reader
 
 PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
+MAX_SIDE = 16_384
 PRESET, CRF = "veryfast", 20
 
 
@@ -104,6 +105,8 @@ class Mp4Writer:
             av.codec.Codec("libx264", "w")
         except ValueError as error:
             raise OutputError("this build of PyAV has no H.264 encoder: pip install --force-reinstall av") from error
+        if max(like.width, like.height) > MAX_SIDE:
+            raise OutputError(f"{like.width} × {like.height} pixels are more than H.264 can hold")
         self._output = output = av.open(str(self._path), "w", format="mp4", options=options)
         rate = info.rate if info.rate <= 240 else Fraction(25)
         stream = output.add_stream(
