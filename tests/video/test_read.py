@@ -10,7 +10,7 @@ import pytest
 from tests.media import Film, level, times
 from vidveil.errors import InputError
 from vidveil.video.frame import Frame
-from vidveil.video.read import DAMAGED, UNDECODABLE, Reader, ReadReport, _Clock
+from vidveil.video.read import DAMAGED, UNDECODABLE, Reader
 from vidveil.video.sources import find
 
 
@@ -78,22 +78,6 @@ def test_ntsc_film_rate_does_not_drift(tmp_path):
 def test_missing_timestamps_are_filled_from_the_rate(tmp_path):
     frames, reader = read(Film(frames=10, rate=25).make(tmp_path / "a.h264"))
     assert seconds(frames, reader) == [Fraction(i, 25) for i in range(10)]
-
-
-@pytest.mark.parametrize(
-    ("found", "wanted"),
-    [
-        ([0, 2, 1, 3], [0, 2, 3, 4]),  # a step back is nudged forward
-        ([0, 1, 1, 2], [0, 1, 2, 3]),
-        ([None, None, 5], [0, 1, 5]),
-        ([500, 501, 490, 491, 492], [500, 501, 502, 503, 504]),  # a clock set back goes on where it was
-        ([0, 1, 1 << 50, (1 << 50) + 1], [0, 1, 2, 3]),  # and one that leaps ahead
-        ([-(1 << 62), 3], [0, 1]),
-    ],
-)
-def test_times_always_increase(found, wanted):
-    clock = _Clock(Fraction(1, 25), Fraction(25), ReadReport())
-    assert [clock.next(pts, 1) for pts in found] == wanted
 
 
 def test_a_stream_that_starts_late_on_its_clock_is_counted_from_its_start(tmp_path):

@@ -5,28 +5,25 @@ becomes a `Frame` without a picture at the packet's own time: the anonymizer pai
 stays what it was, and no half-decoded picture can slip past a method that was made for whole ones.
 """
 
-import heapq
 import math
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import cast
 
 import av
-import av.filter
 from av.sidedata.sidedata import SideData
 from av.video.frame import VideoFrame
 
 from vidveil.errors import InputError
+from vidveil.video.deinterlace import Deinterlacer
 from vidveil.video.frame import FULL_RANGE, Frame
+from vidveil.video.ledger import Clock, Ledger, pts_of
 from vidveil.video.probe import HDR_TRANSFERS, MAX_PIXELS, describe, open_source, picture_stream
 from vidveil.video.sources import Source
 
 UNDECODABLE = "could not be decoded"
 DAMAGED = "was damaged"
-MAX_GAP_S = 6 * 3600  # a later jump is a broken clock, not a pause
-JITTER_FRAMES = 2  # smaller steps back are jitter, larger ones a clock that was set anew
 
 
 @dataclass(slots=True)
@@ -62,14 +59,13 @@ class Reader:
             raise
         context = self._stream.codec_context
         context.thread_type = "AUTO"
-        context.copy_opaque = True
         context.options = {**context.options, "max_pixels": str(MAX_PIXELS[source.kind])}
         self.matrix: tuple[int, ...] | None = None
         """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
         self.start, self.end = start, end
         self.shift = self.info.origin + (start or 0)
         """Seconds to take off the source's clock. Final when the first frame is out."""
-        self._clock = _Clock(self.info.time_base, self.info.rate, self.report)
+        self._clock = Clock(self.info.time_base, self.info.rate)
         self.size: tuple[int, int] | None = None
         """Width and height of the first picture, and so of all."""
 
@@ -114,6 +110,7 @@ class Reader:
         index = 0
         for pts, duration, picture, lost in self._decoded():
             pts = self._clock.next(pts, duration)
+            self.report.mended_times = self._clock.mended
             if first is not None and pts < first:
                 continue
             if last is not None and pts >= last:
@@ -126,10 +123,9 @@ class Reader:
 
     def _decoded(self) -> Iterator[tuple[int | None, int, VideoFrame | None, str | None]]:
         """(pts, duration, picture, why there is none), as the decoder gives them and as it fails to."""
-        ledger = _Ledger()
+        ledger = Ledger()
         for packet in self._packets():
-            ticket = ledger.enter(packet)
-            packet.opaque = ticket  # the decoder hands it on to the picture
+            ledger.enter(packet)
             try:
                 pictures = packet.decode()
             except av.error.FFmpegError:
@@ -139,16 +135,15 @@ class Reader:
             except MemoryError as error:
                 raise InputError("its pictures are too large for this machine's memory") from error
             for picture in pictures:
-                came_with = picture.opaque if isinstance(picture.opaque, _Ticket) else None
-                if came_with is not None:
-                    for lost in ledger.settle(came_with, interlaced=picture.interlaced_frame):
-                        yield lost.pts, lost.duration, None, UNDECODABLE
-                    if came_with.given_up:
-                        continue
+                key = picture.pts
+                for lost in ledger.settle(key, interlaced=picture.interlaced_frame):
+                    yield lost.pts, lost.duration, None, UNDECODABLE
+                if ledger.gave_up(key):
+                    continue
                 if picture.is_corrupt:
-                    yield picture.pts, picture.duration, None, DAMAGED
+                    yield pts_of(key), picture.duration, None, DAMAGED
                 else:
-                    yield picture.pts, picture.duration, picture, None
+                    yield pts_of(key), picture.duration, picture, None
         for lost in ledger.rest():
             yield lost.pts, lost.duration, None, UNDECODABLE
 
@@ -199,7 +194,10 @@ class Reader:
         for frame in frames:
             if frame.picture is not None and frame.picture.interlaced_frame:
                 self.report.warn("interlaced video was deinterlaced")
-                yield from _Deinterlacer(frame.picture, self.info.time_base, self.report).run(frame, frames)
+                deinterlacer = Deinterlacer(frame.picture, self.info.time_base)
+                for smooth in deinterlacer.run(frame, frames):
+                    self.report.deinterlaced = deinterlacer.frames
+                    yield smooth
                 return
             yield frame
 
@@ -255,144 +253,3 @@ def _display_matrix(picture: VideoFrame) -> tuple[int, ...] | None:
         c, s = round(65536 * math.cos(turn)), round(65536 * math.sin(turn))
         return (c, -s, 0, s, c, 0, 0, 0, 1 << 30) if picture.rotation else None
     return tuple(memoryview(bytes(data)).cast("i")) if data is not None else None
-
-
-@dataclass(slots=True)
-class _Ticket:
-    """A packet that went into the decoder."""
-
-    number: int
-    epoch: int
-    """Counts how often the source's clock was set back; times compare only within an epoch."""
-    pts: int
-    duration: int
-    shown: bool = False
-    given_up: bool = False
-
-
-class _Ledger:
-    """Which packets have given a picture, and which never will because a later picture is out already."""
-
-    def __init__(self) -> None:
-        self._open: list[tuple[int, int, int, _Ticket]] = []  # heap in order of display
-        self._number = self._epoch = 0
-        self._last_dts: int | None = None
-        self._fields: deque[int] = deque(maxlen=64)
-
-    def enter(self, packet: "av.Packet[av.VideoStream]") -> _Ticket | None:
-        self._number += 1
-        if packet.dts is not None:
-            self._epoch += self._last_dts is not None and packet.dts < self._last_dts
-            self._last_dts = packet.dts
-        if packet.pts is None or not packet.size:
-            return None
-        ticket = _Ticket(self._number, self._epoch, packet.pts, packet.duration or 0)
-        if not packet.is_discard:
-            heapq.heappush(self._open, (ticket.epoch, ticket.pts, ticket.number, ticket))
-        return ticket
-
-    def settle(self, ticket: _Ticket, *, interlaced: bool) -> Iterator[_Ticket]:
-        """Note that `ticket` has its picture; give those before it that are lost."""
-        ticket.shown = True
-        if interlaced:
-            self._fields.append(ticket.number)
-        while self._open and self._open[0][:3] <= (ticket.epoch, ticket.pts, ticket.number):
-            *_, found = heapq.heappop(self._open)
-            if self._is_lost(found):
-                found.given_up = True
-                yield found
-
-    def rest(self) -> Iterator[_Ticket]:
-        for *_, ticket in sorted(self._open, key=lambda entry: entry[:3]):
-            if self._is_lost(ticket):
-                yield ticket
-
-    def _is_lost(self, ticket: _Ticket) -> bool:
-        # The second field of an interlaced picture may be a packet of its own, right after the first: no picture lost.
-        return not ticket.shown and ticket.number - 1 not in self._fields
-
-
-class _Clock:
-    """Turns timestamps as found into timestamps that strictly increase."""
-
-    def __init__(self, time_base: Fraction, rate: Fraction, report: ReadReport) -> None:
-        self.step = max(1, round(1 / (rate * time_base)))
-        self._report = report
-        self._last: int | None = None
-        self._offset = 0
-        self._far = min(int(MAX_GAP_S / time_base), 1 << 28)  # MP4 has 32 bits for a few gaps together
-        self._back = JITTER_FRAMES * self.step
-
-    @property
-    def now(self) -> int:
-        return self._last or 0
-
-    def next(self, pts: int | None, duration: int) -> int:
-        last, step = self._last, duration or self.step
-        if last is None:
-            found = 0 if pts is None or abs(pts) > 1 << 40 else pts
-            self._offset = found - (found if pts is None else pts)
-        elif pts is None:
-            found = last + step
-        else:
-            found = pts + self._offset
-            if found < last - self._back or found > last + self._far:
-                self._offset += last + step - found
-                found = last + step
-                self._report.mended_times += 1
-            elif found <= last:
-                found = last + 1
-                self._report.mended_times += 1
-        self._last = found
-        return found
-
-
-class _Deinterlacer:
-    """FFmpeg's bwdif, one frame out for each frame in. It looks one frame ahead, so records wait for their pictures."""
-
-    def __init__(self, like: VideoFrame, time_base: Fraction, report: ReadReport) -> None:
-        self._report = report
-        self._graph = av.filter.Graph()
-        source = self._graph.add_buffer(width=like.width, height=like.height, format=like.format, time_base=time_base)
-        filter_ = self._graph.add("bwdif", "mode=send_frame:deint=interlaced")
-        sink = self._graph.add("buffersink")
-        source.link_to(filter_)
-        filter_.link_to(sink)
-        self._graph.configure()
-        self._like = (like.width, like.height, like.format.name)
-        self._waiting: deque[Frame] = deque()
-
-    def run(self, first: Frame, rest: Iterator[Frame]) -> Iterator[Frame]:
-        yield from self._take(first)
-        for frame in rest:
-            yield from self._take(frame)
-        self._graph.push(None)
-        yield from self._give()
-
-    def _take(self, frame: Frame) -> Iterator[Frame]:
-        self._waiting.append(frame)
-        picture = frame.picture
-        if picture is None:
-            return
-        width, height, name = self._like
-        if (picture.width, picture.height, picture.format.name) != self._like:
-            picture = picture.reformat(width, height, name)
-        self._report.deinterlaced += picture.interlaced_frame
-        picture.pts, picture.time_base = frame.index, Fraction(1, 25)  # any steady clock: frames are matched by order
-        self._graph.push(picture)
-        yield from self._give()
-
-    def _give(self) -> Iterator[Frame]:
-        while True:
-            try:
-                picture = self._graph.pull()
-            except (av.error.BlockingIOError, av.error.EOFError):
-                return
-            while self._waiting:
-                frame = self._waiting.popleft()
-                if frame.picture is None:
-                    yield frame
-                    continue
-                frame.picture = picture  # type: ignore[assignment]
-                yield frame
-                break

@@ -1,0 +1,109 @@
+"""Which packets gave a picture, and when it is shown."""
+
+from fractions import Fraction
+
+import av
+import pytest
+
+from vidveil.video.ledger import Clock, Ledger, pts_of
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        ([0, 2, 1, 3], [0, 2, 3, 4]),  # a step back is nudged forward
+        ([0, 1, 1, 2], [0, 1, 2, 3]),
+        ([None, None, 5], [0, 1, 5]),
+        ([500, 501, 490, 491, 492], [500, 501, 502, 503, 504]),  # a clock set back goes on where it was
+        ([0, 1, 1 << 50, (1 << 50) + 1], [0, 1, 2, 3]),  # and one that leaps ahead
+        ([-(1 << 62), 3], [0, 1]),
+    ],
+)
+def test_times_always_increase(found, wanted):
+    clock = Clock(Fraction(1, 25), Fraction(25))
+    assert [clock.next(pts, 1) for pts in found] == wanted
+
+
+def packet(pts: int, dts: int | None = None) -> av.Packet:
+    made = av.Packet(b"x")
+    made.pts, made.dts, made.duration = pts, dts if dts is not None else pts, 1
+    return made
+
+
+def lost_of(ledger: Ledger, key: int, *, interlaced: bool = False) -> list[int]:
+    return [ticket.pts for ticket in ledger.settle(key, interlaced=interlaced)]
+
+
+def sent(ledger: Ledger, *times: tuple[int, int]) -> list[int]:
+    keys = []
+    for pts, dts in times:
+        made = packet(pts, dts)
+        ledger.enter(made)
+        keys.append(made.pts)
+    return keys
+
+
+def test_pictures_in_another_order_than_packets_are_not_lost():
+    ledger = Ledger()
+    a, b, c, d = sent(ledger, (0, 0), (3, 1), (1, 2), (2, 3))
+    assert [lost_of(ledger, key) for key in (a, c, d, b)] == [[], [], [], []]
+    assert list(ledger.rest()) == []
+
+
+def test_a_packet_without_a_picture_is_lost_when_a_later_picture_is_out():
+    ledger = Ledger()
+    a, b, _, d = sent(ledger, (0, 0), (1, 1), (2, 2), (3, 3))
+    assert lost_of(ledger, a) == []
+    assert lost_of(ledger, b) == []
+    assert lost_of(ledger, d) == [2]
+
+
+def test_packets_at_the_end_without_pictures_are_lost():
+    ledger = Ledger()
+    a, *_ = sent(ledger, (0, 0), (1, 1), (2, 2))
+    lost_of(ledger, a)
+    assert [ticket.pts for ticket in ledger.rest()] == [1, 2]
+
+
+def test_a_picture_that_comes_too_late_is_known_as_given_up():
+    ledger = Ledger()
+    _, b, c = sent(ledger, (0, 0), (1, 1), (2, 2))
+    assert lost_of(ledger, c) == [0, 1]
+    assert ledger.gave_up(b)
+    assert not ledger.gave_up(c)
+
+
+def test_a_clock_that_is_set_back_loses_nothing():
+    ledger = Ledger()
+    first = sent(ledger, (0, 0), (1, 1), (2, 2))
+    again = sent(ledger, (0, 0), (1, 1), (2, 2))
+    assert [lost_of(ledger, key) for key in (*first, *again)] == [[]] * 6
+    assert [pts_of(key) for key in again] == [0, 1, 2]
+
+
+def test_the_same_time_twice_is_two_pictures():
+    ledger = Ledger()
+    a, b = sent(ledger, (5, 5), (5, 6))
+    assert a == b
+    assert lost_of(ledger, a) == lost_of(ledger, b) == []
+    assert list(ledger.rest()) == []
+
+
+def test_the_second_field_of_a_picture_is_not_a_lost_picture():
+    ledger = Ledger()
+    a, _, c, _ = sent(ledger, (0, 0), (1, 1), (2, 2), (3, 3))  # each picture's fields are two packets
+    assert lost_of(ledger, a, interlaced=True) == []
+    assert lost_of(ledger, c, interlaced=True) == []
+    assert list(ledger.rest()) == []
+
+
+@pytest.mark.parametrize("pts", [0, 1, -1, 12345, -(1 << 42), (1 << 42)])
+@pytest.mark.parametrize("back", [0, 1, 7])
+def test_times_survive_the_change_of_epochs(pts, back):
+    ledger = Ledger()
+    for i in range(back):
+        ledger.enter(packet(0, 10 - i))
+    ledger.enter(packet(0, 10 - back))
+    made = packet(pts, 11)
+    ledger.enter(made)
+    assert pts_of(made.pts) == pts
