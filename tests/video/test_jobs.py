@@ -14,8 +14,8 @@ from tests.media import Film, detail, lumas, picture
 from vidveil import anonymize
 from vidveil.errors import OutputError, UsageError
 from vidveil.methods.anonymizer import FrameMethod
-from vidveil.video import jobs
 from vidveil.video.jobs import Options, Status
+from vidveil.video.temporary import temporary
 
 
 class Fragile(FrameMethod):
@@ -164,7 +164,7 @@ def test_a_stale_temporary_file_is_no_obstacle(tmp_path):
 
 def test_an_output_that_another_process_is_writing_is_left_to_it(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
-    with jobs._temporary(tmp_path / "a_anonymized.mp4"):
+    with temporary(tmp_path / "a_anonymized.mp4"):
         outcome = only(anonymize(path))
         assert "another process" in str(outcome.error)
     assert only(anonymize(path)).ok

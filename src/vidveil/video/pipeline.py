@@ -1,0 +1,190 @@
+"""From a source to a whole file: reader, anonymizer and writer, each in a thread, and a manifest of what they did."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from vidveil.errors import InputError, UsageError
+from vidveil.methods import Anonymizer
+from vidveil.video.buffered import ahead
+from vidveil.video.frame import Frame, SafeFrame
+from vidveil.video.manifest import HiddenFrames, Manifest, Order, file_hash, versions
+from vidveil.video.preview import PreviewWriter
+from vidveil.video.read import Reader
+from vidveil.video.sources import Kind, Source
+from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
+
+AHEAD_BYTES = 64 << 20  # of pictures between two stages, and
+AHEAD_FRAMES = 12  # no more than this many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What holds for all files of a run."""
+
+    audio: str = "drop"
+    """`drop`, `keep` or `distort`."""
+    metadata: str = "drop"
+    """`drop` or `keep`."""
+    start: Fraction | None = None
+    """Seconds, on the clock a player shows."""
+    end: Fraction | None = None
+    overwrite: bool = False
+    dry_run: bool = False
+    preview: Path | None = None
+    device: str = "cpu"
+    preset: str = PRESET
+    crf: int = CRF
+
+    def __post_init__(self) -> None:
+        if self.audio not in ("drop", "keep", "distort"):
+            raise UsageError(f"audio is drop, keep or distort, not {self.audio!r}")
+        if self.metadata not in ("drop", "keep"):
+            raise UsageError(f"metadata is drop or keep, not {self.metadata!r}")
+        if not 0 <= self.crf <= 51:
+            raise UsageError(f"crf is from 0 (lossless) to 51, not {self.crf}")
+        if self.start is not None and self.start < 0:
+            raise UsageError("the start lies before the beginning")
+        if self.end is not None and self.end <= (self.start or 0):
+            raise UsageError("the end lies before the start")
+
+
+def process(
+    source: Source,
+    part: Path,
+    preview_part: Path | None,
+    order: Order,
+    method: Anonymizer,
+    options: Options,
+    begin: Callable[[int | None], None],
+    advance: Callable[[], None],
+) -> Manifest:
+    """Everything between opening the source and a whole file under a temporary name."""
+    with ExitStack() as stack:
+        reader = stack.enter_context(Reader(source, start=options.start, end=options.end))
+        hashing = None
+        if not source.live:
+            pool = stack.enter_context(ThreadPoolExecutor(1))
+            hashing = pool.submit(file_hash, source.path)
+        writer: Mp4Writer | ImageWriter
+        if source.kind is Kind.IMAGE:
+            writer = ImageWriter(part, reader, part.with_suffix("").suffix)
+        else:
+            writer = Mp4Writer(
+                part, reader, audio=options.audio, metadata=options.metadata, preset=options.preset, crf=options.crf
+            )
+        stack.callback(writer.abort)
+        preview = None
+        if preview_part is not None:
+            preview = PreviewWriter(preview_part, reader, preset=options.preset, crf=options.crf)
+            stack.callback(preview.abort)
+        begin(None if options.start or options.end else reader.info.length)
+        hidden = _pump(reader, method, writer, preview, advance)
+        if not writer.frames:
+            raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
+        writer.finish()
+        if preview is not None:
+            preview.finish()
+        return _manifest(source, order, options, reader, writer, hidden, hashing.result() if hashing else None)
+
+
+def _pump(
+    reader: Reader,
+    method: Anonymizer,
+    writer: Mp4Writer | ImageWriter,
+    preview: PreviewWriter | None,
+    advance: Callable[[], None],
+) -> HiddenFrames:
+    """Reader, anonymizer and writer, each in a thread of its own, a few frames apart."""
+    hidden = HiddenFrames()
+    depth = _depth(reader)
+    frames: Iterable[Frame] = reader if preview is None else _seen(reader, preview.remember)
+    with ExitStack() as stack:
+        raw = stack.enter_context(ahead(frames, depth))
+        safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(raw), depth))
+        try:
+            for frame in safe:
+                writer.write(frame)
+                if preview is not None:
+                    preview.write(frame)
+                if frame.hidden is not None:
+                    hidden.add(frame.index, frame.hidden)
+                advance()
+        except KeyboardInterrupt:
+            if not reader.source.live:
+                raise
+            # a camera has no end but this one
+    return hidden
+
+
+def _seen(frames: Iterable[Frame], by: Callable[[Frame], None]) -> Iterator[Frame]:
+    for frame in frames:
+        by(frame)
+        yield frame
+
+
+def _depth(reader: Reader) -> int:
+    picture = max(1, reader.info.width * reader.info.height * 3 // 2)
+    return max(2, min(AHEAD_FRAMES, AHEAD_BYTES // picture))
+
+
+def _manifest(
+    source: Source,
+    order: Order,
+    options: Options,
+    reader: Reader,
+    writer: Mp4Writer | ImageWriter,
+    hidden: HiddenFrames,
+    input_hash: str | None,
+) -> Manifest:
+    info, report, tracks = reader.info, reader.report, writer.tracks
+    kept = list(tracks.kept) if tracks is not None else []
+    dropped = list(info.streams)
+    for name in kept:
+        if name in dropped:
+            dropped.remove(name)
+    keeps_tags = options.metadata == "keep" and source.kind is not Kind.IMAGE
+    return Manifest(
+        input={
+            "name": "stream" if source.kind is Kind.STREAM else source.name,  # a URL tells a place
+            "sha256": input_hash,
+            "bytes": None if source.live else source.path.stat().st_size,
+            "format": info.format,
+            "codec": info.codec,
+        },
+        output={},
+        order=order,
+        device=options.device,
+        versions=versions(),
+        video={
+            "width": reader.size[0] if reader.size else 0,
+            "height": reader.size[1] if reader.size else 0,
+            "padded_to": writer.padded,
+            "turned": reader.matrix is not None,
+            "time_from_zero": reader.shift != 0,
+        },
+        frames={
+            "read": report.frames,
+            "written": writer.frames,
+            "hidden": hidden.count,
+            "times_mended": report.mended_times,
+            "resized": report.resized,
+            "deinterlaced": report.deinterlaced,
+        },
+        hidden=hidden.runs,
+        dropped={
+            "tags": [] if keeps_tags else list(info.tags),
+            "streams": dropped,
+            "chapters": 0 if keeps_tags and options.start is None and options.end is None else info.chapters,
+        },
+        kept={
+            "tags": list(info.tags) if keeps_tags else [],
+            "streams": kept,
+            "reencoded": list(tracks.reencoded) if tracks is not None else [],
+        },
+        incomplete=report.cut_short,
+        warnings=list(report.warnings),
+    )
