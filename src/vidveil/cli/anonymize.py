@@ -57,6 +57,8 @@ def anonymize(
     A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
+    import cv2
+
     from vidveil.cli.progress import Screen
     from vidveil.methods import load
     from vidveil.video.jobs import Options
@@ -78,6 +80,7 @@ def anonymize(
         preset=preset,
         crf=crf,
     )
+    cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
     with Screen(sys.stderr) as screen:
         screen.say(f"method {anonymizer.spec}, weights {anonymizer.weights or 'none'}, device {options.device}")
