@@ -5,7 +5,7 @@ from fractions import Fraction
 import av
 import pytest
 
-from vidveil.video.ledger import Clock, Ledger, pts_of
+from vidveil.video.ledger import Clock, InOrderLedger, Ledger
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def sent(ledger: Ledger, *times: tuple[int, int]) -> list[int]:
 
 
 def test_pictures_in_another_order_than_packets_are_not_lost():
-    ledger = Ledger()
+    ledger = Ledger("h264", 1, Fraction(25))
     a, b, c, d = sent(ledger, (0, 0), (3, 1), (1, 2), (2, 3))
     assert [lost_of(ledger, key) for key in (a, c, d, b)] == [[], [], [], []]
     assert list(ledger.rest()) == []
 
 
 def test_a_packet_without_a_picture_is_lost_when_a_later_picture_is_out():
-    ledger = Ledger()
+    ledger = Ledger("h264", 1, Fraction(25))
     a, b, _, d = sent(ledger, (0, 0), (1, 1), (2, 2), (3, 3))
     assert lost_of(ledger, a) == []
     assert lost_of(ledger, b) == []
@@ -59,14 +59,14 @@ def test_a_packet_without_a_picture_is_lost_when_a_later_picture_is_out():
 
 
 def test_packets_at_the_end_without_pictures_are_lost():
-    ledger = Ledger()
+    ledger = Ledger("h264", 1, Fraction(25))
     a, *_ = sent(ledger, (0, 0), (1, 1), (2, 2))
     lost_of(ledger, a)
     assert [ticket.pts for ticket in ledger.rest()] == [1, 2]
 
 
 def test_a_picture_that_comes_too_late_is_known_as_given_up():
-    ledger = Ledger()
+    ledger = Ledger("h264", 1, Fraction(25))
     _, b, c = sent(ledger, (0, 0), (1, 1), (2, 2))
     assert lost_of(ledger, c) == [0, 1]
     assert ledger.gave_up(b)
@@ -74,15 +74,15 @@ def test_a_picture_that_comes_too_late_is_known_as_given_up():
 
 
 def test_a_clock_that_is_set_back_loses_nothing():
-    ledger = Ledger()
+    ledger = Ledger("h264", 1, Fraction(25))
     first = sent(ledger, (0, 0), (1, 1), (2, 2))
     again = sent(ledger, (0, 0), (1, 1), (2, 2))
     assert [lost_of(ledger, key) for key in (*first, *again)] == [[]] * 6
-    assert [pts_of(key) for key in again] == [0, 1, 2]
+    assert [ledger.time_of(key) for key in again] == [0, 1, 2]
 
 
 def test_the_same_time_twice_is_two_pictures():
-    ledger = Ledger()
+    ledger = Ledger("h264", 1, Fraction(25))
     a, b = sent(ledger, (5, 5), (5, 6))
     assert a == b
     assert lost_of(ledger, a) == lost_of(ledger, b) == []
@@ -90,20 +90,34 @@ def test_the_same_time_twice_is_two_pictures():
 
 
 def test_the_second_field_of_a_picture_is_not_a_lost_picture():
-    ledger = Ledger()
-    a, _, c, _ = sent(ledger, (0, 0), (1, 1), (2, 2), (3, 3))  # each picture's fields are two packets
-    assert lost_of(ledger, a, interlaced=True) == []
-    assert lost_of(ledger, c, interlaced=True) == []
+    ledger = Ledger("h264", 2, Fraction(25))
+    keys = sent(ledger, *((i, i) for i in range(40)))  # each picture's fields are two packets
+    for key in keys[::2]:
+        assert lost_of(ledger, key, interlaced=True) == []
+    assert list(ledger.rest()) == []
+
+
+def test_a_lost_picture_of_interlaced_video_is_lost():
+    ledger = Ledger("mpeg2video", 2, Fraction(25))
+    keys = sent(ledger, *((2 * i, 2 * i) for i in range(40)))
+    lost = [pts for i, key in enumerate(keys) if i not in (1, 7, 20) for pts in lost_of(ledger, key, interlaced=True)]
+    assert lost == [2, 14, 40]
+
+
+def test_pictures_of_a_container_without_times_take_the_slots_in_order():
+    ledger = InOrderLedger("h264", 1, Fraction(25))
+    keys = sent(ledger, *((i + 1, i) for i in range(4)))
+    assert [ledger.time_of(keys[i]) for i in (0, 3, 1, 2)] == [0, 1, 2, 3]
     assert list(ledger.rest()) == []
 
 
 @pytest.mark.parametrize("pts", [0, 1, -1, 12345, -(1 << 42), (1 << 42)])
 @pytest.mark.parametrize("back", [0, 1, 7])
 def test_times_survive_the_change_of_epochs(pts, back):
-    ledger = Ledger()
+    ledger = Ledger("h264", 1, Fraction(25))
     for i in range(back):
         ledger.enter(packet(0, 10 - i))
     ledger.enter(packet(0, 10 - back))
     made = packet(pts, 11)
     ledger.enter(made)
-    assert pts_of(made.pts) == pts
+    assert ledger.time_of(made.pts) == pts

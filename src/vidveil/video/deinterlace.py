@@ -33,6 +33,7 @@ class Deinterlacer:
             yield from self._take(frame)
         self._graph.push(None)
         yield from self._give()
+        yield from (frame for frame in self._waiting if frame.picture is None)  # lost ones at the very end
 
     def _take(self, frame: Frame) -> Iterator[Frame]:
         self._waiting.append(frame)

@@ -11,16 +11,13 @@ import av
 MAX_GAP_S = 6 * 3600  # a later jump is a broken clock, not a pause
 JITTER_FRAMES = 2  # smaller steps back are jitter, larger ones a clock that was set anew
 EPOCH = 1 << 44  # ticks: half a year at the finest clock in use, and room for half a million epochs
-
-
-def pts_of(key: int | None) -> int | None:
-    """The source's timestamp in a key of the ledger."""
-    return None if key is None else (key + EPOCH // 2) % EPOCH - EPOCH // 2
+IN_ORDER_FORMATS = frozenset({"avi", "rm"})
+"""Containers that count slots and say nothing of the order in which pictures are shown."""
 
 
 @dataclass(slots=True)
 class Ticket:
-    """A packet that went into the decoder, and has not given a picture yet."""
+    """A packet that went into the decoder, and should give a picture."""
 
     number: int
     pts: int
@@ -35,22 +32,24 @@ class Ledger:
     joined, the same timestamps come again: from then on packets are sent through the decoder one epoch later.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, codec: str, step: int, rate: Fraction) -> None:
+        self._due = _Due(codec)
         self._open: list[tuple[int, int, Ticket]] = []  # heap in order of display
         self._of_key: dict[int, deque[Ticket]] = {}
         self._given_up: deque[int] = deque(maxlen=256)
-        self._fields: deque[int] = deque(maxlen=64)
+        self._fields = _Fields(step, rate)
         self._number = self._epoch = 0
         self._last_dts: int | None = None
 
     def enter(self, packet: "av.Packet[av.VideoStream]") -> None:
+        """Note a packet before it is decoded."""
         self._number += 1
         if packet.dts is not None:
             self._epoch += self._last_dts is not None and packet.dts < self._last_dts
             self._last_dts = packet.dts
         if any(time is not None and abs(time) >= EPOCH // 2 for time in (packet.pts, packet.dts)):
             packet.pts = packet.dts = None  # no clock shows that
-        if packet.pts is None or not packet.size or packet.is_discard:
+        if packet.pts is None or packet.is_discard or not self._due(packet):
             return
         ticket = Ticket(self._number, packet.pts, packet.duration or 0)
         packet.pts += self._epoch * EPOCH
@@ -58,6 +57,11 @@ class Ledger:
             packet.dts += self._epoch * EPOCH
         heapq.heappush(self._open, (packet.pts, ticket.number, ticket))
         self._of_key.setdefault(packet.pts, deque()).append(ticket)
+
+    def failed(self, packet: "av.Packet[av.VideoStream]") -> Iterator[Ticket]:
+        """What is lost when the decoder refuses a packet: known later, by its time, unless it has none."""
+        if packet.pts is None and packet.size:
+            yield Ticket(self._number, NO_TIME, packet.duration or 0)
 
     def settle(self, key: int | None, *, interlaced: bool) -> Iterator[Ticket]:
         """Note that the packet sent with this timestamp has its picture; give those before it that are lost."""
@@ -68,7 +72,7 @@ class Ledger:
             ticket = waiting.popleft()
             ticket.shown = True
             if interlaced:
-                self._fields.append(ticket.number)
+                self._fields.first(ticket)
         while self._open and (self._open[0][0] < key or self._open[0][2].shown):
             before, _, found = heapq.heappop(self._open)
             if not self._of_key.get(before):
@@ -77,6 +81,10 @@ class Ledger:
                 self._of_key.pop(before, None)
                 self._given_up.append(before)
                 yield found
+
+    def time_of(self, key: int | None) -> int | None:
+        """When the picture with this timestamp is shown, on the source's clock."""
+        return None if key is None else (key + EPOCH // 2) % EPOCH - EPOCH // 2
 
     def gave_up(self, key: int | None) -> bool:
         """Whether this picture comes after a black one took its place."""
@@ -88,8 +96,90 @@ class Ledger:
                 yield ticket
 
     def _is_lost(self, ticket: Ticket) -> bool:
-        # The second field of an interlaced picture may be a packet of its own, right after the first: no picture lost.
-        return not ticket.shown and ticket.number - 1 not in self._fields
+        return not self._fields.second(ticket) and not ticket.shown
+
+
+class InOrderLedger(Ledger):
+    """For containers that do not know when pictures are shown: each picture takes the next slot, as players do."""
+
+    def __init__(self, codec: str, step: int, rate: Fraction) -> None:
+        super().__init__(codec, step, rate)
+        self._slots: list[tuple[int, int]] = []  # heap of (time, duration)
+        self._failures = 0
+
+    def enter(self, packet: "av.Packet[av.VideoStream]") -> None:
+        time = packet.dts if packet.dts is not None else packet.pts
+        if time is not None and abs(time) < EPOCH // 2 and not packet.is_discard and self._due(packet):
+            heapq.heappush(self._slots, (time, packet.duration or 0))
+
+    def failed(self, packet: "av.Packet[av.VideoStream]") -> Iterator[Ticket]:
+        self._failures += bool(packet.size)
+        if packet.size:
+            yield self._next_slot()
+
+    def settle(self, key: int | None, *, interlaced: bool) -> Iterator[Ticket]:  # noqa: ARG002
+        return iter(())
+
+    def time_of(self, key: int | None) -> int | None:  # noqa: ARG002
+        return self._next_slot().pts if self._slots else None
+
+    def rest(self) -> Iterator[Ticket]:
+        while self._slots and self._failures:  # without a failure, what is left over was never a picture
+            yield self._next_slot()
+
+    def _next_slot(self) -> Ticket:
+        time, duration = heapq.heappop(self._slots) if self._slots else (NO_TIME, 0)
+        return Ticket(0, time, duration)
+
+
+NO_TIME = 1 << 62
+"""In place of a timestamp that is missing; the clock then takes the next step."""
+
+
+class _Due:
+    """Whether a packet should give a picture. Some are there for the decoder alone, or say: show the last one again."""
+
+    def __init__(self, codec: str) -> None:
+        self._codec = codec
+        self._packed = 0
+
+    def __call__(self, packet: "av.Packet[av.VideoStream]") -> bool:
+        if not packet.size:
+            return False
+        if self._codec.startswith("vp8"):
+            return bool(bytes(packet)[0] & 0x10)  # a frame that others refer to, never shown itself
+        if self._codec == "mpeg4":
+            return self._due_in_mpeg4(packet)
+        return True
+
+    def _due_in_mpeg4(self, packet: "av.Packet[av.VideoStream]") -> bool:
+        # Old files pack two pictures into one packet and put an empty one after it, to keep count.
+        self._packed += max(0, bytes(packet).count(b"\0\0\1\xb6") - 1)
+        if packet.size > 7:
+            return True
+        if self._packed:
+            self._packed -= 1
+            return True
+        return False  # "not coded": the last picture stays
+
+
+class _Fields:
+    """Some interlaced sources have a packet a field, and the second gives no picture: it must not count as lost."""
+
+    def __init__(self, step: int, rate: Fraction) -> None:
+        self._near = step if rate > 45 else step * 0.75  # a rate of 50 or 60 may count fields
+        self._firsts: deque[Ticket] = deque(maxlen=64)
+        self._seen = self._without_picture = 0
+
+    def first(self, ticket: Ticket) -> None:
+        self._firsts.append(ticket)
+
+    def second(self, ticket: Ticket) -> bool:
+        self._seen += 1
+        self._without_picture += not ticket.shown
+        if ticket.shown or self._without_picture < 0.35 * self._seen:  # in such a source, every other has none
+            return False
+        return any(t.number == ticket.number - 1 and 0 <= ticket.pts - t.pts <= self._near for t in self._firsts)
 
 
 class Clock:
@@ -108,6 +198,7 @@ class Clock:
         return self._last or 0
 
     def next(self, pts: int | None, duration: int) -> int:
+        pts = None if pts == NO_TIME else pts
         last, step = self._last, duration or self.step
         if last is None:
             found = 0 if pts is None or abs(pts) > 1 << 40 else pts

@@ -18,7 +18,7 @@ from av.video.frame import VideoFrame
 from vidveil.errors import InputError
 from vidveil.video.deinterlace import Deinterlacer
 from vidveil.video.frame import FULL_RANGE, Frame
-from vidveil.video.ledger import Clock, Ledger, pts_of
+from vidveil.video.ledger import IN_ORDER_FORMATS, Clock, InOrderLedger, Ledger
 from vidveil.video.probe import HDR_TRANSFERS, MAX_PIXELS, describe, open_source, picture_stream
 from vidveil.video.sources import Source
 
@@ -123,15 +123,16 @@ class Reader:
 
     def _decoded(self) -> Iterator[tuple[int | None, int, VideoFrame | None, str | None]]:
         """(pts, duration, picture, why there is none), as the decoder gives them and as it fails to."""
-        ledger = Ledger()
+        kind = Ledger if IN_ORDER_FORMATS.isdisjoint(self.info.format.split(",")) else InOrderLedger
+        ledger = kind(self.info.codec, self._clock.step, self.info.rate)
         for packet in self._packets():
             ledger.enter(packet)
+            pictures: list[VideoFrame] = []
             try:
                 pictures = packet.decode()
             except av.error.FFmpegError:
-                pictures = []
-                if packet.pts is None and packet.size:
-                    yield None, packet.duration or 0, None, UNDECODABLE
+                for lost in ledger.failed(packet):
+                    yield lost.pts, lost.duration, None, UNDECODABLE
             except MemoryError as error:
                 raise InputError("its pictures are too large for this machine's memory") from error
             for picture in pictures:
@@ -141,9 +142,9 @@ class Reader:
                 if ledger.gave_up(key):
                     continue
                 if picture.is_corrupt:
-                    yield pts_of(key), picture.duration, None, DAMAGED
+                    yield ledger.time_of(key), picture.duration, None, DAMAGED
                 else:
-                    yield pts_of(key), picture.duration, picture, None
+                    yield ledger.time_of(key), picture.duration, picture, None
         for lost in ledger.rest():
             yield lost.pts, lost.duration, None, UNDECODABLE
 
