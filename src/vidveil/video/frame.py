@@ -20,6 +20,7 @@ Painter = Callable[[Plane, Plane, int], None]
 
 LIMITED_BLACK, FULL_BLACK, NEUTRAL = 16, 0, 128
 FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+COLOURS = ("colorspace", "color_range", "color_trc", "color_primaries")
 
 
 def plane_views(picture: av.VideoFrame, width: int, height: int) -> tuple[Plane, Plane, Plane]:
@@ -90,7 +91,7 @@ class Frame:
             y[:, self.width :] = y[:, self.width - 1 : self.width]
             y[self.height :] = y[self.height - 1 : self.height]
         if self.picture is not None:
-            for name in ("colorspace", "color_range", "color_trc", "color_primaries"):
+            for name in COLOURS:
                 setattr(picture, name, getattr(self.picture, name))
         return SafeFrame(
             index=self.index,

@@ -6,12 +6,15 @@ never of folders; no time of day, no user, no machine.
 
 import hashlib
 import json
+import os
 import platform
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 LAYOUT = 1
+CHUNK = 1 << 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,9 +81,26 @@ class HiddenFrames:
             self.runs.append({"first": index, "last": index, "why": why})
 
 
-def file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def file_hash(path: Path, stop: Event | None = None) -> str:
+    """SHA-256 of a file. Whoever sets `stop` need not wait for the rest of it: InterruptedError."""
+    digest = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(CHUNK):
+            if stop is not None and stop.is_set():
+                raise InterruptedError("no longer wanted")
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def place(source: Path, folder: Path) -> str:
+    """Three digits that tell whether a source lies where it lay, as seen from the folder of its output.
+
+    12 bits on purpose: another folder is told apart 4095 times of 4096, and yet nobody who guesses the name of a folder
+    can check the guess, as a whole hash would let him, salted or not. Seen from the output, so that the tree above both
+    (a user's name, a disk) is not in it, and both can be moved together.
+    """
+    way = os.path.relpath(os.path.realpath(source.parent), os.path.realpath(folder))
+    return hashlib.sha256(os.fsencode(way)).hexdigest()[:3]
 
 
 def versions() -> dict[str, str]:

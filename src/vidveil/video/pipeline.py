@@ -6,15 +6,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from threading import Event
 
 from vidveil.errors import InputError, UsageError
 from vidveil.methods import Anonymizer
 from vidveil.video.buffered import ahead
 from vidveil.video.frame import Frame, SafeFrame
-from vidveil.video.manifest import HiddenFrames, Manifest, Order, file_hash, versions
+from vidveil.video.manifest import HiddenFrames, Manifest, Order, file_hash, place, versions
 from vidveil.video.preview import PreviewWriter
 from vidveil.video.read import Reader
-from vidveil.video.sources import Kind, Source
+from vidveil.video.sources import Kind, Source, output_suffix
 from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
 
 AHEAD_BYTES = 64 << 20  # of pictures between two stages, and
@@ -68,10 +69,12 @@ def process(
         hashing = None
         if not source.live:
             pool = stack.enter_context(ThreadPoolExecutor(1))
-            hashing = pool.submit(file_hash, source.path)
+            stop = Event()
+            stack.callback(stop.set)  # before the pool waits for its thread: nobody waits for a hash that is not needed
+            hashing = pool.submit(file_hash, source.path, stop)
         writer: Mp4Writer | ImageWriter
         if source.kind is Kind.IMAGE:
-            writer = ImageWriter(part, reader, part.with_suffix("").suffix)
+            writer = ImageWriter(part, reader, output_suffix(source))
         else:
             writer = Mp4Writer(
                 part, reader, audio=options.audio, metadata=options.metadata, preset=options.preset, crf=options.crf
@@ -88,7 +91,10 @@ def process(
         writer.finish()
         if preview is not None:
             preview.finish()
-        return _manifest(source, order, options, reader, writer, hidden, hashing.result() if hashing else None)
+        manifest = _manifest(source, order, options, reader, writer, hidden)
+        if hashing is not None:
+            manifest.input |= {"sha256": hashing.result(), "place": place(source.path, part.parent)}
+        return manifest
 
 
 def _pump(
@@ -138,7 +144,6 @@ def _manifest(
     reader: Reader,
     writer: Mp4Writer | ImageWriter,
     hidden: HiddenFrames,
-    input_hash: str | None,
 ) -> Manifest:
     info, report, tracks = reader.info, reader.report, writer.tracks
     kept = list(tracks.kept) if tracks is not None else []
@@ -150,7 +155,8 @@ def _manifest(
     return Manifest(
         input={
             "name": "stream" if source.kind is Kind.STREAM else source.name,  # a URL tells a place
-            "sha256": input_hash,
+            "sha256": None,
+            "place": None,
             "bytes": None if source.live else source.path.stat().st_size,
             "format": info.format,
             "codec": info.codec,

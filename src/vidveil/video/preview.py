@@ -51,8 +51,6 @@ class PreviewWriter:
         )
         for target, left, right in parts:
             np.concatenate([left, right], axis=0 if turned else 1, out=target)
-        for name in ("colorspace", "color_range", "color_trc", "color_primaries"):
-            setattr(picture, name, getattr(safe.picture, name))
         return SafeFrame(
             index=safe.index,
             pts=safe.pts,

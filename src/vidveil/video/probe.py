@@ -1,9 +1,11 @@
 """Opening a source safely, and what can be known of it before decoding."""
 
-import re
+import struct
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import av
 from av.container import InputContainer
@@ -28,6 +30,10 @@ STREAM_FORMATS = FILE_FORMATS + ",rtsp,rtp,sdp,hls,mpjpeg,video4linux2,v4l2,avfo
 CLOCKED_FORMATS = frozenset({"mpegts", "mpeg", "rtsp", "rtp", "sdp"})
 """Formats whose clock starts anywhere: their first timestamp says nothing, so time is counted from it."""
 
+DECLARING_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi", "flv", "mxf", "asf"})
+"""Formats that write their duration into the header. Of the others FFmpeg estimates it from what is there."""
+SEEKABLE_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"})
+
 HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
 
 
@@ -45,8 +51,8 @@ class Info:
     """As the header counts them; 0 if it does not."""
     duration: Fraction | None
     """Seconds of the whole."""
-    picture_duration: Fraction | None
-    """Seconds of the picture's stream, where the header declares them."""
+    declared: Fraction | None
+    """Seconds that the header says the source has, where the format has such a header."""
     origin: Fraction
     """Seconds on the source's clock at which time is taken to begin."""
     tags: tuple[str, ...]
@@ -88,9 +94,50 @@ def _open(source: Source) -> InputContainer:
     if source.kind is Kind.CAMERA:
         options["protocol_whitelist"] = "file"
         file, format_ = (file, "avfoundation") if sys.platform == "darwin" else (f"/dev/video{int(file)}", "v4l2")
+    if not source.live:
+        file = f"file:{file}"  # or a colon in a name would be taken for a protocol
+        options["pattern_type"] = "none"  # and a %d for a numbered series
     return av.open(
         file, "r", format=format_, options=options, metadata_errors="replace", timeout=timeout, buffer_size=1 << 16
     )
+
+
+def turned_by_exif(path: Path) -> tuple[int, ...] | None:
+    """The display matrix that a picture's EXIF orientation asks for, None if it has none or asks for nothing."""
+    with path.open("rb") as file:
+        head = file.read(1 << 18)
+    for mark in (b"Exif\0\0", b"eXIf", b"EXIF"):  # JPEG, PNG, WebP
+        at = head.find(mark)
+        tiff = head[at + len(mark) :] if at >= 0 else b""
+        tiff = tiff[6:] if tiff.startswith(b"Exif\0\0") else tiff
+        order = {b"II": "<", b"MM": ">"}.get(tiff[:2])
+        if order is None:
+            continue
+        with suppress(struct.error):
+            (directory,) = struct.unpack_from(order + "I", tiff, 4)
+            (entries,) = struct.unpack_from(order + "H", tiff, directory)
+            for i in range(entries):
+                tag, _, _, value = struct.unpack_from(order + "HHIH", tiff, directory + 2 + 12 * i)
+                if tag == 0x0112:
+                    return _orientation(value)
+    return None
+
+
+def _orientation(value: int) -> tuple[int, ...] | None:
+    one = 1 << 16  # rows of (a, b, c, d): x' = a·x + c·y, y' = b·x + d·y
+    turns = {
+        2: (-one, 0, 0, one),
+        3: (-one, 0, 0, -one),
+        4: (one, 0, 0, -one),
+        5: (0, one, one, 0),
+        6: (0, one, -one, 0),
+        7: (0, -one, -one, 0),
+        8: (0, -one, one, 0),
+    }
+    if value not in turns:
+        return None
+    a, b, c, d = turns[value]
+    return (a, b, 0, c, d, 0, 0, 0, 1 << 30)
 
 
 def _why_not_opened(source: Source, error: av.error.FFmpegError) -> str:
@@ -137,7 +184,7 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
         time_base=time_base,
         frames=stream.frames,
         duration=duration,
-        picture_duration=_picture_duration(stream),
+        declared=duration if container.format.name in DECLARING_FORMATS else None,
         origin=Fraction(origin),
         tags=_tag_names(container),
         streams=tuple(_stream_name(s) for s in container.streams if s is not stream),
@@ -145,17 +192,16 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
     )
 
 
-def _picture_duration(stream: VideoStream) -> Fraction | None:
-    """As declared. MPEG-TS and the like declare none: FFmpeg's figure is then read off the last packet."""
-    if stream.container.format.name == "avi" and stream.duration and stream.time_base:
-        return stream.duration * stream.time_base
-    if stream.container.format.name != "matroska,webm":
-        return None  # MP4 counts its frames, which is better
-    declared = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", stream.metadata.get("DURATION", "").strip("\0 "))
-    if declared is None:
-        return None
-    hours, minutes, seconds = declared.groups()
-    return int(hours) * 3600 + int(minutes) * 60 + Fraction(seconds)
+def reach(source: Source) -> Fraction:
+    """Seconds at which the last packet of any stream ends."""
+    end = Fraction(0)
+    with open_source(source) as container:
+        packets = container.demux()
+        with suppress(av.error.FFmpegError, IndexError):
+            for packet in packets:
+                if packet.pts is not None:
+                    end = max(end, (packet.pts + (packet.duration or 0)) * packet.time_base)
+    return end
 
 
 OF_THE_FORMAT = frozenset({"major_brand", "minor_version", "compatible_brands"})

@@ -7,6 +7,7 @@ stays what it was, and no half-decoded picture can slip past a method that was m
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import cast
@@ -17,13 +18,23 @@ from av.video.frame import VideoFrame
 
 from vidveil.errors import InputError
 from vidveil.video.deinterlace import Deinterlacer
-from vidveil.video.frame import FULL_RANGE, Frame
+from vidveil.video.frame import COLOURS, FULL_RANGE, Frame
 from vidveil.video.ledger import IN_ORDER_FORMATS, Clock, InOrderLedger, Ledger
-from vidveil.video.probe import HDR_TRANSFERS, MAX_PIXELS, describe, open_source, picture_stream
-from vidveil.video.sources import Source
+from vidveil.video.probe import (
+    HDR_TRANSFERS,
+    MAX_PIXELS,
+    SEEKABLE_FORMATS,
+    describe,
+    open_source,
+    picture_stream,
+    reach,
+    turned_by_exif,
+)
+from vidveil.video.sources import Kind, Source
 
 UNDECODABLE = "could not be decoded"
 DAMAGED = "was damaged"
+PREROLL_S = 1  # containers index by decoding time, which is earlier than display by less than this
 
 
 @dataclass(slots=True)
@@ -50,16 +61,9 @@ class Reader:
     def __init__(self, source: Source, *, start: Fraction | None = None, end: Fraction | None = None) -> None:
         self.source = source
         self.report = ReadReport()
-        self._container = open_source(source)
-        try:
-            self._stream = picture_stream(self._container)
-            self.info = describe(self._container, self._stream)
-        except BaseException:
-            self._container.close()
-            raise
-        context = self._stream.codec_context
-        context.thread_type = "AUTO"
-        context.options = {**context.options, "max_pixels": str(MAX_PIXELS[source.kind])}
+        self._open()
+        self.colours: dict[str, int] = {}
+        """How the first picture's numbers mean colours: range, matrix, transfer, primaries."""
         self.matrix: tuple[int, ...] | None = None
         """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
         self.start, self.end = start, end
@@ -68,6 +72,18 @@ class Reader:
         self._clock = Clock(self.info.time_base, self.info.rate)
         self.size: tuple[int, int] | None = None
         """Width and height of the first picture, and so of all."""
+
+    def _open(self) -> None:
+        self._container = open_source(self.source)
+        try:
+            self._stream = picture_stream(self._container)
+            self.info = describe(self._container, self._stream)
+        except BaseException:
+            self._container.close()
+            raise
+        context = self._stream.codec_context
+        context.thread_type = "AUTO"
+        context.options = {**context.options, "max_pixels": str(MAX_PIXELS[self.source.kind])}
 
     def __enter__(self) -> "Reader":
         return self
@@ -95,11 +111,15 @@ class Reader:
             for ready in (*waiting, frame):
                 if ready.picture is None and self.size is not None:
                     ready.width, ready.height = self.size
+                    ready.full_range = self.colours["color_range"] == FULL_RANGE
                 self.report.frames += 1
                 yield ready
             waiting.clear()
         if self.size is None:
-            raise InputError(f"none of its {len(waiting)} frames could be decoded" if waiting else "holds no frame")
+            if waiting:
+                raise InputError(f"none of its {len(waiting)} frames could be decoded")
+            cut = self.start is not None or self.end is not None
+            raise InputError("no frame lies between start and end" if cut else "holds no frame")
 
     def _numbered(self) -> Iterator[Frame]:
         """Frames in order of time, lost ones in their places, on the source's clock less `shift`."""
@@ -153,6 +173,7 @@ class Reader:
         if self.start:
             self._seek(self.start + self.info.origin)
         packets = self._container.demux(self._stream)
+        end = 0
         while True:
             try:
                 packet = next(packets)
@@ -166,29 +187,40 @@ class Reader:
                 yield empty
                 break
             self.report.packets += bool(packet.size)
+            if packet.pts is not None:
+                end = max(end, packet.pts + (packet.duration or 0))
             yield packet
         if not self.source.live and self.start is None and self.end is None and self.report.cut_short is None:
-            self.report.cut_short = self._short_of_its_header()
+            self.report.cut_short = self._short_of_its_header(end * self.info.time_base)
 
-    def _short_of_its_header(self) -> str | None:
-        there, declared = self.report.packets, self.info.frames
-        if declared and self.info.format != "avi":  # AVI counts empty frames, which never appear
-            return f"ends early or is damaged: {there} of {declared} frames are there" if there < declared else None
-        if self.info.picture_duration is None:
+    def _short_of_its_header(self, end: Fraction) -> str | None:
+        """Whether a file ends before its header says. Packets may be fewer than counted: editors trim by a list."""
+        declared, there, counted = self.info.declared, self.report.packets, self.info.frames
+        if declared is None or end >= declared - Fraction(3, 2) / self.info.rate:
             return None
-        end = self._clock.now * self.info.time_base - self.info.origin
-        early = self.info.picture_duration - end > max(Fraction(1), 3 / self.info.rate)
-        return (
-            f"ends early or is damaged: at {float(end):.1f} of {float(self.info.picture_duration):.1f} s"
-            if early
-            else None
-        )
+        if there >= counted > 0 and self.info.format != "avi":
+            return None  # the picture ends before the sound
+        end = max(end, reach(self.source))  # of all streams: reads the file once more, if something is odd with it
+        if end >= declared - (Fraction(3, 2) / self.info.rate if counted else 1):
+            return None
+        frames = f"{there} of {counted} frames" if counted else f"{float(end):.1f} of {float(declared):.1f} s"
+        return f"ends early or is damaged: {frames} are there"
 
     def _seek(self, seconds: Fraction) -> None:
-        try:
-            self._container.seek(int(seconds / self.info.time_base), stream=self._stream)
-        except av.error.FFmpegError:  # no index to seek by: decode from the beginning
-            self.report.warn("this format has no index: read from its beginning")
+        """Go to a key frame well before a time, where that is sure to work; otherwise read from the beginning."""
+        indexed = self.info.format in SEEKABLE_FORMATS and (self.info.frames or "matroska" in self.info.format)
+        target = seconds - PREROLL_S
+        if not indexed or target <= 0:
+            return
+        ticks = int(target / self.info.time_base)
+        with suppress(av.error.FFmpegError, StopIteration):
+            self._container.seek(ticks, stream=self._stream)
+            first = next(self._container.demux(self._stream))
+            if first.pts is not None and first.is_keyframe and first.pts <= ticks:
+                self._container.seek(ticks, stream=self._stream)
+                return
+        self._container.close()
+        self._open()
 
     def _deinterlaced(self, frames: Iterator[Frame]) -> Iterator[Frame]:
         """Frames as they are until the first interlaced one, from there through a filter that keeps their number."""
@@ -223,7 +255,7 @@ class Reader:
                 height,
                 "yuv420p",
                 dst_colorspace="ITU709" if rgb else None,
-                dst_color_range=2 if full and not rgb else None,
+                dst_color_range=1 if rgb else FULL_RANGE if full else None,
             )
             if rgb:
                 picture.colorspace = picture.color_primaries = picture.color_trc = picture.color_range = 1
@@ -233,6 +265,8 @@ class Reader:
         if frame.full_range:
             picture.color_range = FULL_RANGE
         frame.picture, frame.width, frame.height = picture, width, height
+        if not self.colours:
+            self.colours = {name: getattr(picture, name) for name in COLOURS}
 
     def _look_at(self, picture: VideoFrame) -> None:
         """Note what the first picture tells: its rotation, and what 8 bits will lose."""
@@ -243,13 +277,16 @@ class Reader:
             self.report.warn(
                 f"HDR ({HDR_TRANSFERS[picture.color_trc]}) is kept as a tag on 8-bit pictures: expect banding"
             )
-        self.matrix = _display_matrix(picture)
+        if self.source.kind is Kind.IMAGE:
+            self.matrix = turned_by_exif(self.source.path)
+        else:
+            self.matrix = _display_matrix(picture)
 
 
 def _display_matrix(picture: VideoFrame) -> tuple[int, ...] | None:
     try:
         data = cast("SideData | None", picture.side_data.get("DISPLAYMATRIX"))
-    except ValueError:  # PyAV stumbles over side data that it has no name for, such as EXIF, but knows the angle
+    except ValueError:  # PyAV stumbles over side data that it has no name for, but knows the angle
         turn = math.radians(picture.rotation)
         c, s = round(65536 * math.cos(turn)), round(65536 * math.sin(turn))
         return (c, -s, 0, s, c, 0, 0, 0, 1 << 30) if picture.rotation else None

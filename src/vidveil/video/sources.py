@@ -4,14 +4,16 @@
 """
 
 import glob
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 from vidveil.errors import InputError, OutputError, VidveilError
+from vidveil.video import temporary
 
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .m4v .mov .avi .mkv .webm .mpg .mpeg .mpe .m2v .vob .ts .mts .m2ts .wmv .asf .flv .f4v .3gp .3g2 .ogv .ogg "
@@ -38,12 +40,17 @@ class Source:
     """What people see, and what the output is named after."""
     below: Path = Path()
     """The folder of a file, relative to the folder or glob that it was found through."""
-    root: str = ""
-    """Name of the folder that was given, where a folder was given."""
+    root: Path | None = None
+    """The folder that was given, where one was given."""
 
     @property
     def live(self) -> bool:
         return self.kind in (Kind.CAMERA, Kind.STREAM)
+
+    @property
+    def given(self) -> str:
+        """The name with its folder, where two sources of one name must be told apart."""
+        return self.name if self.live else self.location
 
     @property
     def path(self) -> Path:
@@ -60,6 +67,12 @@ class Refusal:
     error: VidveilError
 
 
+class _Found(NamedTuple):
+    sources: list[Source]
+    refused: list[Refusal]
+    passed_over: int
+
+
 def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], int]:
     """Sources in a stable order, what was refused, and how many files in folders were passed over as no media."""
     sources: dict[str, Source] = {}
@@ -67,35 +80,46 @@ def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], int]:
     passed_over = 0
     for word in words:
         try:
-            found, skipped = _expand(word)
+            found = _expand(word)
         except VidveilError as error:
             refused.append(Refusal(shown(word), error))
             continue
-        passed_over += skipped
-        for source in found:
-            key = source.location if source.live else str(source.path.resolve())
+        except OSError as error:  # a name that is too long, a folder that may not be entered
+            refused.append(Refusal(shown(word), _unreadable(error)))
+            continue
+        refused += found.refused
+        passed_over += found.passed_over
+        for source in found.sources:
+            key = source.location if source.live else os.path.realpath(source.path)
             sources.setdefault(key, source)  # the same file given twice is worked on once
     return list(sources.values()), refused, passed_over
 
 
 def shown(word: str) -> str:
-    """A source as printed: user names and passwords in URLs stay out of terminals and logs."""
+    """A source as printed: user names, passwords and tokens in URLs stay out of terminals and logs."""
     scheme, separator, rest = word.partition("://")
-    if not separator or scheme.lower() not in URL_SCHEMES:
+    if not separator:
         return word
-    return f"{scheme}://{rest.split('?')[0].rpartition('@')[2]}"
+    secret, _, address = rest.rpartition("@")
+    address = re.split(r"[?#]", address)[0]
+    doubtful = re.search(r"[?#]", secret)  # in a password, or before a token with an @ in it? Nobody can tell
+    return f"{scheme}://{'...' if doubtful or address.startswith('/') or not address else address}"
 
 
-def _expand(word: str) -> tuple[list[Source], int]:
+def _unreadable(error: OSError) -> InputError:
+    return InputError(f"cannot be read ({(error.strerror or type(error).__name__).lower()})")
+
+
+def _expand(word: str) -> _Found:
     path = Path(word)
     if _is_url(word):
-        return [Source(Kind.STREAM, word, shown(word))], 0
+        return _Found([Source(Kind.STREAM, word, shown(word))], [], 0)
     if path.is_dir():
         return _folder(path)
     if path.exists():
-        return [_file(path)], 0
+        return _Found([_file(path)], [], 0)
     if re.fullmatch(r"\d{1,2}", word):
-        return [Source(Kind.CAMERA, word, f"camera{int(word)}")], 0
+        return _Found([Source(Kind.CAMERA, word, f"camera{int(word)}")], [], 0)
     if glob.has_magic(word):
         return _glob(word)
     raise InputError("no such file or folder")
@@ -105,42 +129,67 @@ def _is_url(word: str) -> bool:
     return "://" in word and word.partition("://")[0].lower() in URL_SCHEMES
 
 
-def _file(path: Path, below: Path = Path(), root: str = "") -> Source:
+def _file(path: Path, below: Path = Path(), root: Path | None = None) -> Source:
     if not path.is_file():
         raise InputError("not a regular file")
     if is_output(path):
-        raise InputError(f"is an output of vidveil ({MARK} in its name), and is never taken as input")
+        raise InputError("is an output of vidveil by its name, and is never taken as input")
     kind = Kind.IMAGE if path.suffix.lower() in IMAGE_SUFFIXES else Kind.VIDEO
     return Source(kind, str(path), path.name, below, root)
 
 
 def is_output(path: Path) -> bool:
     """Whether the name is one that vidveil gives: an output, its manifest, or an unfinished one of either."""
-    return f"{MARK}." in path.name
+    return f"{MARK}." in path.name or path.name.endswith(temporary.MARK)
 
 
 def _is_media(path: Path) -> bool:
     return path.suffix.lower() in VIDEO_SUFFIXES | IMAGE_SUFFIXES
 
 
-def _folder(folder: Path) -> tuple[list[Source], int]:
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and not is_output(p))
-    media = [p for p in files if _is_media(p)]
-    if not media:
-        raise InputError("no video or image in this folder")
-    root = folder.resolve().name
-    return [_file(p, p.parent.relative_to(folder), root) for p in media], len(files) - len(media)
+def _folder(folder: Path) -> _Found:
+    errors: list[OSError] = []
+    walk = os.walk(folder, onerror=errors.append)  # into no folder that is a link
+    paths = [Path(where, name) for where, _, names in walk for name in names]
+    closed = {str(error.filename): error for error in errors}
+    return _gather(paths, folder, closed, "no video or image in this folder")
 
 
-def _glob(pattern: str) -> tuple[list[Source], int]:
-    files = sorted(p for p in map(Path, glob.glob(pattern, recursive=True)) if p.is_file() and not is_output(p))
-    media = [p for p in files if _is_media(p)]
-    if not media:
-        raise InputError("no video or image matches")
+def _glob(pattern: str) -> _Found:
     parts = Path(pattern).parts
     fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
-    base = Path(*parts[:fixed])
-    return [_file(p, p.parent.relative_to(base), base.resolve().name) for p in media], len(files) - len(media)
+    closed = {name: error for i in range(fixed, len(parts)) for name, error in _closed(Path(*parts[:i]))}
+    paths = map(Path, glob.glob(pattern, recursive=True))
+    return _gather(paths, Path(*parts[:fixed]), closed, "no video or image matches")
+
+
+def _closed(pattern: Path) -> Iterator[tuple[str, OSError]]:
+    """Folders that match and cannot be listed. `glob` passes them over without a word."""
+    for name in [str(pattern), *glob.glob(str(pattern), recursive=True)]:
+        try:
+            os.scandir(name).close()
+        except PermissionError as error:
+            yield name, error
+        except OSError:
+            continue  # a file, mostly
+
+
+def _gather(paths: Iterable[Path], base: Path, closed: dict[str, OSError], nothing: str) -> _Found:
+    """The media among `paths`, below the folder `base`; and a refusal for each folder that hides what is in it."""
+    files = []
+    for path in paths:
+        try:
+            if path.is_file() and not is_output(path):
+                files.append(path)
+        except OSError as error:  # a folder that can be listed, but not entered
+            closed.setdefault(str(path.parent), error)
+    media = sorted(filter(_is_media, files))
+    if not media and not closed:
+        raise InputError(nothing)
+    root = Path(os.path.realpath(base))
+    sources = [_file(path, path.parent.relative_to(base), root) for path in media]
+    refused = [Refusal(name, _unreadable(error)) for name, error in sorted(closed.items())]
+    return _Found(sources, refused, len(files) - len(media))
 
 
 def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
@@ -151,27 +200,57 @@ def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tu
     name (`a_avi_anonymized.mp4`): the neighbour need not be among the sources, so names do not depend on the call.
     """
     target = None if output is None else Path(output)
-    if target is not None and target.suffix and not target.is_dir() and not str(output).endswith("/"):
+    if target is not None and target.suffix and not _is_folder(target) and not str(output).endswith("/"):
         return _one_output(sources, target)
-    several = len({source.root for source in sources if source.root}) > 1
+    folders = _own_folders(source.root for source in sources if source.root is not None)
     named: list[tuple[Source, Path]] = []
     refused: list[Refusal] = []
-    taken: dict[str, Source] = {}
+    taken: dict[object, Source] = {}
+    streams = 0
     for source in sources:
+        streams += source.kind is Kind.STREAM
         if source.live:
             folder = target or Path()
         elif target is None:
             folder = source.path.parent
         else:
-            folder = target / (source.root if several else "") / source.below
-        path = folder / _output_name(source)
-        key = str(path.parent.resolve() / path.stem).casefold()  # manifests share the stem, and some disks the case
+            folder = target / (folders[source.root] if source.root is not None else "") / source.below
+        path = folder / _output_name(source, streams)
+        key = (_identity(folder), path.stem.casefold())  # manifests share the stem, and some disks the case
         if key in taken:
-            refused.append(Refusal(source.name, OutputError(f"would write the same output as {taken[key].name}")))
+            refused.append(Refusal(source.given, OutputError(f"would write the same output as {taken[key].given}")))
             continue
         taken[key] = source
         named.append((source, path))
     return named, refused
+
+
+def _own_folders(roots: Iterable[Path]) -> dict[Path, str]:
+    """A folder for each folder that was given, named after it; none is needed for one alone."""
+    folders: dict[Path, str] = {}
+    for root in dict.fromkeys(roots):
+        name, number = root.name, 1
+        while name in folders.values():
+            number += 1
+            name = f"{root.name}{number}"
+        folders[root] = name
+    return folders if len(folders) > 1 else dict.fromkeys(folders, "")
+
+
+def _identity(folder: Path) -> object:
+    """What two names of one folder share."""
+    try:
+        found = folder.stat()
+    except OSError:  # not there yet
+        return os.path.realpath(folder)
+    return found.st_dev, found.st_ino
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # whoever writes there will say why not
+        return False
 
 
 def _one_output(sources: Sequence[Source], output: Path) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
@@ -179,36 +258,39 @@ def _one_output(sources: Sequence[Source], output: Path) -> tuple[list[tuple[Sou
         error = OutputError(f"{len(sources)} sources cannot share one output file: give a folder with -o")
         return [], [Refusal(str(output), error)]
     for source in sources:
-        expected = _suffix(source)
+        expected = output_suffix(source)
         if output.suffix.lower() != expected:
             return [], [Refusal(str(output), OutputError(f"the output of {source.name} must end in {expected}"))]
-        if not source.live and output.resolve() == source.path.resolve():
+        if not source.live and os.path.realpath(output) == os.path.realpath(source.path):
             return [], [Refusal(str(output), OutputError("the output would replace its own input"))]
     return [(source, output) for source in sources], []
 
 
-def _suffix(source: Source) -> str:
+def output_suffix(source: Source) -> str:
     if source.kind is not Kind.IMAGE:
         return ".mp4"
     return ".jpg" if source.path.suffix.lower() in (".jpg", ".jpeg") else ".png"
 
 
-def _output_name(source: Source) -> str:
+def _output_name(source: Source, stream: int) -> str:
     if source.kind is Kind.CAMERA:
         stem = source.name
     elif source.kind is Kind.STREAM:
-        url = urlsplit(source.location)
-        stem = re.sub(r"[^A-Za-z0-9]+", "_", f"{url.hostname or 'stream'}{url.path}").strip("_")
+        stem = "stream" if stream == 1 else f"stream{stream}"  # an address tells a place, and the manifest has the name
     else:
         stem = source.path.stem
         if source.path.suffix.lower() != ".mp4" and _has_namesake(source.path):
             stem += "_" + source.path.suffix.lstrip(".").lower()
-    return stem + MARK + _suffix(source)
+    return stem + MARK + output_suffix(source)
 
 
 def _has_namesake(path: Path) -> bool:
     stem = path.stem.casefold()
+    try:
+        neighbours = list(path.parent.iterdir())
+    except OSError:  # nobody can tell: the longer name is the safe one
+        return True
     return any(
         other.name != path.name and other.stem.casefold() == stem and _is_media(other) and not is_output(other)
-        for other in path.parent.iterdir()
+        for other in neighbours
     )

@@ -69,6 +69,8 @@ class Mp4Writer:
         if self.tracks is not None:
             self.tracks.mux_until(frame.pts * time_base)
         picture = frame.picture
+        for name, value in self._reader.colours.items():  # a black frame has none of its own
+            setattr(picture, name, value)
         picture.pts, picture.time_base, picture.duration = frame.pts, time_base, frame.duration
         self._output.mux(self._stream.encode(picture))
         self.frames += 1
@@ -107,7 +109,7 @@ class Mp4Writer:
             raise OutputError("this build of PyAV has no H.264 encoder: pip install --force-reinstall av") from error
         if max(like.width, like.height) > MAX_SIDE:
             raise OutputError(f"{like.width} × {like.height} pixels are more than H.264 can hold")
-        self._output = output = av.open(str(self._path), "w", format="mp4", options=options)
+        self._output = output = av.open(f"file:{self._path}", "w", format="mp4", options=options)
         rate = info.rate if info.rate <= 240 else Fraction(25)
         stream = output.add_stream(
             "libx264", rate=rate, options={"preset": self._preset, "crf": str(self._crf), "bf": "2"} | _steady()
@@ -118,10 +120,8 @@ class Mp4Writer:
         context.time_base = info.time_base
         context.flags |= Flags.frame_duration
         context.thread_type = "FRAME"  # PyAV's default makes x264 cut pictures into slices: slower, and larger files
-        for name in ("colorspace", "color_range", "color_trc", "color_primaries"):
-            setattr(context, name, getattr(like, name))
-        if frame.full_range:
-            context.color_range = 2
+        for name, value in self._reader.colours.items():
+            setattr(context, name, value)
         ratio = self._reader.pixel_shape
         if ratio is not None:
             context.sample_aspect_ratio = ratio
