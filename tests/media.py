@@ -48,7 +48,8 @@ class Film:
     gps: bool = False
     subtitles: bool = False
     interlaced: bool = False
-    bframes: int = 2
+    bframes: int | None = None
+    gop: int | None = None
     color: dict[str, int] | None = None
     ratio: Fraction | None = None
     options: dict[str, str] | None = None
@@ -80,7 +81,11 @@ class Film:
         return path
 
     def _video_stream(self, output: av.container.OutputContainer) -> av.VideoStream:
-        options = {"preset": "veryfast", "crf": "10", "bf": str(self.bframes)} if self.codec == "libx264" else {}
+        options = {"preset": "veryfast", "crf": "10", "bf": "2"} if self.codec == "libx264" else {}
+        if self.bframes is not None:
+            options["bf"] = str(self.bframes)
+        if self.gop is not None:
+            options["g"] = str(self.gop)
         if self.interlaced:
             options["x264-params"] = "tff=1"
         if self.codec == "libx265":

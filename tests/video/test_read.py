@@ -4,6 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import cv2
 import numpy as np
 import pytest
 
@@ -27,6 +28,10 @@ def seconds(frames: list[Frame], reader: Reader) -> list[Fraction]:
 
 def grey(frame: Frame) -> float:
     return float(frame.rgb().mean())
+
+
+def look(frame: Frame) -> int | None:
+    return None if frame.picture is None else round(grey(frame))
 
 
 def test_frames_come_once_each_and_in_order(tmp_path):
@@ -222,3 +227,126 @@ def test_start_and_end_cut_exactly(tmp_path):
     frames, reader = read(path, start=Fraction(1, 2), end=Fraction(1))
     assert seconds(frames, reader) == [t - Fraction(1, 2) for t in times(path) if Fraction(1, 2) <= t < 1]
     assert abs(grey(frames[0]) - level(13)) < 2
+
+
+LONG = {
+    "a.mp4": Film(frames=75, gop=10),
+    "open.mp4": Film(frames=75, gop=10, codec="libx265"),
+    "fragments.mp4": Film(frames=75, gop=10, options={"movflags": "frag_keyframe+empty_moov"}),
+    "a.mkv": Film(frames=75, gop=10, sound="aac"),
+    "a.ts": Film(frames=75, gop=10, sound="aac"),
+    "a.mpg": Film(frames=75, gop=10, codec="mpeg2video"),
+    "a.flv": Film(frames=75, gop=10),
+    "a.h264": Film(frames=75, gop=10),
+    "a.avi": Film(frames=75, gop=10),
+}
+
+
+@pytest.mark.parametrize(("name", "film"), LONG.items(), ids=LONG.keys())
+def test_a_cut_gives_the_very_frames_of_the_whole(tmp_path, name, film):
+    path = film.make(tmp_path / name)
+    whole, reader = read(path)
+    looks = [look(frame) for frame in whole]
+    assert None not in looks
+    for start, end in ((Fraction(1, 25), None), (Fraction(3, 4), None), (Fraction(27, 25), 2), (2, Fraction(11, 5))):
+        frames, cut = read(path, start=Fraction(start), end=None if end is None else Fraction(end))
+        wanted = [a for a, t in zip(looks, seconds(whole, reader), strict=True) if start <= t < (end or 99)]
+        assert [look(frame) for frame in frames] == wanted
+        assert seconds(frames, cut)[0] < Fraction(1, 20)
+
+
+@pytest.mark.parametrize("codec", ["libx264", "mpeg4"])
+def test_avi_whose_times_are_not_those_of_display_is_shown_in_order(tmp_path, codec):
+    frames, reader = read(Film(frames=48, codec=codec, bframes=2).make(tmp_path / "a.avi"))
+    assert [f.lost for f in frames] == [None] * 48
+    assert np.allclose([grey(f) for f in frames], [level(i) for i in range(48)], atol=3)
+    assert seconds(frames, reader) == [Fraction(i, 25) for i in range(48)]
+
+
+@pytest.mark.parametrize("bad", [{5}, {5, 20, 33}, {36, 37, 38, 39}])
+def test_lost_pictures_of_interlaced_video_are_counted(tmp_path, bad):
+    whole = Film(frames=40, interlaced=True, codec="mpeg2video", gop=0, height=64).make(tmp_path / "whole.mkv")
+    path = tmp_path / "a.mkv"
+    with av.open(str(whole)) as source, av.open(str(path), "w") as output:
+        stream = output.add_stream_from_template(source.streams.video[0])
+        for i, packet in enumerate(p for p in source.demux(source.streams.video[0]) if p.size):
+            copy = av.Packet(np.random.default_rng(i).bytes(packet.size) if i in bad else bytes(packet))
+            copy.pts, copy.dts, copy.duration, copy.time_base = (
+                packet.pts,
+                packet.dts,
+                packet.duration,
+                packet.time_base,
+            )
+            copy.is_keyframe = packet.is_keyframe
+            copy.stream = stream
+            output.mux(copy)
+    frames, _ = read(path)
+    assert len(frames) == 40
+    assert {f.index for f in frames if f.picture is None} == bad
+
+
+def cut_in_half(path: Path) -> Path:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "film"),
+    [
+        ("a.mp4", Film(frames=100, gop=10, sound="aac", options={"movflags": "faststart"})),
+        ("a.mkv", Film(frames=100, gop=10, sound="aac")),
+        ("a.avi", Film(frames=100, gop=10, codec="mpeg4")),
+        ("a.flv", Film(frames=100, gop=10, sound="aac")),
+    ],
+)
+def test_a_file_cut_in_half_says_so_whatever_its_format(tmp_path, name, film):
+    _, reader = read(film.make(tmp_path / name))
+    assert reader.report.cut_short is None
+    _, reader = read(cut_in_half(tmp_path / name))
+    assert "ends early or is damaged" in reader.report.cut_short
+
+
+def test_a_file_that_an_editor_trimmed_is_whole(tmp_path):
+    path = Film(frames=100, gop=10).make(tmp_path / "a.mp4")
+    data = bytearray(path.read_bytes())
+    at = data.index(b"elst") + 12  # version, flags, count; then the duration
+    data[at : at + 4] = (int.from_bytes(data[at : at + 4], "big") // 2).to_bytes(4, "big")
+    path.write_bytes(data)
+    frames, reader = read(path)
+    assert 45 <= len(frames) <= 55
+    assert reader.report.cut_short is None
+
+
+def test_sound_that_goes_on_after_the_picture_is_no_damage(tmp_path):
+    for name in ("a.mp4", "a.mkv"):
+        _, reader = read(Film(frames=25, sound="aac", sound_offset=3.0).make(tmp_path / name))
+        assert reader.report.cut_short is None
+
+
+@pytest.mark.parametrize("name", ["12:30:00.mp4", "file:a.mp4", "50%d.png", "concat:a.mp4"])
+def test_names_mean_nothing_but_themselves(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    other = Film(frames=1, codec="png", pix_fmt="rgb24").make(tmp_path / "500.png")
+    made = other if name.endswith("png") else Film(frames=3).make(tmp_path / "x.mp4")
+    Path(name).write_bytes(made.read_bytes())
+    frames, _ = read(Path(name))
+    assert len(frames) == (1 if name.endswith("png") else 3)
+
+
+@pytest.mark.parametrize("value", [5, 10, 128, 245, 250])
+def test_rgb_keeps_its_contrast(tmp_path, value):
+    path = tmp_path / "a.png"
+    cv2.imwrite(str(path), np.full((32, 32, 3), value, np.uint8))
+    frames, _ = read(path)
+    assert abs(grey(frames[0]) - value) < 2
+
+
+def test_a_lost_beginning_does_not_lose_the_colours(tmp_path):
+    full_range = {"color_range": 2, "colorspace": 1, "color_trc": 1, "color_primaries": 1}
+    whole = Film(frames=40, gop=20, color=full_range).make(tmp_path / "a.ts").read_bytes()
+    path = tmp_path / "b.ts"
+    path.write_bytes(whole[: 188 * 3] + whole[188 * 12 :])
+    frames, reader = read(path)
+    assert frames[0].picture is None
+    assert reader.colours == full_range
+    assert frames[0].full_range
