@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.video.audio import Vocoder
+from vidveil.video.vocoder import Vocoder
 
 Sound = NDArray[np.float32]
 RATE = 22_050

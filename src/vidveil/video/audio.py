@@ -7,37 +7,61 @@ been written. So neither waits for the other, however the source interleaves the
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from typing import cast
+from io import BytesIO
 
 import av
-import numpy as np
-from av.audio.frame import AudioFrame
-from av.audio.resampler import AudioResampler
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
 from av.packet import Packet
+from av.rational import AVRational
 from av.stream import Discard, Stream
-from numpy.typing import NDArray
 
 from vidveil.errors import InputError
+from vidveil.video.ledger import MAX_GAP_S
 from vidveil.video.probe import open_source
+from vidveil.video.recode import Recoder
 from vidveil.video.sources import Source
-
-Samples = NDArray[np.float32]
 
 MP4_AUDIO = frozenset({"aac", "mp3", "mp2", "ac3", "eac3", "alac", "opus", "flac", "dts"})
 """Codecs whose packets are copied as they are."""
 PREROLL_S = 0.1  # what decoders of sound need from before the first moment, and players do not play
+SET_BACK_S = Fraction(1, 2)  # smaller steps back are jitter, larger ones a clock that was set anew
 MP4_OTHERS = frozenset({"mov_text", "gpmd"})
+
+
+class _Clock:
+    """The times of a track's packets. Where they were set anew, they go on right after the last packet."""
+
+    def __init__(self, tick: Fraction, begin: int) -> None:
+        self._far, self._back = int(MAX_GAP_S / tick), int(SET_BACK_S / tick)
+        self._last: int | None = None
+        self._due = begin
+        self._offset = 0
+
+    def mend(self, packet: "Packet[Stream]") -> None:
+        time = packet.dts if packet.dts is not None else packet.pts
+        if time is None:
+            time = self._due - self._offset
+        lead = 0 if packet.pts is None else packet.pts - time
+        back = -(1 << 40) if self._last is None else self._last - self._back
+        if not back <= time + self._offset <= self._due + self._far:
+            self._offset = self._due - time
+        self._last = time + self._offset
+        duration = packet.duration or 0
+        self._due = self._last + (duration if 0 < duration < self._far else 1)
+        packet.pts = self._last + (lead if abs(lead) <= self._back else 0)
+        packet.dts = None if packet.dts is None else self._last
 
 
 @dataclass(slots=True)
 class _Track:
     source: Stream
     target: Stream
-    treat: "_Encoder | None"
+    clock: _Clock
+    recoder: Recoder | None = None
     """None: packets are copied."""
+    last: int | None = None
+    """Time of the last copied packet, in ticks of the target."""
 
 
 class SideTracks:
@@ -65,7 +89,7 @@ class SideTracks:
                 if audio != "drop":
                     self._add_audio(stream, distort=audio == "distort")
             elif everything and stream.type in ("subtitle", "data") and _name(stream) in MP4_OTHERS:
-                self._tracks[stream.index] = _Track(stream, output.add_stream_from_template(stream), None)
+                self._add(stream, output.add_stream_from_template(stream))
                 self.kept.append(f"{stream.type} {_name(stream)}")
         for stream in self._container.streams:
             if stream.index not in self._tracks:
@@ -77,13 +101,18 @@ class SideTracks:
         name = _name(stream)
         if stream.codec_context is None:
             raise InputError("its sound has a codec that is not known to this build of FFmpeg; use --audio drop")
-        if name in MP4_AUDIO and not distort:
-            self._tracks[stream.index] = _Track(stream, self._output.add_stream_from_template(stream), None)
+        if not distort and name in MP4_AUDIO and _mp4_takes(stream):
+            self._add(stream, self._output.add_stream_from_template(stream))
         else:
-            encoder = _Encoder(stream, self._output, Vocoder(_Encoder.rate_of(stream)) if distort else None)
-            self._tracks[stream.index] = _Track(stream, encoder.stream, encoder)
-            self.reencoded.append(f"{name} to aac")
+            recoder = Recoder(stream, self._output, shift=self._shift, distort=distort)
+            self._add(stream, recoder.stream, recoder)
+            folded = " (stereo)" if recoder.channels > 2 and not distort else ""
+            self.reencoded.append(f"{name} to aac{folded}")
         self.kept.append(f"audio {name}")
+
+    def _add(self, source: Stream, target: Stream, recoder: Recoder | None = None) -> None:
+        tick = source.time_base or Fraction(1, 90_000)
+        self._tracks[source.index] = _Track(source, target, _Clock(tick, round(self._shift / tick)), recoder)
 
     def close(self) -> None:
         self._container.close()
@@ -104,172 +133,66 @@ class SideTracks:
     def finish(self) -> None:
         self.mux_until(None)
         for track in self._tracks.values():
-            if track.treat is not None:
-                self._output.mux(track.treat.flush())
+            if track.recoder is not None:
+                for packet in track.recoder.flush():
+                    self._output.mux(packet)
 
     def _read(self) -> Iterator["Packet[Stream]"]:
-        last: dict[int, int] = {}
         packets = self._container.demux(*(track.source for track in self._tracks.values()))
         while True:
             try:
                 packet = next(packets)
             except (StopIteration, IndexError, av.error.FFmpegError):
                 return  # a damaged source: the picture's reader says so
-            if not packet.size or packet.pts is None:
+            if not packet.size or not packet.time_base:
                 continue
-            begin = packet.pts * packet.time_base
-            if packet.is_discard and not -PREROLL_S <= begin < 0:
+            if packet.is_discard and (packet.pts is None or not -PREROLL_S <= packet.pts * packet.time_base < 0):
                 continue  # cut off by whoever edited the source: it stays cut off
+            self._tracks[packet.stream_index].clock.mend(packet)
+            assert packet.pts is not None
+            begin = packet.pts * packet.time_base
             if self._shift and begin + (packet.duration or 0) * packet.time_base <= self._shift:
                 continue
             if self._end is not None and begin >= self._end:
                 continue
-            order = packet.dts if packet.dts is not None else packet.pts
-            if order <= last.get(packet.stream_index, order - 1):
-                continue  # a clock that was set back: MP4 cannot say it
-            last[packet.stream_index] = order
             yield packet
 
     def _mux(self, packet: "Packet[Stream]") -> None:
         track = self._tracks[packet.stream_index]
-        shift = round(self._shift / packet.time_base)
-        if track.treat is not None:
-            self._output.mux(track.treat.feed(packet, shift))
+        if track.recoder is not None:
+            for encoded in track.recoder.feed(packet):
+                self._output.mux(encoded)
             return
-        packet.pts = None if packet.pts is None else packet.pts - shift
+        assert packet.pts is not None
+        assert track.target.time_base is not None
+        shift = round(self._shift / packet.time_base)
+        packet.pts -= shift
         packet.dts = None if packet.dts is None else packet.dts - shift
         packet.stream = track.target
+        packet.rescale_ts(AVRational(track.target.time_base))
+        order = packet.dts if packet.dts is not None else packet.pts
+        if track.last is not None and order <= track.last:  # MP4 wants every packet later than the one before
+            order = packet.dts = track.last + 1
+            packet.pts = max(packet.pts, order)
+        track.last = order
         self._output.mux(packet)
+
+
+def _mp4_takes(stream: AudioStream) -> bool:
+    """Whether the muxer does, whatever its reasons: it refuses MP3 below 16 kHz, for one."""
+    try:
+        with av.open(BytesIO(), "w", format="mp4") as output:
+            output.add_stream_from_template(stream)
+            output.start_encoding()
+    except (av.error.FFmpegError, ValueError):
+        return False
+    return True
 
 
 def _name(stream: Stream) -> str:
     if stream.codec_context is not None:
-        return stream.codec_context.name.removesuffix("float")  # mp3float decodes mp3
+        return stream.codec_context.codec.canonical_name  # the decoder of mp3 is called mp3float, that of dts dca
     try:
         return stream.codec_tag.strip("\0 ")
     except (AttributeError, UnicodeDecodeError):
         return ""
-
-
-class _Encoder:
-    """Decodes a track, treats it, and encodes it to AAC. Times come from the samples' own timestamps."""
-
-    def __init__(self, source: AudioStream, output: OutputContainer, vocoder: "Vocoder | None") -> None:
-        rate = self.rate_of(source)
-        layout = "mono" if vocoder is not None or source.codec_context.channels < 2 else "stereo"
-        self.stream = output.add_stream("aac", rate=rate, layout=layout)
-        self.stream.time_base = Fraction(1, rate)
-        self._resampler = AudioResampler("fltp", layout, rate)
-        self._vocoder = vocoder
-        self._rate = rate
-        self._written: int | None = None
-
-    @staticmethod
-    def rate_of(source: AudioStream) -> int:
-        """48 or 44.1 kHz, or the source's rate where AAC has it."""
-        rate = source.codec_context.sample_rate
-        return rate if rate in (16_000, 22_050, 24_000, 32_000, 44_100, 48_000) else 48_000
-
-    def feed(self, packet: "Packet[Stream]", shift: int) -> "list[Packet[Stream]]":
-        try:
-            frames = cast("list[AudioFrame]", packet.decode())
-        except av.error.FFmpegError:
-            return []  # a hole in damaged sound stays a hole
-        out: list[Packet[Stream]] = []
-        for frame in frames:
-            if self._written is None:
-                time = (frame.pts or 0) - (shift if frame.pts is not None else 0)
-                self._written = round(time * (frame.time_base or Fraction(1, self._rate)) * self._rate)
-            frame.pts = None
-            for piece in self._resampled(frame):
-                out += self._encode(piece)
-        return out
-
-    def _resampled(self, frame: AudioFrame) -> list[AudioFrame]:
-        try:
-            return self._resampler.resample(frame)
-        except ValueError:  # rate or channels changed midway
-            self._resampler = AudioResampler("fltp", self.stream.layout.name, self._rate)
-            return self._resampler.resample(frame)
-
-    def flush(self) -> "list[Packet[Stream]]":
-        out: list[Packet[Stream]] = []
-        if self._written is not None:
-            for piece in self._resampler.resample(None):
-                out += self._encode(piece)
-            if self._vocoder is not None:
-                out += self._emit(self._vocoder.flush())
-        return out + list(self.stream.encode(None))
-
-    def _encode(self, piece: AudioFrame) -> "list[Packet[Stream]]":
-        samples = cast(Samples, piece.to_ndarray())  # (channels, n)
-        return self._emit(samples if self._vocoder is None else self._vocoder.feed(samples[0])[None])
-
-    def _emit(self, samples: Samples) -> "list[Packet[Stream]]":
-        samples = np.atleast_2d(samples)
-        if not samples.shape[1]:
-            return []
-        assert self._written is not None
-        frame = AudioFrame.from_ndarray(np.ascontiguousarray(samples, np.float32), "fltp", self.stream.layout.name)
-        frame.sample_rate, frame.pts, frame.time_base = self._rate, self._written, Fraction(1, self._rate)
-        self._written += samples.shape[1]
-        return list(self.stream.encode(frame))
-
-
-class Vocoder:
-    """Noise as loud as the sound was, moment by moment: when somebody speaks is left, who speaks is not.
-
-    Pitch, harmonics and the shape of the spectrum, by which voices are told apart, are not altered but thrown away, so
-    unlike with a shift of pitch there is nothing to shift back. Of every 20 ms or so one loudness remains, relative to
-    that of the last seconds. More `bands` would keep more of the words, and more of the voice: with six, an attacker
-    who trained on distorted speech still knew half of the speakers (benchmarks/voices.py).
-    """
-
-    LOW, HIGH = 150.0, 6000.0
-    LEVEL_S = 3.0
-    """Seconds over which loudness is evened out, so that a loud voice is not told from a soft one."""
-
-    def __init__(self, rate: int, bands: int = 1) -> None:
-        self._size = 1 << round(np.log2(rate * 0.032))
-        self._hop = self._size // 2
-        self._window = np.sin(np.pi * (np.arange(self._size) + 0.5) / self._size).astype(np.float32)
-        self._noise = np.random.default_rng(0)  # the same noise each time: there is nothing in it to find
-        frequencies = np.fft.rfftfreq(self._size, 1 / rate)
-        edges = np.geomspace(self.LOW, min(self.HIGH, rate / 2), bands + 1)
-        self._bands = [np.flatnonzero((frequencies >= a) & (frequencies < b)) for a, b in pairwise(edges)]
-        self._fade = float(np.exp(-self._hop / rate / self.LEVEL_S))
-        self._smooth = np.zeros(bands)
-        self._level = np.full(bands, 1e-4)
-        self._input = np.zeros(self._hop, np.float32)  # half a window of silence, so that nothing comes out late
-        self._tail = np.zeros(self._hop, np.float32)
-        self._skip = self._hop
-
-    def feed(self, samples: Samples) -> Samples:
-        """As many samples as can be finished now; `flush` gives the rest."""
-        self._input = np.concatenate([self._input, samples])
-        done = []
-        while len(self._input) >= self._size:
-            done.append(self._step(self._input[: self._size]))
-            self._input = self._input[self._hop :]
-        out = np.concatenate(done) if done else np.zeros(0, np.float32)
-        skipped = min(self._skip, len(out))
-        self._skip -= skipped
-        return out[skipped:]
-
-    def flush(self) -> Samples:
-        left = len(self._input)  # what is in the input has not come out yet
-        return self.feed(np.zeros(self._size, np.float32))[:left]
-
-    def _step(self, piece: Samples) -> Samples:
-        spectrum = np.abs(np.fft.rfft(piece * self._window))
-        loudness = np.array([np.sqrt(np.mean(spectrum[band] ** 2)) for band in self._bands])
-        self._smooth += 0.5 * (loudness - self._smooth)
-        self._level = np.maximum(self._fade * self._level + (1 - self._fade) * self._smooth, 1e-4)
-        gains = np.minimum(self._smooth / self._level, 4.0)
-        drawn = np.zeros(len(spectrum), complex)
-        for band, gain in zip(self._bands, gains, strict=True):
-            drawn[band] = gain * np.exp(2j * np.pi * self._noise.random(len(band)))
-        sound = (np.fft.irfft(drawn, self._size) * self._window * (0.04 * self._size**0.5)).astype(np.float32)
-        out: Samples = self._tail + sound[: self._hop]
-        self._tail = sound[self._hop :]
-        return out
