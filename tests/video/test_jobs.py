@@ -12,10 +12,9 @@ import pytest
 
 from tests.media import Film, detail, lumas, picture
 from vidveil import anonymize
-from vidveil.errors import OutputError, UsageError
+from vidveil.errors import UsageError
 from vidveil.methods.anonymizer import FrameMethod
 from vidveil.video.jobs import Options, Status
-from vidveil.video.temporary import temporary
 
 
 class Fragile(FrameMethod):
@@ -127,47 +126,6 @@ def test_what_changed_is_done_again(tmp_path, change):
     again = only(anonymize(path, method=method, options=options))
     assert again.status is Status.DONE
     assert (output.read_bytes() == before) == (change == "output")
-
-
-def test_a_file_that_is_not_ours_is_not_replaced(tmp_path):
-    path = Film().make(tmp_path / "a.mp4")
-    (tmp_path / "a_anonymized.mp4").write_text("precious")
-    refused = only(anonymize(path))
-    assert isinstance(refused.error, OutputError)
-    assert "--overwrite" in str(refused.error)
-    assert (tmp_path / "a_anonymized.mp4").read_text() == "precious"
-    assert only(anonymize(path, options=Options(overwrite=True))).ok
-
-
-def test_a_json_file_that_is_no_manifest_is_not_replaced(tmp_path):
-    path = Film().make(tmp_path / "a.mp4")
-    (tmp_path / "safe.json").write_text('{"mine": true}')
-    refused = only(anonymize(path, output=tmp_path / "safe.mp4"))
-    assert "safe.json" in str(refused.error)
-    assert (tmp_path / "safe.json").read_text() == '{"mine": true}'
-
-
-def test_an_output_made_from_another_input_is_not_replaced(tmp_path):
-    first = Film(codec="mpeg4").make(tmp_path / "a.avi")
-    assert only(anonymize(first)).output.name == "a_anonymized.mp4"
-    second = Film().make(tmp_path / "a.mp4")
-    refused = only(anonymize(second))
-    assert "was made from a.avi" in str(refused.error)
-
-
-def test_a_stale_temporary_file_is_no_obstacle(tmp_path):
-    path = Film().make(tmp_path / "a.mp4")
-    (tmp_path / "a_anonymized.mp4.part").write_bytes(b"x" * 1000)
-    assert only(anonymize(path)).ok
-    assert names(tmp_path) == {"a.mp4", "a_anonymized.mp4", "a_anonymized.json"}
-
-
-def test_an_output_that_another_process_is_writing_is_left_to_it(tmp_path):
-    path = Film().make(tmp_path / "a.mp4")
-    with temporary(tmp_path / "a_anonymized.mp4"):
-        outcome = only(anonymize(path))
-        assert "another process" in str(outcome.error)
-    assert only(anonymize(path)).ok
 
 
 def test_an_input_that_changes_meanwhile_gives_no_output(tmp_path):

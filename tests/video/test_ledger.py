@@ -104,6 +104,27 @@ def test_a_lost_picture_of_interlaced_video_is_lost():
     assert lost == [2, 14, 40]
 
 
+def test_a_packet_that_is_never_shown_is_not_lost():
+    ledger = Ledger("vp8", 40, Fraction(25))
+    keys = []
+    for pts, first_byte in ((0, 0x10), (40, 0x10), (80, 0x00), (80, 0x10)):  # the third is for the decoder alone
+        made = av.Packet(bytes([first_byte]))
+        made.pts = made.dts = pts
+        ledger.enter(made)
+        keys.append(made.pts)
+    assert [lost_of(ledger, key) for key in (keys[0], keys[1], keys[3])] == [[], [], []]
+    assert list(ledger.rest()) == []
+
+
+def test_a_picture_that_is_to_be_repeated_is_not_lost():
+    ledger = Ledger("mpeg4", 1, Fraction(25))
+    for pts, payload in ((0, bytes(50)), (1, bytes(6)), (2, bytes(50))):
+        made = av.Packet(payload)
+        made.pts = made.dts = pts
+        ledger.enter(made)
+    assert lost_of(ledger, 0) == lost_of(ledger, 2) == []
+
+
 def test_pictures_of_a_container_without_times_take_the_slots_in_order():
     ledger = InOrderLedger("h264", 1, Fraction(25))
     keys = sent(ledger, *((i + 1, i) for i in range(4)))

@@ -1,9 +1,14 @@
 """What the words of the command line mean, and that no two inputs write one output."""
 
+import ctypes
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from vidveil.errors import InputError
 from vidveil.video.sources import Kind, find, name_outputs, shown
 
 
@@ -111,13 +116,35 @@ def test_numbers_are_cameras_unless_a_file_is_called_so(tmp_path, monkeypatch):
     assert file.kind is Kind.VIDEO
 
 
-def test_a_stream_is_named_without_its_password():
-    (source,), _, _ = find(["rtsp://admin:hunter2@10.0.0.7:554/door?token=abc"])
-    ((_, path),), _ = name_outputs([source], None)
-    assert source.kind is Kind.STREAM
-    assert source.name == "rtsp://10.0.0.7:554/door"
-    assert path.name == "10_0_0_7_door_anonymized.mp4"
-    assert "hunter2" not in shown(source.location)
+def test_a_stream_is_shown_without_its_password_and_its_output_tells_no_address():
+    words = ["rtsp://admin:hunter2@10.0.0.7:554/door?token=abc", "http://10.0.0.8/yard", "0", "http://10.0.0.9/gate"]
+    sources, _, _ = find(words)
+    named, _ = name_outputs(sources, None)
+    assert sources[0].kind is Kind.STREAM
+    assert sources[0].name == "rtsp://10.0.0.7:554/door"
+    streams = ["stream_anonymized.mp4", "stream2_anonymized.mp4", "camera0_anonymized.mp4", "stream3_anonymized.mp4"]
+    assert [path.name for _, path in named] == streams
+
+
+@pytest.mark.parametrize(
+    ("word", "printed"),
+    [
+        ("rtsp://admin:se/cret@host:554/door", "rtsp://host:554/door"),
+        ("rtsp://admin:se@cret@host/door#secret", "rtsp://host/door"),
+        ("rtsp://admin:se?cret@host/door", "rtsp://..."),
+        ("rtsp://admin:se#cret@host/door", "rtsp://..."),
+        ("http://host/door?user=admin@host&password=secret", "http://..."),
+        ("rtsp://admin:secret@", "rtsp://..."),
+        ("rtsp:///door", "rtsp://..."),
+        ("ftp://admin:secret@host/a.mp4", "ftp://host/a.mp4"),
+        ("http://u:secret@[bad/x", "http://[bad/x"),
+        ("a@b?c.mp4", "a@b?c.mp4"),
+    ],
+)
+def test_no_part_of_a_password_is_printed(word, printed):
+    assert shown(word) == printed
+    sources, refused, _ = find([word])
+    assert [found.name for found in (*sources, *refused)] == [printed]
 
 
 def test_one_output_file_takes_one_input(tmp_path):
@@ -140,3 +167,107 @@ def test_a_slash_at_the_end_means_a_folder(tmp_path):
     touch(tmp_path, "a.mp4")
     named = outputs([tmp_path / "a.mp4"], f"{tmp_path}/v1.2/")
     assert set(named.values()) == {str(tmp_path / "v1.2/a_anonymized.mp4")}
+
+
+def test_two_folders_of_one_name_do_not_mix(tmp_path):
+    touch(tmp_path, "p/x/a.mp4", "q/x/a.mp4", "r/x2/a.mp4")
+    words = [tmp_path / "p/x", tmp_path / "q/x", tmp_path / "q/x/*.mp4", tmp_path / "r/x2"]
+    named = outputs(words, tmp_path / "out")
+    assert list(named.values()) == [str(tmp_path / f"out/{x}/a_anonymized.mp4") for x in ("x", "x2", "x22")]
+
+
+def test_folders_that_differ_by_case_are_two_folders_and_files_that_do_are_not(tmp_path):
+    touch(tmp_path, "Ward/a.mp4", "ward/a.mp4")
+    if len(list(tmp_path.iterdir())) == 1:
+        pytest.skip("this disk does not tell them apart")
+    assert len(outputs([tmp_path])) == 2
+    assert len(outputs([tmp_path], tmp_path / "out")) == 2
+    assert len(outputs([tmp_path / "Ward", tmp_path / "ward"], tmp_path / "out")) == 2
+    touch(tmp_path, "ward/A.mp4")
+    sources, _, _ = find([str(tmp_path / "ward")])
+    assert len(name_outputs(sources, None)[1]) == 1
+
+
+def test_one_folder_under_two_names_is_one_folder(tmp_path):
+    touch(tmp_path, "x/a.mp4", "x/b/a.jpg", "y/z.mp4")
+    (tmp_path / "x/link").symlink_to(tmp_path / "y")  # never followed
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/b").symlink_to(tmp_path / "out")
+    sources, _, _ = find([str(tmp_path / "x")])
+    named, clashes = name_outputs(sources, str(tmp_path / "out"))
+    assert [source.name for source, _ in named] == ["a.mp4"]
+    assert [clash.name for clash in clashes] == [str(tmp_path / "x/b/a.jpg")]
+
+
+def test_unfinished_outputs_are_never_inputs(tmp_path):
+    touch(tmp_path, "a.mp4", ".out.mp4.vidveil.part")
+    sources, refused, passed_over = find([str(tmp_path), str(tmp_path / ".out.mp4.vidveil.part")])
+    assert [source.name for source in sources] == ["a.mp4"]
+    assert "never taken as input" in str(refused[0].error)
+    assert passed_over == 0
+
+
+@pytest.mark.parametrize("word", ["x" * 300, "x" * 300 + ".mp4", "x" * 300 + "*.mp4", "x" * 300 + "/*.mp4", "a\0b.mp4"])
+def test_a_name_that_cannot_be_is_refused(word):
+    sources, refused, _ = find([word])
+    assert not sources
+    assert [refusal.name for refusal in refused] == [word]
+    assert isinstance(refused[0].error, InputError)
+
+
+@pytest.mark.parametrize("folder", ["x" * 300 + ".d", "x" * 300, "loop"])
+def test_an_output_folder_that_cannot_be_is_no_crash(tmp_path, folder):
+    touch(tmp_path, "a.mp4")
+    (tmp_path / "loop").symlink_to("loop")
+    sources, _, _ = find([str(tmp_path / "a.mp4")])
+    name_outputs(sources, str(tmp_path / folder))
+
+
+LOOK = """
+import json, sys
+from vidveil.video.sources import find, name_outputs
+sources, refused, _ = find(sys.argv[1:])
+named, clashes = name_outputs(sources, None)
+assert not clashes
+print(json.dumps([[path.name for _, path in named], [[r.name, str(r.error)] for r in refused]]))
+"""
+
+
+def without_root_powers() -> None:
+    libc = ctypes.CDLL(None)
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root may read anything
+        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+@pytest.mark.parametrize(
+    ("mode", "word", "made", "refused"),
+    [
+        (0o000, "in", ["a_anonymized.mp4"], "in/closed"),
+        (0o444, "in", ["a_anonymized.mp4"], "in/closed"),
+        (0o111, "in", ["a_anonymized.mp4"], "in/closed"),
+        (0o000, "in/**/*.*", ["a_anonymized.mp4"], "in/closed"),
+        (0o444, "in/**/*.*", ["a_anonymized.mp4"], "in/closed"),
+        (0o444, "in/*/c.mp4", [], "in/closed"),
+        (0o000, "in/closed", [], "in/closed"),
+        (0o000, "in/closed/b.avi", [], "in/closed/b.avi"),
+        (0o111, "in/closed/b.avi", ["b_avi_anonymized.mp4"], None),
+    ],
+)
+def test_a_folder_that_cannot_be_read_is_said_once_and_the_rest_is_done(tmp_path, mode, word, made, refused):
+    touch(tmp_path, "in/a.mp4", "in/closed/b.avi", "in/closed/c.mp4")
+    closed = tmp_path / "in/closed"
+    closed.chmod(mode)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", LOOK, word],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            timeout=60,
+            check=True,
+            preexec_fn=without_root_powers,
+        )
+    finally:
+        closed.chmod(0o755)
+    found, errors = json.loads(done.stdout)
+    assert found == made
+    assert errors == ([[refused, "cannot be read (permission denied)"]] if refused else [])

@@ -186,7 +186,10 @@ def test_metadata_can_be_kept(tmp_path):
         assert [chapter["metadata"]["title"] for chapter in container.chapters()] == ["secret 0", "secret 1"]
         assert "subtitle" in {stream.type for stream in container.streams}
         assert "audio" not in {stream.type for stream in container.streams}
-    assert manifest(outcome)["dropped"]["tags"] == []
+    told = manifest(outcome)
+    assert {"title", "location"} <= set(told["kept"]["tags"])
+    assert not {"title", "location"} & set(told["dropped"]["tags"])
+    assert "handler_name" in told["dropped"]["tags"]  # of a stream, not of the file
 
 
 def test_a_cover_picture_is_never_kept(tmp_path):

@@ -42,7 +42,7 @@ def anonymize(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     preset: Annotated[str, typer.Option(help="x264's preset: slower makes smaller files.")] = "veryfast",
-    crf: Annotated[int, typer.Option(min=0, max=51, help="x264's quality: lower is better and larger.")] = 20,
+    crf: Annotated[int, typer.Option(min=1, max=51, help="x264's quality: lower is better and larger.")] = 20,
 ) -> None:
     """Hide what identifies people in videos, folders and camera streams.
 

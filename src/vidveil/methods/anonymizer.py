@@ -53,6 +53,10 @@ class Anonymizer(ABC):
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         """Frames in order, each anonymized or black; fewer only where the method leaves frames out."""
 
+    def keeps(self, index: int) -> bool:  # noqa: ARG002
+        """Whether the frame with this index comes out at all."""
+        return True
+
 
 class FrameMethod(Anonymizer):
     """A method that paints each frame from that frame alone."""
@@ -92,6 +96,9 @@ class Chain(Anonymizer):
         self.stages = tuple(stages)
         self.hides = any(stage.hides for stage in stages)
         self.weights = " + ".join(stage.weights for stage in stages if stage.weights) or None
+
+    def keeps(self, index: int) -> bool:
+        return all(stage.keeps(index) for stage in self.stages)
 
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         first, *others = self.stages

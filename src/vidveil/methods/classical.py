@@ -86,10 +86,13 @@ class Stride(Anonymizer):
         super().__init__(spec)
         self.step = _whole(spec, argument, default=5, low=1, high=100_000)
 
+    def keeps(self, index: int) -> bool:
+        return index % self.step == 0
+
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         kept: SafeFrame | None = None
         for frame in frames:
-            if frame.index % self.step == 0:
+            if self.keeps(frame.index):
                 if kept is not None:
                     yield kept
                 kept = _kept(frame)

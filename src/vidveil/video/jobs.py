@@ -1,11 +1,13 @@
 """Sources in, anonymized files and their manifests out; one job a file, and a failure of one never touches another.
 
-A job writes under a temporary name that ends in `.part`, and takes the real name only when everything is on disk:
+A job writes under a temporary name (`.NAME.vidveil.part`), and takes the real name only when everything is on disk:
 manifest first, video last. Whatever interrupts it leaves no file that could be taken for a finished one.
 """
 
 import errno
-from contextlib import ExitStack
+import os
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -17,11 +19,11 @@ from av.error import FFmpegError
 from vidveil import __version__
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
-from vidveil.video.manifest import Manifest, Order, file_hash, read_manifest
+from vidveil.video.manifest import Manifest, Order, file_hash, place, read_manifest
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
 from vidveil.video.sources import Source, find, name_outputs
-from vidveil.video.temporary import temporary, to_disk
+from vidveil.video.temporary import part_of, temporary, to_disk
 
 __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize"]
 
@@ -90,8 +92,9 @@ def anonymize(
     for refusal in (*refused, *clashes):
         outcomes.append(Outcome(refusal.name, Status.FAILED, error=refusal.error))
         watcher.end(outcomes[-1])
+    precious = _files(source.path for source in found if not source.live)
     for source, path in named:
-        outcomes.append(_guarded(source, path, anonymizer, options, watcher))
+        outcomes.append(_guarded(source, path, precious, anonymizer, options, watcher))
         watcher.end(outcomes[-1])
     return outcomes
 
@@ -101,13 +104,33 @@ def _check_preview(preview: Path, found: list[Source], named: list[tuple[Source,
         raise UsageError("--preview takes one source")
     if preview.suffix.lower() != ".mp4":
         raise UsageError("the preview's name must end in .mp4")
-    files = [source.path for source in found if not source.live] + [path for _, path in named]
-    if preview.resolve() in [file.resolve() for file in files]:
+    files = [source.path for source in found if not source.live]
+    files += [file for _, path in named for file in (path, _manifest_path(path))]
+    same_name = os.path.realpath(preview).casefold() in [os.path.realpath(file).casefold() for file in files]
+    if same_name or _files([preview]) & _files(files):
         raise UsageError("the preview would replace the source or the output")
 
 
-def _guarded(source: Source, path: Path, method: Anonymizer, options: Options, watcher: Watcher) -> Outcome:
+def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
+    """What two names of one file share, for each file that is there."""
+    found = set()
+    for path in paths:
+        with suppress(OSError):
+            status = path.stat()
+            found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def _guarded(
+    source: Source,
+    path: Path,
+    precious: set[tuple[int, int]],
+    method: Anonymizer,
+    options: Options,
+    watcher: Watcher,
+) -> Outcome:
     try:
+        _check_targets(path, options.preview, precious)
         return _job(source, path, method, options, watcher)
     except VidveilError as error:
         return Outcome(source.name, Status.FAILED, path, error)
@@ -132,6 +155,16 @@ def _plain(error: OSError) -> str:
     return f"cannot be written ({(error.strerror or str(error) or type(error).__name__).lower()})"
 
 
+def _check_targets(path: Path, preview: Path | None, precious: set[tuple[int, int]]) -> None:
+    """Nothing that this job writes or renames may be a source of this run, whatever --overwrite says."""
+    for target in (path, _manifest_path(path), *([preview] if preview else [])):
+        for file in (target, part_of(target)):
+            if _files([file]) & precious:
+                raise OutputError(f"{file.name} is a source of this run and would be replaced")
+        if target.is_dir():
+            raise OutputError(f"{target.name} is a folder")
+
+
 def _job(source: Source, path: Path, method: Anonymizer, options: Options, watcher: Watcher) -> Outcome:
     if source.live and options.audio != "drop":
         raise UsageError("the sound of a live source cannot be kept")
@@ -147,12 +180,9 @@ def _job(source: Source, path: Path, method: Anonymizer, options: Options, watch
         vidveil=__version__,
     )
     before = _fingerprint(source)
-    if not options.overwrite:
-        finished = _finished(source, path, order)
-        if finished is not None and (options.preview is None or options.preview.exists()):
-            return finished
-        if options.preview is not None and options.preview.exists():
-            raise OutputError(f"{options.preview.name} exists; --overwrite replaces it")
+    finished = _finished(source, path, order, options)
+    if finished is not None:
+        return finished
     if options.dry_run:
         return _dry_run(source, path, options)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,6 +190,9 @@ def _job(source: Source, path: Path, method: Anonymizer, options: Options, watch
         part = stack.enter_context(temporary(path))
         notes = stack.enter_context(temporary(_manifest_path(path)))
         preview = stack.enter_context(temporary(options.preview)) if options.preview else None
+        finished = _finished(source, path, order, options)  # again: another process may have been here before the lock
+        if finished is not None:
+            return finished
         manifest = process(
             source, part, preview, order, method, options, partial(watcher.begin, source.name), watcher.advance
         )
@@ -208,25 +241,43 @@ def _fingerprint(source: Source) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _finished(source: Source, path: Path, order: Order) -> Outcome | None:
-    """The outcome of an earlier run, if its output is there, whole, and what this run would make."""
+def _finished(source: Source, path: Path, order: Order, options: Options) -> Outcome | None:
+    """The outcome of an earlier run, if it did all that this one would. Raises if something else is in the way."""
+    if options.overwrite:
+        return None
+    outcome = _earlier(source, path, order)
+    if options.preview is not None and not options.preview.is_symlink() and not options.preview.exists():
+        return None
+    if outcome is None and options.preview is not None:
+        raise OutputError(f"{options.preview.name} exists; --overwrite replaces it")
+    return outcome
+
+
+def _earlier(source: Source, path: Path, order: Order) -> Outcome | None:
+    """What has another origin is in the way; what has the same is up to date, or None: to be done again."""
     notes = _manifest_path(path)
     manifest = read_manifest(notes)
     if manifest is None:
-        in_the_way = next((p for p in (path, notes) if p.exists()), None)
+        in_the_way = next((p for p in (path, notes) if p.is_symlink() or p.exists()), None)
         if in_the_way is not None:
             raise OutputError(
                 f"{in_the_way.name} exists and no manifest says where it is from; --overwrite replaces it"
             )
         return None
+    made, of = manifest.output, manifest.input
+    if made["name"] != path.name:
+        raise OutputError(f"{notes.name} belongs to {made['name']}; --overwrite replaces it")
     if not path.exists():
         return None
     if source.live:
         raise OutputError(f"{path.name} exists; --overwrite replaces it")
-    if manifest.input["name"] != source.name:
-        raise OutputError(f"{path.name} was made from {manifest.input['name']}; --overwrite replaces it")
-    if manifest.order != order or path.stat().st_size != manifest.output["bytes"]:
+    if of["name"] != source.name:
+        raise OutputError(f"{path.name} was made from {of['name']}; --overwrite replaces it")
+    # The same video, wherever it lies now, or the same place, with another video in it now.
+    if of.get("place") != place(source.path, path.parent) and of["sha256"] != file_hash(source.path):
+        raise OutputError(f"{path.name} was made from another file called {source.name}; --overwrite replaces it")
+    if manifest.order != order or path.stat().st_size != made["bytes"]:
         return None
-    if file_hash(path) != manifest.output["sha256"] or file_hash(source.path) != manifest.input["sha256"]:
+    if file_hash(path) != made["sha256"] or file_hash(source.path) != of["sha256"]:
         return None
     return replace(_outcome(source, path, manifest), status=Status.UP_TO_DATE)

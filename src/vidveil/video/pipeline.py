@@ -45,8 +45,8 @@ class Options:
             raise UsageError(f"audio is drop, keep or distort, not {self.audio!r}")
         if self.metadata not in ("drop", "keep"):
             raise UsageError(f"metadata is drop or keep, not {self.metadata!r}")
-        if not 0 <= self.crf <= 51:
-            raise UsageError(f"crf is from 0 (lossless) to 51, not {self.crf}")
+        if not 1 <= self.crf <= 51:  # 0 is lossless, in a profile that browsers do not play
+            raise UsageError(f"crf is from 1 to 51, not {self.crf}")
         if self.start is not None and self.start < 0:
             raise UsageError("the start lies before the beginning")
         if self.end is not None and self.end <= (self.start or 0):
@@ -82,7 +82,7 @@ def process(
         stack.callback(writer.abort)
         preview = None
         if preview_part is not None:
-            preview = PreviewWriter(preview_part, reader, preset=options.preset, crf=options.crf)
+            preview = PreviewWriter(preview_part, reader, method.keeps, preset=options.preset, crf=options.crf)
             stack.callback(preview.abort)
         begin(None if options.start or options.end else reader.info.length)
         hidden = _pump(reader, method, writer, preview, advance)
@@ -182,7 +182,7 @@ def _manifest(
         },
         hidden=hidden.runs,
         dropped={
-            "tags": [] if keeps_tags else list(info.tags),
+            "tags": sorted((*info.inner_tags, *(() if keeps_tags else info.tags))),
             "streams": dropped,
             "chapters": 0 if keeps_tags and options.start is None and options.end is None else info.chapters,
         },

@@ -3,6 +3,7 @@
 A preview shows what must not be shown: it is for whoever holds the original, never for sharing.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import av
@@ -16,17 +17,20 @@ from vidveil.video.write import CRF, PRESET, Mp4Writer
 class PreviewWriter:
     """Takes each original as it is read and each anonymized frame as it is written, and pairs them by their index."""
 
-    def __init__(self, path: Path, reader: Reader, *, preset: str = PRESET, crf: int = CRF) -> None:
+    def __init__(
+        self, path: Path, reader: Reader, keeps: Callable[[int], bool], *, preset: str = PRESET, crf: int = CRF
+    ) -> None:
         self._reader = reader
+        self._keeps = keeps
         self._writer = Mp4Writer(path, reader, preset=preset, crf=crf)
         self._originals: dict[int, SafeFrame] = {}  # no more than are on their way between reader and writer
 
     def remember(self, frame: Frame) -> None:
+        if not self._keeps(frame.index):
+            return  # nobody will ask for it
         self._originals[frame.index] = frame.as_it_is() if frame.picture is not None else frame.black(frame.lost)
 
     def write(self, frame: SafeFrame) -> None:
-        for index in [i for i in tuple(self._originals) if i < frame.index]:
-            del self._originals[index]  # the method left it out
         self._writer.write(self._pair(self._originals.pop(frame.index), frame))
 
     def finish(self) -> None:

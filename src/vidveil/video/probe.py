@@ -2,6 +2,7 @@
 
 import struct
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,7 +57,9 @@ class Info:
     origin: Fraction
     """Seconds on the source's clock at which time is taken to begin."""
     tags: tuple[str, ...]
-    """Names of tags, never their values."""
+    """Names of the file's own tags, never their values."""
+    inner_tags: tuple[str, ...]
+    """Names of tags of streams and chapters that are not among the file's own."""
     streams: tuple[str, ...]
     """Streams other than the picture: `audio aac`, `data gpmd`, `cover mjpeg`."""
     chapters: int
@@ -186,7 +189,8 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
         duration=duration,
         declared=duration if container.format.name in DECLARING_FORMATS else None,
         origin=Fraction(origin),
-        tags=_tag_names(container),
+        tags=_names(container.metadata),
+        inner_tags=_inner_tags(container),
         streams=tuple(_stream_name(s) for s in container.streams if s is not stream),
         chapters=len(container.chapters()),
     )
@@ -207,13 +211,17 @@ def reach(source: Source) -> Fraction:
 OF_THE_FORMAT = frozenset({"major_brand", "minor_version", "compatible_brands"})
 
 
-def _tag_names(container: InputContainer) -> tuple[str, ...]:
-    names = set(container.metadata) - OF_THE_FORMAT
+def _names(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({_printable(name) for name in tags if name not in OF_THE_FORMAT}))
+
+
+def _inner_tags(container: InputContainer) -> tuple[str, ...]:
+    names: set[str] = set()
     for stream in container.streams:
         names |= {name for name, value in stream.metadata.items() if (name, value) != ("language", "und")}
     for chapter in container.chapters():
         names |= {f"chapter {name}" for name in chapter["metadata"]}
-    return tuple(sorted({_printable(name) for name in names}))
+    return _names(names - container.metadata.keys())
 
 
 def _printable(name: str) -> str:

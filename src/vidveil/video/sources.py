@@ -3,6 +3,7 @@
 `find` turns the words of the command line into sources, `name_outputs` gives every source an output of its own.
 """
 
+import errno
 import glob
 import os
 import re
@@ -164,14 +165,13 @@ def _glob(pattern: str) -> _Found:
 
 
 def _closed(pattern: Path) -> Iterator[tuple[str, OSError]]:
-    """Folders that match and cannot be listed. `glob` passes them over without a word."""
-    for name in [str(pattern), *glob.glob(str(pattern), recursive=True)]:
+    """Folders that match and cannot be listed or entered. `glob` passes them over without a word."""
+    for path in [pattern, *map(Path, glob.glob(str(pattern), recursive=True))]:
         try:
-            os.scandir(name).close()
-        except PermissionError as error:
-            yield name, error
-        except OSError:
-            continue  # a file, mostly
+            if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+                yield str(path), PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:  # something in a folder that can be listed, but not entered
+            yield str(path.parent), error
 
 
 def _gather(paths: Iterable[Path], base: Path, closed: dict[str, OSError], nothing: str) -> _Found:
