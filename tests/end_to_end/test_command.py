@@ -100,7 +100,8 @@ def test_odd_names_are_fine_and_broken_ones_are_said(tmp_path):
 
 def killed_halfway(folder: Path, signal_: int) -> subprocess.Popen[bytes]:
     """Start on a folder, wait until the second file is being written, and send a signal."""
-    process = subprocess.Popen([*COMMAND, "anonymize", str(folder)], stderr=subprocess.DEVNULL)
+    with (folder.parent / "stderr").open("w") as stderr:
+        process = subprocess.Popen([*COMMAND, "anonymize", str(folder)], stderr=stderr)
     deadline = time.monotonic() + 60
     part = folder / ".b_anonymized.mp4.vidveil.part"
     while time.monotonic() < deadline and process.poll() is None:
@@ -143,6 +144,7 @@ def test_ctrl_c_cleans_up(tmp_path, signal_):
     films(tmp_path / "in")
     process = killed_halfway(tmp_path / "in", signal_)
     assert process.returncode == 130
+    assert "interrupted" in (tmp_path / "stderr").read_text()
     left = names(tmp_path / "in")
     assert not any(name.endswith(".part") for name in left)
     assert "b_anonymized.mp4" not in left
@@ -272,9 +274,10 @@ def test_ctrl_c_ends_a_recording_properly(tmp_path):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not (part.exists() and part.stat().st_size > 0):
             time.sleep(0.05)
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 0, stderr
     pictures = lumas(output)
-    assert len(pictures) > 20
+    assert len(pictures) > 5
     assert detail(pictures).max() < 2

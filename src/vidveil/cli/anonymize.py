@@ -88,7 +88,11 @@ def anonymize(
             screen.warn(f"{anonymizer.spec} alone leaves the pictures as they are: people in them can be recognised")
         if preview is not None:
             screen.warn(f"{preview.name} will show the original: do not share it")
-        outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
+        try:
+            outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
+        except KeyboardInterrupt:
+            screen.say("interrupted: what is finished is whole, the rest is as it was; run again to go on")
+            raise typer.Exit(130) from None
         screen.sum_up(outcomes)
     raise typer.Exit(0 if all(outcome.ok for outcome in outcomes) else 1)
 

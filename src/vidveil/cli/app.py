@@ -44,6 +44,3 @@ def main() -> None:
     except VidveilError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("interrupted: finished files are whole, the others were not begun", err=True)
-        sys.exit(130)
