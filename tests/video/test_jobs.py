@@ -6,6 +6,7 @@ import os
 from fractions import Fraction
 from pathlib import Path
 
+import av
 import cv2
 import numpy as np
 import pytest
@@ -253,4 +254,25 @@ def test_a_stream_of_pictures_that_ends_without_one_is_an_error(tmp_path):
     path = Film(frames=25, rate=25).make(tmp_path / "a.mp4")
     outcome = only(anonymize(path, options=Options(start=Fraction(50))))
     assert outcome.status is Status.FAILED
+    assert names(tmp_path) == {"a.mp4"}
+
+
+def test_a_video_codec_that_nobody_knows_is_said(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    data = path.read_bytes()
+    at = data.index(b"stsd") + 16  # the name of the codec in the sample description
+    path.write_bytes(data[:at] + b"zz9z" + data[at + 4 :])
+    outcome = only(anonymize(path))
+    assert outcome.status is Status.FAILED
+    assert "codec is not known" in str(outcome.error)
+
+
+def test_a_build_without_an_encoder_is_said(tmp_path, monkeypatch):
+    def none(name, _):
+        raise ValueError(name)
+
+    path = Film().make(tmp_path / "a.mp4")
+    monkeypatch.setattr(av.codec, "Codec", none)
+    outcome = only(anonymize(path))
+    assert "no H.264 encoder" in str(outcome.error)
     assert names(tmp_path) == {"a.mp4"}
