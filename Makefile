@@ -33,7 +33,7 @@ $(BIN)/python:
 
 # The stamps are older than what they were made from when a dependency changes, and only then does pip run again.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing vidveil into $(VENV) (once)"
+	@echo "installing vidveil into $(VENV) (once: from the internet, over a gigabyte with torch, some minutes)"
 	$(PIP) -e .
 	@touch $@
 

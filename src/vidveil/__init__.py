@@ -27,6 +27,10 @@ _HOME = {
 }
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'vidveil' has no attribute {name!r}")

@@ -132,6 +132,12 @@ def test_what_is_no_clip_is_refused(shape):
         load("blur").anonymize(torch.zeros(shape))
 
 
+def test_what_is_no_tensor_or_out_of_range_is_refused():
+    for wrong in (np.zeros((3, 4, 8, 8), np.float32), "clip.mp4", torch.full((3, 4, 8, 8), 255.0)):
+        with pytest.raises(ValueError, match="a clip is a float tensor"):
+            load("blur").anonymize(wrong)
+
+
 def test_a_frame_without_a_picture_comes_out_black_from_every_method():
     for spec in (*HIDING, "stride:1", "blur | stride:1"):
         lost = Frame(index=0, pts=0, duration=1, width=64, height=48, lost="could not be decoded")

@@ -34,12 +34,19 @@ def test_several_methods_follow_one_another():
     chain = load("blur:strong | stride:5")
     assert isinstance(chain, Chain)
     assert [stage.spec for stage in chain.stages] == ["blur:strong", "stride:5"]
-    assert chain.hides
+    assert chain.caution(720) is None
 
 
 def test_leaving_frames_out_does_not_hide_anybody():
-    assert not load("stride:5").hides
-    assert not load("stride:5 | stride:2").hides
+    for spec in ("stride:5", "stride:5 | stride:2"):
+        assert "leaves the pictures as they are" in load(spec).caution(720)
+
+
+def test_blocks_that_are_small_for_the_frame_are_cautioned_against():
+    for spec in ("pixelate:16", "downsample:8", "downsample:8 | stride:2"):
+        assert "may be recognised by eye" in load(spec).caution(1080)
+    for spec in ("pixelate:34", "downsample:34", "pixelate:2 | blur:weak", "solid", "blur:strong"):
+        assert load(spec).caution(1080) is None
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,19 @@ def test_an_input_that_changes_meanwhile_gives_no_output(tmp_path):
     assert names(tmp_path) == {"a.mp4"}
 
 
+def test_what_a_method_leaves_visible_stands_in_the_manifest(tmp_path):
+    outcome = only(anonymize(Film().make(tmp_path / "a.mp4"), method="stride:2"))
+    assert outcome.warnings == tuple(manifest(outcome)["warnings"])
+    assert "can be recognised" in outcome.warnings[0]
+
+
+def test_a_file_in_a_tree_is_named_with_its_folder(tmp_path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "a.mp4").write_text("nonsense")
+    outcome = only(anonymize(tmp_path))
+    assert outcome.name == "x/a.mp4"
+
+
 def test_a_dry_run_writes_nothing(tmp_path):
     path = Film(frames=9).make(tmp_path / "a.mp4")
     outcome = only(anonymize(path, output=tmp_path / "new" / "folder", options=Options(dry_run=True)))

@@ -34,7 +34,7 @@ def test_a_folder_is_searched_to_its_depths(tmp_path):
     sources, refused, passed_over = find([str(tmp_path)])
     assert [s.name for s in sources] == ["a.mp4", "c.MOV", "e.avi", "f.jpg"]
     assert not refused
-    assert passed_over == 1
+    assert [file.name for file in passed_over] == ["notes.txt"]
 
 
 def test_a_tree_keeps_its_shape_below_the_output_folder(tmp_path):
@@ -204,7 +204,7 @@ def test_unfinished_outputs_are_never_inputs(tmp_path):
     sources, refused, passed_over = find([str(tmp_path), str(tmp_path / ".out.mp4.vidveil.part")])
     assert [source.name for source in sources] == ["a.mp4"]
     assert "never taken as input" in str(refused[0].error)
-    assert passed_over == 0
+    assert passed_over == []
 
 
 @pytest.mark.parametrize("word", ["x" * 300, "x" * 300 + ".mp4", "x" * 300 + "*.mp4", "x" * 300 + "/*.mp4", "a\0b.mp4"])

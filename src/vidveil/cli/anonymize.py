@@ -84,8 +84,6 @@ def anonymize(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
     with Screen(sys.stderr) as screen:
         screen.say(f"method {anonymizer.spec}, weights {anonymizer.weights or 'none'}, device {options.device}")
-        if not anonymizer.hides:
-            screen.warn(f"{anonymizer.spec} alone leaves the pictures as they are: people in them can be recognised")
         if preview is not None:
             screen.warn(f"{preview.name} will show the original: do not share it")
         try:

@@ -1,5 +1,6 @@
 """`vidveil demo`: the main job on built-in material, a picture, and a number with its floor."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ def demo(
     from vidveil.methods import load
     from vidveil.video.jobs import Options, anonymize
 
+    command = sys.argv[0] if "/" in sys.argv[0] else "vidveil"
     folder.mkdir(parents=True, exist_ok=True)
     video = folder / "visitor.mp4"
     typer.echo(f"drawing {video}: four seconds of a person, with sound, a place and a time in its tags")
@@ -42,14 +44,14 @@ def demo(
     rows = [("raw", _attack(None))]
     rows += [(name, _attack(load(name))) for name in METHODS]
     for name, found in rows:
-        typer.echo(f"  {name:12} {found:5.1%}   (chance {1 / PEOPLE:.1%})")
+        typer.echo(f"  {name:12} {found:6.1%}   (chance {1 / PEOPLE:.1%})")
     _draw_picture(folder / "demo.png", rows)
 
     typer.echo("\nWhat looks anonymous need not be: colours and shapes survive a blur.")
     typer.echo(
         f"results: {outcome.output}, its manifest {outcome.output.stem}.json, preview.mp4, demo.png in {folder}/"
     )
-    typer.echo("next:    vidveil anonymize YOUR_VIDEO.mp4        vidveil --help")
+    typer.echo(f"next:    {command} anonymize YOUR_VIDEO.mp4        {command} --help")
 
 
 def _attack(method: object) -> float:

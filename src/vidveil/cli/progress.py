@@ -75,7 +75,8 @@ class Screen:
         to = f"{outcome.name} -> {outcome.output}"
         if outcome.status in (Status.DONE, Status.INCOMPLETE):
             seconds = max(monotonic() - self._began, 1e-3)
-            self.say(f"{to}  {outcome.frames} frames, {outcome.frames / seconds:.0f} fps")
+            speed = f"{outcome.frames} frames, {outcome.frames / seconds:.0f} fps" if outcome.frames > 1 else "1 frame"
+            self.say(f"{to}  {speed}")
         else:
             self.say(f"{to}  {outcome.status.value}")
 

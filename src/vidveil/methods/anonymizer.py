@@ -34,8 +34,6 @@ class Anonymized:
 class Anonymizer(ABC):
     """A method with its knobs set. Deterministic, and each clip is treated by itself."""
 
-    hides = True
-    """Whether every picture that comes out is changed. False for methods that only leave pictures out."""
     weights: str | None = None
     """Name and hash of what the method learned, where it learned something."""
 
@@ -52,6 +50,10 @@ class Anonymizer(ABC):
     @abstractmethod
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         """Frames in order, each anonymized or black; fewer only where the method leaves frames out."""
+
+    def caution(self, short_side: int) -> str | None:  # noqa: ARG002
+        """What whoever shares a video of this size should know, where people may still be recognised by eye."""
+        return None
 
     def keeps(self, index: int) -> bool:  # noqa: ARG002
         """Whether the frame with this index comes out at all."""
@@ -75,12 +77,13 @@ class FrameMethod(Anonymizer):
     def anonymize(
         self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
+        """Every frame of the clip painted anew; the size stays."""
         import torch
 
         refuse_knobs(self.spec, keep, privacy_weight)
         check_clip(clip)
         # (3, T, H, W) → 3·T planes of 8 bits: the very arithmetic that files go through
-        planes = (clip.detach().cpu().clamp(0, 1) * 255).round().to(torch.uint8).flatten(0, 1).contiguous().numpy()
+        planes = (clip.detach().cpu() * 255).round().to(torch.uint8).flatten(0, 1).contiguous().numpy()
         painted = np.empty_like(planes)
         for source, target in zip(planes, painted, strict=True):
             self.paint(source, target, 1)
@@ -94,8 +97,11 @@ class Chain(Anonymizer):
     def __init__(self, stages: Sequence[Anonymizer]) -> None:
         super().__init__(" | ".join(stage.spec for stage in stages))
         self.stages = tuple(stages)
-        self.hides = any(stage.hides for stage in stages)
         self.weights = " + ".join(stage.weights for stage in stages if stage.weights) or None
+
+    def caution(self, short_side: int) -> str | None:
+        cautions = [stage.caution(short_side) for stage in self.stages]
+        return None if None in cautions else cautions[0]  # one stage that hides is enough
 
     def keeps(self, index: int) -> bool:
         return all(stage.keeps(index) for stage in self.stages)
@@ -134,5 +140,12 @@ def refuse_knobs(spec: str, keep: float | None, privacy_weight: float | None) ->
 
 
 def check_clip(clip: "Tensor") -> None:
+    import torch
+
+    what = "a clip is a float tensor (3, T, H, W) in [0, 1]"
+    if not isinstance(clip, torch.Tensor):
+        raise ValueError(f"{what}, got {type(clip).__name__}")
     if clip.ndim != 4 or clip.shape[0] != 3 or not clip.is_floating_point():
-        raise ValueError(f"a clip is a float tensor (3, T, H, W) in [0, 1], got {clip.dtype} {tuple(clip.shape)}")
+        raise ValueError(f"{what}, got {clip.dtype} {tuple(clip.shape)}")
+    if clip.numel() and not 0 <= clip.min() <= clip.max() <= 1:
+        raise ValueError(f"{what}, got values from {clip.min():g} to {clip.max():g}")

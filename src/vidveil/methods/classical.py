@@ -33,6 +33,9 @@ class Downsample(FrameMethod):
         super().__init__(spec)
         self.factor = _whole(spec, argument, default=2, low=2, high=64)
 
+    def caution(self, short_side: int) -> str | None:
+        return _too_fine(self.spec, self.factor, short_side)
+
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
         _smooth(_shrunk(source, self.factor), target, self.factor)
 
@@ -62,6 +65,9 @@ class Pixelate(FrameMethod):
         if self.block % 2:
             raise UsageError(f"{spec}: the block must be even, since video stores one colour for 2 × 2 pixels")
 
+    def caution(self, short_side: int) -> str | None:
+        return _too_fine(self.spec, self.block, short_side)
+
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:
         block = self.block // shrink
         _tiles(_shrunk(source, block), target, block)
@@ -80,11 +86,12 @@ class Solid(FrameMethod):
 
 
 class Stride(Anonymizer):
-    hides = False
-
     def __init__(self, spec: str, argument: str | None) -> None:
         super().__init__(spec)
         self.step = _whole(spec, argument, default=5, low=1, high=100_000)
+
+    def caution(self, short_side: int) -> str | None:  # noqa: ARG002
+        return f"{self.spec} alone leaves the pictures as they are: people in them can be recognised"
 
     def keeps(self, index: int) -> bool:
         return index % self.step == 0
@@ -154,6 +161,14 @@ def _tiles(small: Plane, target: Plane, factor: int) -> None:
     whole = height // factor
     np.copyto(target[: whole * factor].reshape(whole, factor, width), wide[:whole, None])
     target[whole * factor :] = wide[whole:]
+
+
+def _too_fine(spec: str, block: int, short_side: int) -> str | None:
+    """A face as high as a quarter of the frame must not keep more than 8 × 8 blocks."""
+    least = math.ceil(short_side / 32 / 2) * 2
+    if block >= least:
+        return None
+    return f"{spec} is weak on pictures of this size: people may be recognised by eye; N = {least} or more hides them"
 
 
 def _whole(spec: str, argument: str | None, *, default: int, low: int, high: int) -> int:

@@ -84,7 +84,7 @@ def anonymize(
     watcher = watcher or _Nobody()
     found, refused, passed_over = find(map(str, sources))
     if passed_over:
-        watcher.note(f"{passed_over} files that are neither video nor image by their names were passed over")
+        watcher.note(_passed_over(passed_over))
     named, clashes = name_outputs(found, None if output is None else str(output))
     if options.preview is not None:
         _check_preview(options.preview, found, named)
@@ -97,6 +97,11 @@ def anonymize(
         outcomes.append(_guarded(source, path, precious, anonymizer, options, watcher))
         watcher.end(outcomes[-1])
     return outcomes
+
+
+def _passed_over(files: list[Path]) -> str:
+    some = ", ".join(file.name for file in files[:5]) + (", …" if len(files) > 5 else "")
+    return f"passed over as no video or image by their names, give them one by one to have them done: {some}"
 
 
 def _check_preview(preview: Path, found: list[Source], named: list[tuple[Source, Path]]) -> None:
@@ -133,18 +138,18 @@ def _guarded(
         _check_targets(path, options.preview, precious)
         return _job(source, path, method, options, watcher)
     except VidveilError as error:
-        return Outcome(source.name, Status.FAILED, path, error)
+        return Outcome(source.label, Status.FAILED, path, error)
     except OSError as error:
-        return Outcome(source.name, Status.FAILED, path, OutputError(_plain(error)))
+        return Outcome(source.label, Status.FAILED, path, OutputError(_plain(error)))
     except FFmpegError as error:
         carried = options.audio != "drop" or options.metadata != "drop"
         hint = "; without --audio and --metadata it may work" if carried else ""
         reason = (error.strerror or type(error).__name__).lower()
-        return Outcome(source.name, Status.FAILED, path, OutputError(f"cannot be written ({reason}){hint}"))
+        return Outcome(source.label, Status.FAILED, path, OutputError(f"cannot be written ({reason}){hint}"))
     except Exception as error:
         bug = VidveilError(f"internal error, please report it: {type(error).__name__}: {error}")
         bug.__cause__ = error
-        return Outcome(source.name, Status.FAILED, path, bug)
+        return Outcome(source.label, Status.FAILED, path, bug)
 
 
 def _plain(error: OSError) -> str:
@@ -194,7 +199,7 @@ def _job(source: Source, path: Path, method: Anonymizer, options: Options, watch
         if finished is not None:
             return finished
         manifest = process(
-            source, part, preview, order, method, options, partial(watcher.begin, source.name), watcher.advance
+            source, part, preview, order, method, options, partial(watcher.begin, source.label), watcher.advance
         )
         if _fingerprint(source) != before:
             raise InputError("changed while it was being read: nothing was written")
@@ -212,7 +217,7 @@ def _job(source: Source, path: Path, method: Anonymizer, options: Options, watch
 def _outcome(source: Source, path: Path, manifest: Manifest) -> Outcome:
     error = None if manifest.incomplete is None else InputError(f"{manifest.incomplete}; what is there was anonymized")
     return Outcome(
-        source.name,
+        source.label,
         Status.DONE if error is None else Status.INCOMPLETE,
         path,
         error,
@@ -224,7 +229,7 @@ def _outcome(source: Source, path: Path, manifest: Manifest) -> Outcome:
 
 def _dry_run(source: Source, path: Path, options: Options) -> Outcome:
     with Reader(source, start=options.start, end=options.end) as reader:
-        return Outcome(source.name, Status.WOULD_DO, path, frames=reader.info.length or 0)
+        return Outcome(source.label, Status.WOULD_DO, path, frames=reader.info.length or 0)
 
 
 def _manifest_path(path: Path) -> Path:

@@ -88,6 +88,9 @@ def process(
         hidden = _pump(reader, method, writer, preview, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
+        caution = method.caution(min(reader.size or (0, 0)))
+        if caution is not None:
+            reader.report.warn(caution)
         writer.finish()
         if preview is not None:
             preview.finish()
@@ -151,6 +154,7 @@ def _manifest(
     for name in kept:
         if name in dropped:
             dropped.remove(name)
+    noise = options.audio == "distort"
     keeps_tags = options.metadata == "keep" and source.kind is not Kind.IMAGE
     return Manifest(
         input={
@@ -188,7 +192,7 @@ def _manifest(
         },
         kept={
             "tags": list(info.tags) if keeps_tags else [],
-            "streams": kept,
+            "streams": [f"{name}, replaced by noise" if noise and name.startswith("audio") else name for name in kept],
             "reencoded": list(tracks.reencoded) if tracks is not None else [],
         },
         incomplete=report.cut_short,

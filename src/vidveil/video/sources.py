@@ -18,7 +18,8 @@ from vidveil.video import temporary
 
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .m4v .mov .avi .mkv .webm .mpg .mpeg .mpe .m2v .vob .ts .mts .m2ts .wmv .asf .flv .f4v .3gp .3g2 .ogv .ogg "
-    ".gif .mxf .dv .h264 .264 .h265 .265 .hevc .mjpeg .mjpg .ivf .y4m .lrv .insv .360 .rm .rmvb .nut .av1 .obu".split()
+    ".dav .gif .mxf .dv .h264 .264 .h265 .265 .hevc .mjpeg .mjpg .ivf .y4m .lrv .insv .360 .rm .rmvb .nut "
+    ".av1 .obu".split()
 )
 IMAGE_SUFFIXES = frozenset(".jpg .jpeg .png .bmp .webp .tif .tiff".split())
 URL_SCHEMES = frozenset("rtsp rtsps rtmp rtmps http https udp tcp srt".split())
@@ -54,6 +55,11 @@ class Source:
         return self.name if self.live else self.location
 
     @property
+    def label(self) -> str:
+        """The name as it stands in messages: with its folder, where a whole tree was given."""
+        return str(self.below / self.name)
+
+    @property
     def path(self) -> Path:
         if self.live:
             raise ValueError(f"{self.name} is not a file")
@@ -71,14 +77,14 @@ class Refusal:
 class _Found(NamedTuple):
     sources: list[Source]
     refused: list[Refusal]
-    passed_over: int
+    passed_over: list[Path]
 
 
-def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], int]:
-    """Sources in a stable order, what was refused, and how many files in folders were passed over as no media."""
+def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], list[Path]]:
+    """Sources in a stable order, what was refused, and which files in folders were passed over as no media."""
     sources: dict[str, Source] = {}
     refused: list[Refusal] = []
-    passed_over = 0
+    passed_over: list[Path] = []
     for word in words:
         try:
             found = _expand(word)
@@ -114,13 +120,13 @@ def _unreadable(error: OSError) -> InputError:
 def _expand(word: str) -> _Found:
     path = Path(word)
     if _is_url(word):
-        return _Found([Source(Kind.STREAM, word, shown(word))], [], 0)
+        return _Found([Source(Kind.STREAM, word, shown(word))], [], [])
     if path.is_dir():
         return _folder(path)
     if path.exists():
-        return _Found([_file(path)], [], 0)
+        return _Found([_file(path)], [], [])
     if re.fullmatch(r"\d{1,2}", word):
-        return _Found([Source(Kind.CAMERA, word, f"camera{int(word)}")], [], 0)
+        return _Found([Source(Kind.CAMERA, word, f"camera{int(word)}")], [], [])
     if glob.has_magic(word):
         return _glob(word)
     raise InputError("no such file or folder")
@@ -189,7 +195,7 @@ def _gather(paths: Iterable[Path], base: Path, closed: dict[str, OSError], nothi
     root = Path(os.path.realpath(base))
     sources = [_file(path, path.parent.relative_to(base), root) for path in media]
     refused = [Refusal(name, _unreadable(error)) for name, error in sorted(closed.items())]
-    return _Found(sources, refused, len(files) - len(media))
+    return _Found(sources, refused, sorted(set(files) - set(media)))
 
 
 def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
