@@ -294,3 +294,24 @@ def test_sound_that_the_decoder_holds_back_is_kept(tmp_path):
 def test_sound_of_a_live_source_is_refused_in_plain_words():
     outcome = anonymize("rtsp://127.0.0.1:1/x", options=Options(audio="keep"))[0]
     assert "live source" in str(outcome.error)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("audio", ["keep", "distort"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30, 300.0])
+def test_numbers_that_are_no_sound_hold_up_nothing(tmp_path, audio, value):
+    path = tmp_path / "a.mkv"
+    with av.open(str(path), "w") as output:
+        video = output.add_stream("libx264", rate=25)
+        video.width, video.height, video.pix_fmt = 64, 48, "yuv420p"
+        sound = output.add_stream("pcm_f32le", rate=16_000, layout="mono")
+        for _ in range(5):
+            output.mux(video.encode(av.VideoFrame(64, 48, "yuv420p")))
+        output.mux(video.encode(None))
+        frame = av.AudioFrame.from_ndarray(np.full((1, 3000), value, np.float32), "flt", "mono")
+        frame.sample_rate = 16_000
+        output.mux(sound.encode(frame))
+        output.mux(sound.encode(None))
+    outcome = anonymize(path, options=Options(audio=audio))[0]
+    assert outcome.error is None
+    assert outcome.frames == 5

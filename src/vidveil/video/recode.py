@@ -51,11 +51,12 @@ class Recoder:
 
     def flush(self) -> "Iterator[Packet[Stream]]":
         yield from self._decode(None)
-        if self._written is not None:
-            for piece in self._resampler.resample(None):
-                yield from self._treat(_samples(piece))
-            if self._vocoder is not None:
-                yield from self._encode(self._vocoder.flush()[None])
+        if self._written is None:
+            return  # not one sample: an AAC encoder that never got any would be emptied for ever
+        for piece in self._resampler.resample(None):
+            yield from self._treat(_samples(piece))
+        if self._vocoder is not None:
+            yield from self._encode(self._vocoder.flush()[None])
         yield from self.stream.encode(None)
 
     def _decode(self, packet: "Packet[Stream] | None") -> "Iterator[Packet[Stream]]":
@@ -118,7 +119,8 @@ class Recoder:
 
 def _samples(frame: AudioFrame) -> Samples:
     """(channels, n), of a frame that we resampled: PyAV reads past the planes of one with eight channels."""
-    return cast(Samples, frame.to_ndarray())
+    # Damaged sound decodes to anything, and over huge numbers the encoder ponders for ever.
+    return np.nan_to_num(cast(Samples, frame.to_ndarray()), nan=0.0, posinf=1.0, neginf=-1.0).clip(-1, 1)
 
 
 def _make_decodable(source: AudioStream) -> int:
