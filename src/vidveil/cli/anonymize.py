@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vidveil.errors import DeviceError, UsageError, VidveilError
+from vidveil.errors import DeviceError, UsageError
 
 DEFAULT_METHOD = "blur:strong"
 
@@ -118,6 +118,3 @@ def _device(wanted: str) -> str:
     if number >= torch.cuda.device_count():
         raise DeviceError(f"--device {wanted}: no such CUDA device here; --device auto takes what there is")
     return wanted
-
-
-__all__ = ["VidveilError", "anonymize"]

@@ -9,7 +9,6 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 import av
 import cv2
@@ -27,12 +26,6 @@ from vidveil.video.read import Reader
 PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 MAX_SIDE = 16_384
 PRESET, CRF = "veryfast", 20
-
-
-class Writer(Protocol):
-    def write(self, frame: SafeFrame) -> None: ...
-    def finish(self) -> None: ...
-    def abort(self) -> None: ...
 
 
 class Mp4Writer:
