@@ -20,6 +20,8 @@ Painter = Callable[[Plane, Plane, int], None]
 
 LIMITED_BLACK, FULL_BLACK, NEUTRAL = 16, 0, 128
 FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom in pixels; right and bottom lie outside."""
 COLOURS = ("colorspace", "color_range", "color_trc", "color_primaries")
 
 
@@ -28,6 +30,22 @@ def plane_views(picture: av.VideoFrame, width: int, height: int) -> tuple[Plane,
     y, u, v = (np.frombuffer(p, np.uint8).reshape(-1, p.line_size) for p in picture.planes)  # type: ignore[call-overload]
     w, h = (width + 1) // 2, (height + 1) // 2
     return y[:height, :width], u[:h, :w], v[:h, :w]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A place in a picture where somebody is, to be hidden."""
+
+    box: Box | None
+    """On the upright picture, as it is shown. None: the whole frame, because nobody knows where."""
+    kind: str
+    """What was looked for: `faces`, `people`, or the name of a user's own detector."""
+    track: int
+    """The same number in all frames of one person's way through the video."""
+    score: float
+    """How sure the detector was, 0 to 1; 0 where nothing was detected in this very frame."""
+    source: str
+    """How the box came about: see docs/guard.md."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +64,12 @@ class Frame:
     """yuv420p; None if the picture could not be decoded."""
     lost: str | None = None
     """Why there is no picture."""
+    seconds: float = 0.0
+    """When it is shown, on the output's clock."""
+    matrix: tuple[int, ...] | None = None
+    """How the picture must be turned to be upright: the source's display matrix."""
+    regions: tuple[Region, ...] | None = None
+    """Where somebody is; None as long as nobody has looked."""
 
     @property
     def planes(self) -> tuple[Plane, Plane, Plane]:
@@ -101,6 +125,9 @@ class Frame:
             height=self.height,
             full_range=self.full_range,
             picture=picture,
+            seconds=self.seconds,
+            matrix=self.matrix,
+            regions=self.regions,
             hidden=hidden,
         )
 

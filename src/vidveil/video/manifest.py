@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-LAYOUT = 1
+LAYOUT = 2
 CHUNK = 1 << 20
 
 
@@ -44,6 +44,8 @@ class Manifest:
     hidden: list[dict[str, Any]]
     dropped: dict[str, Any]
     kept: dict[str, Any]
+    guard: dict[str, Any] | None = None
+    """What was looked for and found, and the moments that a person should look at."""
     incomplete: str | None = None
     warnings: list[str] = field(default_factory=list)
 

@@ -112,6 +112,7 @@ class Reader:
                 if ready.picture is None and self.size is not None:
                     ready.width, ready.height = self.size
                     ready.full_range = self.colours["color_range"] == FULL_RANGE
+                ready.seconds, ready.matrix = float(ready.pts * self.info.time_base), self.matrix
                 self.report.frames += 1
                 yield ready
             waiting.clear()
