@@ -70,6 +70,8 @@ class Frame:
     """How the picture must be turned to be upright: the source's display matrix."""
     regions: tuple[Region, ...] | None = None
     """Where somebody is; None as long as nobody has looked."""
+    after_gap: bool = False
+    """Whether this is the first frame after a live source was away: whatever followed people must begin anew."""
 
     @property
     def planes(self) -> tuple[Plane, Plane, Plane]:
@@ -128,6 +130,7 @@ class Frame:
             seconds=self.seconds,
             matrix=self.matrix,
             regions=self.regions,
+            after_gap=self.after_gap,
             hidden=hidden,
         )
 
