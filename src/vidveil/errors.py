@@ -4,7 +4,8 @@
     ├── UsageError     what was asked for makes no sense: unknown method, bad time, two inputs for one output
     ├── DeviceError    the device that was asked for is not there
     ├── InputError     a source cannot be opened, or holds no picture
-    └── OutputError    the result cannot be written, or something of the user's is in the way
+    ├── OutputError    the result cannot be written, or something of the user's is in the way
+    └── WeightsError   learned weights are not here and cannot be fetched
 
 The message is one line, made for the person at the terminal; the command puts the file's name before it.
 """
@@ -28,3 +29,7 @@ class InputError(VidveilError):
 
 class OutputError(VidveilError):
     """The result cannot be written, or something of the user's is in the way."""
+
+
+class WeightsError(VidveilError):
+    """Learned weights are not here and cannot be fetched."""

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from vidveil import __version__
-from vidveil.cli import anonymize, demo, doctor, ls
+from vidveil.cli import anonymize, demo, doctor, fetch, ls
 from vidveil.errors import VidveilError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command()(anonymize.anonymize)
 app.command()(ls.ls)
+app.command()(fetch.fetch)
 app.command()(doctor.doctor)
 app.command()(demo.demo)
 

@@ -1,5 +1,6 @@
 """`vidveil doctor`: is everything here that vidveil needs, and does it work?"""
 
+import importlib
 import os
 import platform
 import sys
@@ -23,10 +24,12 @@ def doctor() -> None:
         _line(name, version)
     _line("platform", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
     _line("torch", _torch())
+    _line("onnxruntime", _onnxruntime())
     encoder = "libx264" in av.codecs_available
     _line("H.264 encoder", "libx264" if encoder else "MISSING: pip install --force-reinstall av")
     decoders = ("h264", "hevc", "vp9", "av1", "mpeg4", "mjpeg")
     _line("decoders", ", ".join(f"{name}{'' if _decodes(name) else ' MISSING'}" for name in decoders))
+    _line("weights", _weights())
     problem = _try_it()
     _line("end to end", problem or "works")
     sys.exit(1 if problem or not encoder else 0)
@@ -41,6 +44,24 @@ def _torch() -> str:
 
     found = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return f"{torch.__version__}, CUDA: {', '.join(found) or 'none'}"
+
+
+def _onnxruntime() -> str:
+    try:
+        return str(importlib.import_module("onnxruntime").__version__)
+    except ImportError:
+        return "MISSING: pip install onnxruntime"
+
+
+def _weights() -> str:
+    """Weights that are not here are no fault: they are fetched when they are first needed."""
+    from vidveil.errors import WeightsError
+    from vidveil.weights import WEIGHTS, state
+
+    try:
+        return ", ".join(f"{name} {state(name)}" for name in WEIGHTS)
+    except WeightsError as error:
+        return str(error)
 
 
 def _decodes(name: str) -> bool:

