@@ -27,6 +27,34 @@ def anonymize(
     method: Annotated[
         str, typer.Option(help="NAME[:ARG] from `vidveil ls methods`; several with | between them.")
     ] = DEFAULT_METHOD,
+    region: Annotated[
+        str | None,
+        typer.Option(metavar="WHERE", help="Where the method works: frame, faces, people, FILE.onnx. Default: faces."),
+    ] = None,
+    guard: Annotated[
+        str, typer.Option(metavar="WHOM", help="Hide on top of any method: none, faces, people, FILE.onnx.")
+    ] = "none",
+    guard_with: Annotated[str, typer.Option(metavar="METHOD", help="How the guard hides.")] = "solid",
+    shape: Annotated[
+        Literal["ellipse", "box"] | None, typer.Option(help="Of regions. Default: ellipse for faces, box for others.")
+    ] = None,
+    on_lost: Annotated[
+        Literal["hold", "hide"],
+        typer.Option(help="Somebody lost from sight: their box stays and grows, or the frame is black."),
+    ] = "hold",
+    hide_for: Annotated[float, typer.Option(metavar="SECONDS", help="How long --on-lost hide lasts at most.")] = 2.0,
+    delay: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Frames are kept back this long, to hide backwards in time.")
+    ] = 1.0,
+    tracks_out: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Write who was hidden where, to look at and to edit.")
+    ] = None,
+    tracks_in: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Hide what this file says; look for nobody.")
+    ] = None,
+    exceptions: Annotated[
+        list[int] | None, typer.Option("--except", metavar="TRACK", help="Leave this track visible; may be repeated.")
+    ] = None,
     audio: Annotated[Literal["drop", "keep", "distort"], typer.Option(help="What becomes of the sound.")] = "drop",
     metadata: Annotated[
         Literal["drop", "keep"], typer.Option(help="What becomes of tags, chapters, subtitles, data streams.")
@@ -47,12 +75,15 @@ def anonymize(
     """Hide what identifies people in videos, folders and camera streams.
 
     \b
-    vidveil anonymize clip.mp4                          clip_anonymized.mp4, without sound or metadata
+    vidveil anonymize clip.mp4                          clip_anonymized.mp4: faces blurred, no sound, no metadata
     vidveil anonymize ward/ -o safe/                    a whole tree; run again to resume
-    vidveil anonymize clip.mov --method pixelate:24     another method
+    vidveil anonymize clip.mov --method solid --region people           black boxes over whole people
+    vidveil anonymize clip.mov --method pixelate:24 --region frame      the whole picture
+    vidveil anonymize clip.mp4 --tracks-out t.jsonl     look at the tracks; edit them; then
+    vidveil anonymize clip.mp4 --tracks-in t.jsonl --except 3 --overwrite
     vidveil anonymize clip.mp4 --method "blur:strong | stride:5" --audio distort
     vidveil anonymize talk.mkv --start 1:30 --end 2:00 --preview look.mp4
-    vidveil anonymize 0 -o door.mp4                     the first camera, until Ctrl-C
+    vidveil anonymize rtsp://door/1 -o door.mp4         a camera (or 0: the first one here), until Ctrl-C
 
     A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
@@ -60,6 +91,7 @@ def anonymize(
     import cv2
 
     from vidveil.cli.progress import Screen
+    from vidveil.guard.watch import Lookout
     from vidveil.methods import load
     from vidveil.video.jobs import Options
     from vidveil.video.jobs import anonymize as run
@@ -68,6 +100,18 @@ def anonymize(
     if preset not in PRESETS:
         raise UsageError(f"x264 has no preset {preset!r}; there are {', '.join(PRESETS)}")
     anonymizer = load(method)
+    lookout = Lookout(
+        region=region,
+        guard=guard,
+        guard_with=guard_with,
+        shape=shape,
+        on_lost=on_lost,
+        hide_for=hide_for,
+        delay=delay,
+        tracks_in=tracks_in,
+        tracks_out=tracks_out,
+        exceptions=tuple(sorted(set(exceptions or ()))),
+    )
     options = Options(
         audio=audio,
         metadata=metadata,
@@ -79,6 +123,7 @@ def anonymize(
         device=_device(device),
         preset=preset,
         crf=crf,
+        lookout=lookout,
     )
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C

@@ -67,6 +67,10 @@ class FrameMethod(Anonymizer):
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:
         """Fill one plane of the new picture. `shrink` is 2 for chroma planes, which have half the size."""
 
+    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:
+        """Fill a piece of a plane that holds one face or person. Strengths are measured by the piece."""
+        self.paint(source, target, shrink)
+
     def hide(self, frame: Frame) -> SafeFrame:
         return frame.paint(self.paint)
 

@@ -18,13 +18,16 @@ import numpy as np
 
 from vidveil.errors import UsageError
 from vidveil.methods.anonymizer import Anonymized, Anonymizer, FrameMethod, check_clip, refuse_knobs
-from vidveil.video.frame import Frame, Plane, SafeFrame
+from vidveil.video.frame import NEUTRAL, Frame, Plane, SafeFrame
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 BLUR_STRENGTHS = {"weak": 1 / 32, "strong": 1 / 16}
 """σ as a share of the short side. At 112 pixels, σ = 3.5 and 7: the weak and strong blur of the papers' baselines."""
+REGION_STRENGTHS = {"weak": 1 / 12, "strong": 1 / 6}
+"""The same of a region that holds a face and its margin: what remains has three or six shades across."""
+REGION_BLOCKS = 6  # across a region, at most
 FINE = 2.0  # pixels of σ, at least, when a wide blur is computed on a small picture: more changes nothing one can see
 
 
@@ -39,6 +42,10 @@ class Downsample(FrameMethod):
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
         _smooth(_shrunk(source, self.factor), target, self.factor)
 
+    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
+        factor = max(self.factor, -(-min(source.shape) // REGION_BLOCKS))
+        _smooth(_shrunk(source, factor), target, factor)
+
 
 class Blur(FrameMethod):
     def __init__(self, spec: str, argument: str | None) -> None:
@@ -46,10 +53,17 @@ class Blur(FrameMethod):
         strength = argument or "strong"
         if strength not in BLUR_STRENGTHS:
             raise UsageError(f"{spec}: the strength of a blur is one of {', '.join(BLUR_STRENGTHS)}")
-        self.share = BLUR_STRENGTHS[strength]
+        self.share, self.region_share = BLUR_STRENGTHS[strength], REGION_STRENGTHS[strength]
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
-        sigma = max(0.8, self.share * min(source.shape))
+        self._blur(source, target, self.share)
+
+    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
+        self._blur(source, target, self.region_share)
+
+    @staticmethod
+    def _blur(source: Plane, target: Plane, share: float) -> None:
+        sigma = max(0.8, share * min(source.shape))
         factor = 1 << max(0, int(math.log2(sigma / FINE)))
         small = _shrunk(source, factor)
         # Averaging and enlarging blur a little by themselves: together by a variance of about factor²/6.
@@ -72,6 +86,10 @@ class Pixelate(FrameMethod):
         block = self.block // shrink
         _tiles(_shrunk(source, block), target, block)
 
+    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:
+        block = max(self.block // shrink, -(-min(source.shape) // REGION_BLOCKS))
+        _tiles(_shrunk(source, block), target, block)
+
 
 class Solid(FrameMethod):
     def __init__(self, spec: str, argument: str | None) -> None:
@@ -83,6 +101,9 @@ class Solid(FrameMethod):
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
         target[:] = 0
+
+    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
+        target[:] = NEUTRAL if shrink == 2 else 0
 
 
 class Stride(Anonymizer):

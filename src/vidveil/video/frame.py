@@ -38,6 +38,8 @@ class Region:
 
     box: Box | None
     """On the upright picture, as it is shown. None: the whole frame, because nobody knows where."""
+    shape: str = "box"
+    """`box`, or the `ellipse` in it."""
     kind: str
     """What was looked for: `faces`, `people`, or the name of a user's own detector."""
     track: int

@@ -18,7 +18,10 @@ from av.error import FFmpegError
 
 from vidveil import __version__
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
+from vidveil.guard.watch import Lookout, Watch, kind_of
 from vidveil.methods import DEFAULT, Anonymizer, load
+from vidveil.methods.anonymizer import Chain, FrameMethod
+from vidveil.methods.regional import InRegions, in_regions, paints
 from vidveil.video.manifest import Manifest, Order, file_hash, place, read_manifest
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
@@ -72,29 +75,44 @@ def anonymize(
     *sources: str | Path,
     output: str | Path | None = None,
     method: str | Anonymizer = DEFAULT,
+    region: str | None = None,
+    guard: str | None = None,
     options: Options | None = None,
     watcher: Watcher | None = None,
 ) -> list[Outcome]:
     """Anonymize files, folders, globs, cameras and streams; an outcome for each, in order.
 
+    `region` says where the method works: `frame`, `faces` (the default of methods that paint pictures), `people`, or an
+    ONNX detector. `guard` hides faces or people on top of any method. Both may stand in `options.lookout` instead.
+
     Does not raise for a file that fails: its outcome says so, and the others are done.
     """
-    anonymizer = load(method) if isinstance(method, str) else method
-    options = options or Options()
+    plain = load(method) if isinstance(method, str) else method
+    options = _with_lookout(options or Options(), plain, region, guard)
+    lookout = options.lookout
+    watch = lookout.watch()
+    anonymizer = _arranged(plain, lookout)
     watcher = watcher or _Nobody()
     found, refused, passed_over = find(map(str, sources))
     if passed_over:
         watcher.note(_passed_over(passed_over))
     named, clashes = name_outputs(found, None if output is None else str(output))
     if options.preview is not None:
-        _check_preview(options.preview, found, named)
+        _check_extra("--preview", options.preview, ".mp4", found, named)
+    if lookout.tracks_out is not None:
+        _check_extra("--tracks-out", lookout.tracks_out, ".jsonl", found, named)
+    if lookout.tracks_in is not None and len(found) > 1:
+        raise UsageError("--tracks-in takes one source")
     outcomes = []
     for refusal in (*refused, *clashes):
         outcomes.append(Outcome(refusal.name, Status.FAILED, error=refusal.error))
         watcher.end(outcomes[-1])
     precious = _files(source.path for source in found if not source.live)
+    if lookout.tracks_in is not None:
+        precious |= _files([lookout.tracks_in])
+    task = _Task(plain.spec, anonymizer, watch, options)
     for source, path in named:
-        outcomes.append(_guarded(source, path, precious, anonymizer, options, watcher))
+        outcomes.append(_guarded(source, path, precious, task, watcher))
         watcher.end(outcomes[-1])
     return outcomes
 
@@ -104,16 +122,57 @@ def _passed_over(files: list[Path]) -> str:
     return f"passed over as no video or image by their names, give them one by one to have them done: {some}"
 
 
-def _check_preview(preview: Path, found: list[Source], named: list[tuple[Source, Path]]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is done to every source of a run."""
+
+    spec: str
+    method: Anonymizer
+    watch: Watch | None
+    options: Options
+
+    @property
+    def extras(self) -> list[Path]:
+        """What is written beside output and manifest."""
+        return [p for p in (self.options.preview, self.options.lookout.tracks_out) if p is not None]
+
+
+def _with_lookout(options: Options, method: Anonymizer, region: str | None, guard: str | None) -> Options:
+    lookout = options.lookout
+    wanted = region or lookout.region
+    if wanted is None:
+        wanted = "faces" if paints(method) else "frame"
+    elif wanted != "frame" and not paints(method):
+        raise UsageError(f"{method.spec} does not work on regions; --guard hides them on top of any method")
+    lookout = replace(lookout, region=wanted, guard=guard or lookout.guard)
+    return replace(options, lookout=lookout)
+
+
+def _arranged(method: Anonymizer, lookout: Lookout) -> Anonymizer:
+    """The method where it shall work, and the guard on top of it."""
+    recorded = lookout.tracks_in is not None  # a file of tracks says all that is hidden, whatever its kind
+    if lookout.region not in (None, "frame"):
+        method = in_regions(method, None if recorded else {kind_of(str(lookout.region))})
+    if lookout.guard != "none":
+        cover = load(lookout.guard_with)
+        if not isinstance(cover, FrameMethod):
+            raise UsageError(f"{lookout.guard_with} cannot hide a region: blur, pixelate or solid can")
+        method = Chain([method, InRegions(cover, None if recorded else {kind_of(lookout.guard)})])
+    return method
+
+
+def _check_extra(
+    option: str, preview: Path, suffix: str, found: list[Source], named: list[tuple[Source, Path]]
+) -> None:
     if len(found) > 1:
-        raise UsageError("--preview takes one source")
-    if preview.suffix.lower() != ".mp4":
-        raise UsageError("the preview's name must end in .mp4")
+        raise UsageError(f"{option} takes one source")
+    if preview.suffix.lower() != suffix:
+        raise UsageError(f"the name after {option} must end in {suffix}")
     files = [source.path for source in found if not source.live]
     files += [file for _, path in named for file in (path, _manifest_path(path))]
     same_name = os.path.realpath(preview).casefold() in [os.path.realpath(file).casefold() for file in files]
     if same_name or _files([preview]) & _files(files):
-        raise UsageError("the preview would replace the source or the output")
+        raise UsageError(f"{option} would replace the source or the output")
 
 
 def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
@@ -130,13 +189,13 @@ def _guarded(
     source: Source,
     path: Path,
     precious: set[tuple[int, int]],
-    method: Anonymizer,
-    options: Options,
+    task: _Task,
     watcher: Watcher,
 ) -> Outcome:
+    options = task.options
     try:
-        _check_targets(path, options.preview, precious)
-        return _job(source, path, method, options, watcher)
+        _check_targets(path, task.extras, precious)
+        return _job(source, path, task, watcher)
     except VidveilError as error:
         return Outcome(source.label, Status.FAILED, path, error)
     except OSError as error:
@@ -160,9 +219,9 @@ def _plain(error: OSError) -> str:
     return f"cannot be written ({(error.strerror or str(error) or type(error).__name__).lower()})"
 
 
-def _check_targets(path: Path, preview: Path | None, precious: set[tuple[int, int]]) -> None:
+def _check_targets(path: Path, extras: list[Path], precious: set[tuple[int, int]]) -> None:
     """Nothing that this job writes or renames may be a source of this run, whatever --overwrite says."""
-    for target in (path, _manifest_path(path), *([preview] if preview else [])):
+    for target in (path, _manifest_path(path), *extras):
         for file in (target, part_of(target)):
             if _files([file]) & precious:
                 raise OutputError(f"{file.name} is a source of this run and would be replaced")
@@ -170,22 +229,26 @@ def _check_targets(path: Path, preview: Path | None, precious: set[tuple[int, in
             raise OutputError(f"{target.name} is a folder")
 
 
-def _job(source: Source, path: Path, method: Anonymizer, options: Options, watcher: Watcher) -> Outcome:
+def _job(source: Source, path: Path, task: _Task, watcher: Watcher) -> Outcome:
+    options, method = task.options, task.method
+    learned = [method.weights] if method.weights else []
+    learned += task.watch.weights if task.watch else []
     if source.live and options.audio != "drop":
         raise UsageError("the sound of a live source cannot be kept")
     order = Order(
-        method=method.spec,
-        weights=method.weights,
+        method=task.spec,
+        weights=" + ".join(learned) or None,
         audio=options.audio,
         metadata=options.metadata,
         start=None if options.start is None else str(options.start),
         end=None if options.end is None else str(options.end),
         preset=options.preset,
         crf=options.crf,
+        lookout=options.lookout.told(),
         vidveil=__version__,
     )
     before = _fingerprint(source)
-    finished = _finished(source, path, order, options)
+    finished = _finished(source, path, order, task)
     if finished is not None:
         return finished
     if options.dry_run:
@@ -194,12 +257,21 @@ def _job(source: Source, path: Path, method: Anonymizer, options: Options, watch
     with ExitStack() as stack:
         part = stack.enter_context(temporary(path))
         notes = stack.enter_context(temporary(_manifest_path(path)))
-        preview = stack.enter_context(temporary(options.preview)) if options.preview else None
-        finished = _finished(source, path, order, options)  # again: another process may have been here before the lock
+        extras = {extra: stack.enter_context(temporary(extra)) for extra in task.extras}
+        finished = _finished(source, path, order, task)  # again: another process may have been here before the lock
         if finished is not None:
             return finished
         manifest = process(
-            source, part, preview, order, method, options, partial(watcher.begin, source.label), watcher.advance
+            source,
+            part,
+            extras.get(options.preview) if options.preview else None,
+            extras.get(options.lookout.tracks_out) if options.lookout.tracks_out else None,
+            order,
+            method,
+            task.watch,
+            options,
+            partial(watcher.begin, source.label),
+            watcher.advance,
         )
         if _fingerprint(source) != before:
             raise InputError("changed while it was being read: nothing was written")
@@ -207,8 +279,8 @@ def _job(source: Source, path: Path, method: Anonymizer, options: Options, watch
         manifest.write(notes)
         to_disk(part)
         to_disk(notes)
-        if preview is not None and options.preview is not None:
-            preview.replace(options.preview)
+        for extra, made in extras.items():
+            made.replace(extra)
         notes.replace(_manifest_path(path))
         part.replace(path)
     return _outcome(source, path, manifest)
@@ -246,15 +318,16 @@ def _fingerprint(source: Source) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _finished(source: Source, path: Path, order: Order, options: Options) -> Outcome | None:
+def _finished(source: Source, path: Path, order: Order, task: _Task) -> Outcome | None:
     """The outcome of an earlier run, if it did all that this one would. Raises if something else is in the way."""
-    if options.overwrite:
+    if task.options.overwrite:
         return None
     outcome = _earlier(source, path, order)
-    if options.preview is not None and not options.preview.is_symlink() and not options.preview.exists():
-        return None
-    if outcome is None and options.preview is not None:
-        raise OutputError(f"{options.preview.name} exists; --overwrite replaces it")
+    there = [extra for extra in task.extras if extra.is_symlink() or extra.exists()]
+    if len(there) < len(task.extras):
+        outcome = None
+    if outcome is None and there:
+        raise OutputError(f"{there[0].name} exists; --overwrite replaces it")
     return outcome
 
 

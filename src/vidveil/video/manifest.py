@@ -29,6 +29,8 @@ class Order:
     end: str | None
     preset: str
     crf: int
+    lookout: dict[str, Any] | None
+    """What was looked for and how it was hidden; None if the method worked on the whole frame."""
     vidveil: str
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 from vidveil.errors import InputError, UsageError
+from vidveil.guard.tracks_file import TracksWriter, without
+from vidveil.guard.watch import Lookout, Watch
 from vidveil.methods import Anonymizer
 from vidveil.video.buffered import ahead
 from vidveil.video.frame import Frame, SafeFrame
@@ -39,6 +42,8 @@ class Options:
     device: str = "cpu"
     preset: str = PRESET
     crf: int = CRF
+    lookout: Lookout = field(default_factory=Lookout)
+    """Whom to look for, and what becomes of them."""
 
     def __post_init__(self) -> None:
         if self.audio not in ("drop", "keep", "distort"):
@@ -57,8 +62,10 @@ def process(
     source: Source,
     part: Path,
     preview_part: Path | None,
+    tracks_part: Path | None,
     order: Order,
     method: Anonymizer,
+    watch: Watch | None,
     options: Options,
     begin: Callable[[int | None], None],
     advance: Callable[[], None],
@@ -84,8 +91,13 @@ def process(
         if preview_part is not None:
             preview = PreviewWriter(preview_part, reader, method.keeps, preset=options.preset, crf=options.crf)
             stack.callback(preview.abort)
+        tracks = None
+        if tracks_part is not None:
+            tracks = TracksWriter(tracks_part)
+            stack.callback(tracks.abort)
         begin(None if options.start or options.end else reader.info.length)
-        hidden = _pump(reader, method, writer, preview, advance)
+        searched = partial(_searched, watch=watch, tracks=tracks, exceptions=options.lookout.exceptions)
+        hidden = _pump(reader, searched, method, writer, preview, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
         caution = method.caution(min(reader.size or (0, 0)))
@@ -94,14 +106,34 @@ def process(
         writer.finish()
         if preview is not None:
             preview.finish()
+        if tracks is not None:
+            tracks.finish()
         manifest = _manifest(source, order, options, reader, writer, hidden)
+        if watch is not None:
+            manifest.guard = {
+                "looked_for": list(watch.looks_for),
+                "weights": list(watch.weights),
+            } | watch.findings.told()
         if hashing is not None:
             manifest.input |= {"sha256": hashing.result(), "place": place(source.path, part.parent)}
         return manifest
 
 
+def _searched(
+    frames: Iterable[Frame], watch: Watch | None, tracks: TracksWriter | None, exceptions: tuple[int, ...]
+) -> Iterable[Frame]:
+    """Frames with regions, where somebody looks for them."""
+    if watch is None:
+        return frames
+    found: Iterable[Frame] = watch.follow(frames)
+    if tracks is not None:
+        found = tracks.watch(found)
+    return without(found, frozenset(exceptions)) if exceptions else found
+
+
 def _pump(
     reader: Reader,
+    searched: Callable[[Iterable[Frame]], Iterable[Frame]],
     method: Anonymizer,
     writer: Mp4Writer | ImageWriter,
     preview: PreviewWriter | None,
@@ -113,7 +145,8 @@ def _pump(
     frames: Iterable[Frame] = reader if preview is None else _seen(reader, preview.remember)
     with ExitStack() as stack:
         raw = stack.enter_context(ahead(frames, depth))
-        safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(raw), depth))
+        found = stack.enter_context(ahead(searched(raw), depth))
+        safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(found), depth))
         try:
             for frame in safe:
                 writer.write(frame)

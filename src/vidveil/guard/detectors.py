@@ -1,0 +1,172 @@
+"""Networks that find faces and people in one picture.
+
+    faces          CenterFace (Xu et al. 2019): a map of where face centres are, a quarter of the picture's size, and
+                   for each centre the logarithm of height and width, and the offset within its cell of 4 pixels
+    people         YOLOX-Nano (Ge et al. 2021) on COCO: for each cell of three grids (8, 16, 32 pixels) a centre, the
+                   logarithm of a size, and how sure it is that something, and that a person, is there
+    FILE.onnx      any other detector, described by FILE.json: see docs/guard.md
+
+A detector looks at a whole picture, or closely at a piece of it around a place where it expects somebody: that costs a
+hundredth, so it can be done on every frame where it matters.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from threading import Lock
+from typing import cast
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.guard.onnx_file import Network
+from vidveil.guard.view import Picture
+from vidveil.weights import describe, weights
+
+Boxes = NDArray[np.float32]
+"""(N, 5): left, top, right, bottom, score; best first"""
+
+CELL = 32  # networks halve their picture five times: sides are multiples of this
+OVERLAP = 0.3  # two boxes that share more of their union are one
+
+
+class Detector(ABC):
+    """What finds one kind of thing. Safe to use from several threads."""
+
+    kind: str
+    weights: str
+    """Name and hash of the network."""
+    start: float
+    """Score from which a find begins a track."""
+    carry: float
+    """Score from which a find continues a track that is there already."""
+    pad: float
+    """How much of a box's width and height is added on each side before it is hidden."""
+    ellipse: bool
+    """Whether what is hidden is round."""
+    glance: int
+    """Side of the square piece that the network sees when it looks closely."""
+    context: float
+    """How many times the size of the thing such a piece covers."""
+
+    def __init__(self, bring: Callable[[], Network]) -> None:
+        self._bring = bring
+        self._lock = Lock()
+        self._loaded: Network | None = None
+
+    @property
+    def network(self) -> Network:
+        """Loaded, and fetched, when it is needed first."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._bring()
+            return self._loaded
+
+    @abstractmethod
+    def scale(self, width: int, height: int) -> float:
+        """How many pixels of the network's picture one pixel of a whole picture becomes."""
+
+    @abstractmethod
+    def run(self, picture: Picture, threshold: float) -> Boxes:
+        """What is in a picture, as it is: boxes in its pixels, overlapping ones still among them."""
+
+    def look(self, picture: Picture, scale: float = 1.0, threshold: float | None = None) -> Boxes:
+        """What is in a picture, seen at this scale, with a score of `carry` or more."""
+        height, width = picture.shape[:2]
+        if scale != 1:
+            size = max(1, round(width * scale)), max(1, round(height * scale))
+            how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+            picture = cast(Picture, cv2.resize(np.ascontiguousarray(picture), size, interpolation=how))
+        found = without_doubles(self.run(picture, self.carry if threshold is None else threshold))
+        found[:, :4] *= np.tile([width / picture.shape[1], height / picture.shape[0]], 2)
+        return inside(found, width, height)
+
+
+class CenterFace(Detector):
+    kind, start, carry, pad, ellipse, glance, context = "faces", 0.2, 0.12, 0.3, True, 96, 3.0
+
+    def __init__(self) -> None:
+        super().__init__(lambda: Network(weights("centerface")))
+        self.weights = describe("centerface")
+
+    def scale(self, width: int, height: int) -> float:
+        """Full size up to 1080p; small pictures twice their size, since below 10 pixels no face is found."""
+        return min(2.0 if max(width, height) <= 640 else 1.0, 1920 / max(width, height))
+
+    def run(self, picture: Picture, threshold: float) -> Boxes:
+        heat, size, offset = self.network(planar(picture), ["537", "538", "539"])
+        rows, columns = np.nonzero(heat[0, 0] >= threshold)
+        height, width = np.exp(size[0, :, rows, columns]).T * 4
+        y = (rows + offset[0, 0, rows, columns] + 0.5) * 4
+        x = (columns + offset[0, 1, rows, columns] + 0.5) * 4
+        score = heat[0, 0, rows, columns]
+        return np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2, score], 1).astype(np.float32)
+
+
+class Yolox(Detector):
+    kind, start, carry, pad, ellipse, glance, context = "people", 0.3, 0.15, 0.08, False, 224, 1.7
+    side = 640  # of the whole picture, the longer one
+
+    def __init__(self) -> None:
+        super().__init__(lambda: Network(weights("yolox_nano")))
+        self.weights = describe("yolox_nano")
+
+    def scale(self, width: int, height: int) -> float:
+        return self.side / max(width, height)
+
+    def run(self, picture: Picture, threshold: float) -> Boxes:
+        blob = planar(picture[..., ::-1])  # it was trained on BGR
+        found = self.network(blob)[0][0]  # (cells, 5 + classes)
+        score = found[:, 4] * found[:, 5]
+        sure = np.nonzero(score >= threshold)[0]
+        corner, stride = grid(blob.shape[2], blob.shape[3])
+        centre = (found[sure, :2] + corner[sure]) * stride[sure]
+        reach = np.exp(found[sure, 2:4]) * stride[sure] / 2
+        return np.concatenate([centre - reach, centre + reach, score[sure, None]], 1).astype(np.float32)
+
+
+def grid(height: int, width: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(cells, 2) column and row of each cell of the three grids, (cells, 1) its pixels."""
+    corners, strides = [], []
+    for stride in (8, 16, 32):
+        rows, columns = np.mgrid[: height // stride, : width // stride]
+        corners.append(np.stack([columns.ravel(), rows.ravel()], 1))
+        strides.append(np.full((rows.size, 1), stride))
+    return np.concatenate(corners).astype(np.float32), np.concatenate(strides).astype(np.float32)
+
+
+def planar(picture: Picture) -> NDArray[np.float32]:
+    """(H, W, 3) → (1, 3, H', W') in 0..255, with black below and on the right up to the next multiple of a cell."""
+    height, width = picture.shape[:2]
+    blob = np.zeros((1, 3, height + -height % CELL, width + -width % CELL), np.float32)
+    for channel in range(3):
+        blob[0, channel, :height, :width] = picture[..., channel]
+    return blob
+
+
+def without_doubles(found: Boxes) -> Boxes:
+    """The best box of each heap of overlapping ones, best first."""
+    found = found[np.isfinite(found).all(1)]
+    found = found[np.argsort(-found[:, 4], kind="stable")]
+    kept: list[NDArray[np.float32]] = []
+    while len(found):
+        best = found[0]
+        kept.append(best)
+        found = found[overlaps(best, found) <= OVERLAP]
+    return np.stack(kept) if kept else np.empty((0, 5), np.float32)
+
+
+def overlaps(one: NDArray[np.float32], many: Boxes) -> NDArray[np.float32]:
+    """Shared area over joint area, of one box and many."""
+    sides = np.minimum(one[2:4], many[:, 2:4]) - np.maximum(one[:2], many[:, :2])
+    shared = sides.clip(0).prod(1)
+    joint = (one[2:4] - one[:2]).prod() + (many[:, 2:4] - many[:, :2]).prod(1) - shared
+    return cast(NDArray[np.float32], shared / np.maximum(joint, 1e-6))
+
+
+def inside(found: Boxes, width: int, height: int) -> Boxes:
+    """Boxes with their middle in the picture. They may stick out: half a face at the border has a whole one's box."""
+    size = np.array([width, height], np.float32)
+    middle = (found[:, :2] + found[:, 2:4]) / 2
+    kept = (middle >= 0).all(1) & (middle <= size).all(1) & ((found[:, 2:4] - found[:, :2]) > 1).all(1)
+    return found[kept]

@@ -1,0 +1,167 @@
+"""Moments at which somebody may have been visible: where a person should look again.
+
+gap                      nobody was seen for more than half a second, then again
+low score                the detector was hardly sure for a while
+sudden change of size    from one sighting to the next: perhaps another person, or another thing
+born mid-picture         first seen away from the border, not at the beginning of a scene
+lost mid-picture         last seen away from the border, not at the end of a scene
+hidden whole             the frame is black, because somebody was lost from sight
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import Any
+
+import numpy as np
+
+from vidveil.guard.tracks import BRIDGE, Sighting, Trail, extent
+from vidveil.video.frame import Box, Frame
+
+WEAK = 0.35  # a score below this is hardly sure
+LEAP = 1.6  # times as large, or as small
+MOST = 1000  # moments in a manifest
+SETTLED = 0.3  # seconds from the edge of a scene within which being born or lost tells nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    what: str
+    track: int
+    kind: str
+    first: int
+    last: int
+    start: float
+    end: float
+    box: Box | None
+
+    def told(self) -> dict[str, Any]:
+        """As it stands in the manifest."""
+        box = None if self.box is None else [round(v) for v in self.box]
+        return {
+            "what": self.what,
+            "track": self.track,
+            "kind": self.kind,
+            "first": self.first,
+            "last": self.last,
+            "from": round(self.start, 3),
+            "to": round(self.end, 3),
+            "box": box,
+        }
+
+
+class Findings:
+    """What the frames and trails of one stream amount to."""
+
+    def __init__(self) -> None:
+        self.frames_with_regions = 0
+        self.left_out = 0
+        self._numbers = count(1)
+        self._tracks: set[int] = set()
+        self._frames = 0
+        self._area = 0.0
+        self._moments: list[Moment] = []
+        self._black: Moment | None = None
+
+    def new_number(self) -> int:
+        return next(self._numbers)
+
+    def frame_done(self, frame: Frame, size: tuple[int, int]) -> None:
+        regions = frame.regions or ()
+        self._frames += 1
+        self.frames_with_regions += bool(regions)
+        self._tracks.update(region.track for region in regions)
+        boxes = [region.box for region in regions]
+        self._area += 1.0 if None in boxes else hidden_share([box for box in boxes if box is not None], size)
+        lost = next((region for region in regions if region.box is None), None)
+        black = self._black
+        if black is not None and (lost is None or lost.track != black.track):
+            self._keep(black)
+            self._black = None
+        if lost is not None:
+            first, start = (
+                (frame.index, frame.seconds) if self._black is None else (self._black.first, self._black.start)
+            )
+            self._black = Moment(
+                what="hidden whole",
+                track=lost.track,
+                kind=lost.kind,
+                first=first,
+                last=frame.index,
+                start=start,
+                end=frame.seconds,
+                box=None,
+            )
+
+    def trail_over(self, trail: Trail, size: tuple[int, int], began: float, ended: float | None) -> None:
+        """`began` and `ended` are those of the scene; None if it went on after the trail."""
+        if not trail.sure:
+            self._note("low score", trail, trail.first, trail.first)
+            return
+        if trail.first.seconds - began > SETTLED and not trail.leaves(size, at_end=False):
+            self._note("born mid-picture", trail, trail.first, trail.first)
+        if (ended is None or ended - trail.last.seconds > SETTLED) and not trail.leaves(size, at_end=True):
+            self._note("lost mid-picture", trail, trail.last, trail.last)
+        weak: list[Sighting] = []
+        for sighting in trail.sightings:
+            if sighting.score < WEAK:
+                weak.append(sighting)
+                continue
+            self._weak(trail, weak)
+            weak = []
+        self._weak(trail, weak)
+        for a, b in pairwise(trail.sightings):
+            if b.seconds - a.seconds > BRIDGE + 1e-6:
+                self._note("gap", trail, a, b)
+            elif abs(math.log(extent(b.box) / extent(a.box))) > math.log(LEAP):
+                self._note("sudden change of size", trail, a, b)
+
+    def told(self) -> dict[str, Any]:
+        """For the manifest."""
+        if self._black is not None:
+            self._keep(self._black)
+            self._black = None
+        ordered = sorted(self._moments, key=lambda m: (m.first, m.track, m.what))
+        return {
+            "tracks": len(self._tracks),
+            "frames_with_regions": self.frames_with_regions,
+            "hidden_area": round(self._area / max(1, self._frames), 4),
+            "moments": [moment.told() for moment in ordered],
+            "moments_left_out": self.left_out,
+        }
+
+    def _weak(self, trail: Trail, run: Sequence[Sighting]) -> None:
+        if len(run) > 1:  # one may happen to anybody
+            self._note("low score", trail, run[0], run[-1])
+
+    def _note(self, what: str, trail: Trail, a: Sighting, b: Sighting) -> None:
+        middle = tuple((p + q) / 2 for p, q in zip(a.box, b.box, strict=True))
+        self._keep(
+            Moment(
+                what=what,
+                track=b.number,
+                kind=trail.kind,
+                first=a.index,
+                last=b.index,
+                start=a.seconds,
+                end=b.seconds,
+                box=(middle[0], middle[1], middle[2], middle[3]),
+            )
+        )
+
+    def _keep(self, moment: Moment) -> None:
+        if len(self._moments) < MOST:
+            self._moments.append(moment)
+        else:
+            self.left_out += 1
+
+
+def hidden_share(boxes: Sequence[Box], size: tuple[int, int]) -> float:
+    """Share of the picture that lies in at least one box, counted on a grid of 64 × 64 points."""
+    grid = np.zeros((64, 64), bool)
+    for x0, y0, x1, y1 in boxes:
+        columns = [round(v * 64 / size[0]) for v in (x0, x1)]
+        rows = [round(v * 64 / size[1]) for v in (y0, y1)]
+        grid[rows[0] : max(rows[1], rows[0] + 1), columns[0] : max(columns[1], columns[0] + 1)] = True
+    return float(grid.mean())

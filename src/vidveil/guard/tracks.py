@@ -1,0 +1,222 @@
+"""From single sightings to the way of one person through a scene, and to the box that hides them in every frame of it.
+
+A `Trail` is what one detector saw of one person within one scene: sightings in order of time. Between two sightings the
+box is drawn in between; before the first and after the last it is held, moving on a little and growing, since a face
+that is not found is not gone. All times are seconds.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vidveil.video.frame import Box, Region
+
+BRIDGE = 0.5  # a gap up to this long is no doubt: the detector blinked
+SLOWING = 0.25  # a held box moves on as if braked: as far as it came in this time
+GROWTH = 0.5  # of its size, added while a box is held for the whole time
+SLACK = 0.15  # of the way between two sightings, added on each side of what lies in between
+SURE = 0.5  # a single find with this score counts as a person
+EDGE_HOLD = 0.3  # who leaves through the border of the picture is held this long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How long, and what, when somebody is lost from sight."""
+
+    on_lost: str = "hold"
+    """`hold`: the box stays and grows. `hide`: the whole frame is black until they are found again."""
+    hide_for: float = 2.0
+    """`hide` ends after this time if they are not found again."""
+    delay: float = 1.0
+    """How long frames are kept back, so that what is seen later can hide what came before."""
+    hold: float = 1.0
+    every: float = 0.2
+    """The whole picture is searched this often."""
+
+    @property
+    def patience(self) -> float:
+        """For how long somebody lost may be found again as the same."""
+        return max(self.hold, self.hide_for) if self.on_lost == "hide" else self.hold
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    index: int
+    seconds: float
+    box: Box
+    score: float
+    number: int
+    """Of the track. It changes within a trail where it is in doubt whether this is still the same person."""
+
+
+@dataclass(slots=True, eq=False)
+class Trail:
+    kind: str
+    sightings: list[Sighting] = field(default_factory=list)
+    closed: bool = False
+    """Nobody looks for this person any more: the scene is over, or patience was."""
+
+    @property
+    def first(self) -> Sighting:
+        return self.sightings[0]
+
+    @property
+    def last(self) -> Sighting:
+        return self.sightings[-1]
+
+    @property
+    def sure(self) -> bool:
+        """More than one weak find in a single frame."""
+        return len(self.sightings) > 1 or self.first.score >= SURE
+
+    def add(self, sighting: Sighting) -> None:
+        at = len(self.sightings)
+        while at and self.sightings[at - 1].index > sighting.index:
+            at -= 1
+        self.sightings.insert(at, sighting)
+
+    def speed(self, *, at_end: bool) -> tuple[float, float]:
+        """Pixels per second, over the last (or first) half second of sightings."""
+        anchor = self.last if at_end else self.first
+        near = [s for s in self.sightings if abs(s.seconds - anchor.seconds) <= 0.5]
+        other = near[0] if at_end else near[-1]
+        lapse = anchor.seconds - other.seconds
+        if abs(lapse) < 0.02:
+            return 0.0, 0.0
+        (x0, y0), (x1, y1) = middle(other.box), middle(anchor.box)
+        return (x1 - x0) / lapse, (y1 - y0) / lapse
+
+    def expected(self, seconds: float) -> Box:
+        """Where the person will be soon after the last sighting, or was before the first."""
+        at_end = seconds >= self.last.seconds
+        anchor = self.last if at_end else self.first
+        return moved(anchor.box, self.speed(at_end=at_end), seconds - anchor.seconds)
+
+    def leaves(self, size: tuple[int, int], *, at_end: bool) -> bool:
+        """Whether they went out (or came in) through the border of the picture."""
+        anchor = self.last if at_end else self.first
+        width, height = size
+        margin = 0.01 * min(size) + 1
+        dx, dy = self.speed(at_end=at_end)
+        ahead = EDGE_HOLD if at_end else -EDGE_HOLD
+        for box in (anchor.box, moved(anchor.box, (dx, dy), ahead)):
+            x0, y0, x1, y1 = box
+            if x0 <= margin or y0 <= margin or x1 >= width - margin or y1 >= height - margin:
+                return True
+        return False
+
+    def regions(self, seconds: float, size: tuple[int, int], settings: Settings) -> list[Region]:
+        """What hides this person at a time, before padding; nothing if the time is too far from any sighting."""
+        if seconds < self.first.seconds:
+            return self._outside(seconds, size, settings, at_end=False)
+        if seconds > self.last.seconds:
+            return self._outside(seconds, size, settings, at_end=True)
+        after = next(i for i, s in enumerate(self.sightings) if s.seconds >= seconds)
+        b = self.sightings[after]
+        if b.seconds == seconds:
+            return [self._region(b.box, b.number, "detected", b.score)]
+        a = self.sightings[after - 1]
+        gap = b.seconds - a.seconds
+        numbers = dict.fromkeys((a.number, b.number))  # in doubt both: neither may be shown while the other is hidden
+        if gap > BRIDGE + 1e-6 and settings.on_lost == "hide":
+            return [self._region(None, number, "lost") for number in numbers]
+        share = (seconds - a.seconds) / gap
+        box = _between(a.box, b.box, share)
+        (ax, ay), (bx, by) = middle(a.box), middle(b.box)
+        slack = (SLACK * abs(bx - ax), SLACK * abs(by - ay))
+        if gap > BRIDGE + 1e-6:
+            box = grown(box, GROWTH * min(1.0, min(seconds - a.seconds, b.seconds - seconds) / settings.hold))
+            return [self._region(widened(box, *slack), number, "gap") for number in numbers]
+        return [self._region(widened(box, *slack), number, "between") for number in numbers]
+
+    def _outside(self, seconds: float, size: tuple[int, int], settings: Settings, *, at_end: bool) -> list[Region]:
+        anchor = self.last if at_end else self.first
+        lapse = abs(seconds - anchor.seconds)
+        at_border = self.leaves(size, at_end=at_end)
+        if at_end and self.sure and not at_border and settings.on_lost == "hide" and lapse <= settings.hide_for:
+            return [self._region(None, anchor.number, "lost")]
+        hold = min(settings.hold, EDGE_HOLD) if at_border else settings.hold
+        if lapse > (hold if self.sure else settings.every) + 1e-6:
+            return []
+        box = grown(joint(anchor.box, self.expected(seconds)), GROWTH * lapse / max(settings.hold, 1e-6))
+        return [self._region(box, anchor.number, "after" if at_end else "before")]
+
+    def _region(self, box: Box | None, number: int, source: str, score: float = 0.0) -> Region:
+        return Region(box=box, kind=self.kind, track=number, score=score, source=source)
+
+
+def link(trails: Sequence[Trail], boxes: Sequence[Box], seconds: float) -> tuple[list[tuple[Trail, int]], set[int]]:
+    """Which box continues which trail, the surest pairs first, and the boxes whose trail is in doubt.
+
+    In doubt means that another trail could as well have gone on there: people cross.
+    """
+    costs = []
+    for t, trail in enumerate(trails):
+        expected, lapse = trail.expected(seconds), abs(seconds - trail.last.seconds)
+        for b, box in enumerate(boxes):
+            cost = strangeness(expected, box)
+            if cost < min(0.7 + 2.5 * lapse, 2.0):
+                costs.append((cost, t, b))
+    costs.sort()
+    pairs: list[tuple[Trail, int]] = []
+    used_trails: set[int] = set()
+    used_boxes: set[int] = set()
+    doubtful: set[int] = set()
+    for cost, t, b in costs:
+        if t in used_trails or b in used_boxes:
+            continue
+        rivals = [c for c, other, same in costs if same == b and other != t and other not in used_trails]
+        if rivals and min(rivals) < cost + 0.5:
+            doubtful.add(b)
+        used_trails.add(t)
+        used_boxes.add(b)
+        pairs.append((trails[t], b))
+    return pairs, doubtful
+
+
+def strangeness(expected: Box, box: Box) -> float:
+    """How unlikely a box is where one is expected: distance in sizes, and half the logarithm of the change of size."""
+    (x0, y0), (x1, y1) = middle(expected), middle(box)
+    a, b = extent(expected), extent(box)
+    return math.hypot(x1 - x0, y1 - y0) / ((a + b) / 2) + 0.5 * abs(math.log2(b / a))
+
+
+def middle(box: Box) -> tuple[float, float]:
+    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+
+
+def extent(box: Box) -> float:
+    """The side of a square of the same area."""
+    return max(1.0, math.sqrt(max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])))
+
+
+def moved(box: Box, speed: tuple[float, float], lapse: float) -> Box:
+    """Moved on at a speed that decays: far ahead, nobody knows."""
+    reach = math.copysign(SLOWING * (1 - math.exp(-abs(lapse) / SLOWING)), lapse)
+    dx, dy = speed[0] * reach, speed[1] * reach
+    return box[0] + dx, box[1] + dy, box[2] + dx, box[3] + dy
+
+
+def grown(box: Box, share: float) -> Box:
+    """Wider and higher by a share of its size, half on each side."""
+    return widened(box, share * (box[2] - box[0]) / 2, share * (box[3] - box[1]) / 2)
+
+
+def widened(box: Box, x: float, y: float) -> Box:
+    return box[0] - x, box[1] - y, box[2] + x, box[3] + y
+
+
+def joint(a: Box, b: Box) -> Box:
+    return min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])
+
+
+def clipped(box: Box, size: tuple[int, int]) -> Box:
+    width, height = size
+    x0, x1 = (min(max(v, 0.0), float(width)) for v in (box[0], box[2]))
+    y0, y1 = (min(max(v, 0.0), float(height)) for v in (box[1], box[3]))
+    return x0, y0, x1, y1
+
+
+def _between(a: Box, b: Box, share: float) -> Box:
+    x0, y0, x1, y1 = (p + share * (q - p) for p, q in zip(a, b, strict=True))
+    return x0, y0, x1, y1

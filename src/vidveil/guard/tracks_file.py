@@ -1,0 +1,149 @@
+"""Tracks on disk, as JSON lines: to look at, to edit, and to render from. Fields: docs/guard.md."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from vidveil.errors import InputError, UsageError
+from vidveil.guard.moments import Findings
+from vidveil.guard.view import turn_of
+from vidveil.video.frame import Frame, Region
+
+LAYOUT = 1
+SHAPES = ("ellipse", "box")
+
+
+class TracksWriter:
+    """Writes the regions of frames as they pass; the header, which counts them, comes last and stands first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._body = path.with_name(path.name + ".body")
+        self._file = self._body.open("w", encoding="utf-8")
+        self._frames = 0
+        self._size = (0, 0)
+
+    def watch(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        for frame in frames:
+            self._frames = frame.index + 1
+            self._size = turn_of(frame).size
+            for region in frame.regions or ():
+                self._file.write(json.dumps(_told(frame, region)) + "\n")
+            yield frame
+
+    def finish(self) -> None:
+        self._file.close()
+        header = {"tracks": LAYOUT, "width": self._size[0], "height": self._size[1], "frames": self._frames}
+        with self._path.open("w", encoding="utf-8") as file, self._body.open(encoding="utf-8") as body:
+            file.write(json.dumps(header) + "\n")
+            for line in body:
+                file.write(line)
+        self._body.unlink()
+
+    def abort(self) -> None:
+        self._file.close()
+        self._body.unlink(missing_ok=True)
+
+
+def _told(frame: Frame, region: Region) -> dict[str, Any]:
+    box = None if region.box is None else [round(v, 1) for v in region.box]
+    return {
+        "frame": frame.index,
+        "time": round(frame.seconds, 4),
+        "track": region.track,
+        "kind": region.kind,
+        "box": box,
+        "shape": region.shape,
+        "score": round(region.score, 3),
+        "source": region.source,
+    }
+
+
+class RecordedTracks:
+    """Regions from a file instead of from detectors: exactly what it says, and nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        self._name = path.name
+        self._regions: dict[int, list[Region]] = {}
+        self.findings = Findings()
+        try:
+            with path.open(encoding="utf-8-sig") as file:
+                lines = ((at, line) for at, line in enumerate(file, 1) if line.strip())
+                _, first = next(lines, (0, ""))
+                self.width, self.height, self.frames = self._header(first)
+                for at, line in lines:
+                    frame, region = self._line(at, line)
+                    self._regions.setdefault(frame, []).append(region)
+        except OSError as error:
+            raise UsageError(f"{path.name} cannot be read ({(error.strerror or str(error)).lower()})") from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path.name} is no tracks file: not UTF-8") from error
+        self.looks_for = sorted({region.kind for regions in self._regions.values() for region in regions})
+        self.weights: list[str] = []
+
+    def follow(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        self.findings = Findings()
+        for frame in frames:
+            size = turn_of(frame).size
+            if size != (self.width, self.height):
+                raise InputError(
+                    f"shows {size[0]} × {size[1]} pixels, but {self._name} was made for {self.width} × {self.height}"
+                )
+            if frame.index >= self.frames:
+                frame.picture, frame.lost = None, f"lies behind the {self.frames} frames of the tracks file"
+            frame.regions = tuple(self._regions.get(frame.index, ()))
+            self.findings.frame_done(frame, size)
+            yield frame
+
+    def _header(self, line: str) -> tuple[int, int, int]:
+        try:
+            header = json.loads(line)
+            layout, width, height, frames = (header[name] for name in ("tracks", "width", "height", "frames"))
+            if layout == LAYOUT and all(type(v) is int and v > 0 for v in (width, height, frames)):
+                return width, height, frames
+        except (ValueError, TypeError, KeyError):
+            pass
+        raise UsageError(
+            f'{self._name} is no tracks file: its first line must be {{"tracks": {LAYOUT}, "width": …, "height": …, '
+            '"frames": …}'
+        )
+
+    def _line(self, at: int, line: str) -> tuple[int, Region]:
+        try:
+            found = json.loads(line)
+            box = found["box"]
+            if box is not None:
+                x0, y0, x1, y1 = (float(v) for v in box)
+                if not (x0 < x1 and y0 < y1):
+                    raise ValueError("the box has no area: left, top, right, bottom are expected")
+                box = (x0, y0, x1, y1)
+            shape = found.get("shape", "box")
+            if shape not in SHAPES:
+                raise ValueError(f"shape is {' or '.join(SHAPES)}")
+            frame, track = found["frame"], found["track"]
+            if type(frame) is not int or frame < 0 or type(track) is not int:
+                raise ValueError("frame and track are whole numbers")
+            if frame >= self.frames:
+                raise ValueError(f"the header counts {self.frames} frames, from 0")
+            region = Region(
+                box=box,
+                shape=shape,
+                kind=str(found.get("kind", "edited")),
+                track=track,
+                score=float(found.get("score", 0.0)),
+                source=str(found.get("source", "edited")),
+            )
+        except KeyError as error:
+            raise UsageError(f"{self._name}, line {at}: {error.args[0]} is missing") from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise UsageError(f"{self._name}, line {at}: {error}") from error
+        return frame, region
+
+
+def without(frames: Iterable[Frame], tracks: Collection[int]) -> Iterator[Frame]:
+    """Frames in which these tracks are not hidden. A frame that is hidden whole because of them stays hidden."""
+    for frame in frames:
+        if frame.regions:
+            frame.regions = tuple(r for r in frame.regions if r.track not in tracks or r.box is None)
+        yield frame
