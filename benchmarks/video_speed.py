@@ -107,7 +107,7 @@ class FFmpeg:
 
 def vidveil_command(source: Path, target: Path, method: str, preset: str, crf: int) -> list[str]:
     front = [sys.executable, "-m", "vidveil", "anonymize", str(source), "-o", str(target), "--overwrite"]
-    return [*front, "--method", method, "--preset", preset, "--crf", str(crf)]
+    return [*front, "--region", "frame", "--method", method, "--preset", preset, "--crf", str(crf)]
 
 
 def equivalents(method: str, clip: Clip, ffmpeg: FFmpeg) -> dict[str, str]:

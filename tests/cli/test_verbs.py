@@ -90,7 +90,7 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path):
     path = Film(frames=300, width=320, height=240).make(tmp_path / "a.mp4")
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
-    words = [sys.executable, "-m", "vidveil", "anonymize", str(path)]
+    words = [sys.executable, "-m", "vidveil", "anonymize", str(path), "--region", "frame"]
     with subprocess.Popen(words, stderr=slave, env=environment) as process:
         os.close(slave)
         screen = b""

@@ -17,11 +17,14 @@ from pathlib import Path
 import pytest
 
 from tests.media import Film, detail, lumas
+from tests.whole_frame import WHOLE_FRAME
 
 COMMAND = [sys.executable, "-m", "vidveil"]
 
 
 def vidveil(*words: object, **how) -> subprocess.CompletedProcess[str]:
+    if words[0] == "anonymize":
+        words = (*words, *WHOLE_FRAME)
     return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, check=False, **how)
 
 
@@ -101,7 +104,7 @@ def test_odd_names_are_fine_and_broken_ones_are_said(tmp_path):
 def killed_halfway(folder: Path, signal_: int) -> subprocess.Popen[bytes]:
     """Start on a folder, wait until the second file is being written, and send a signal."""
     with (folder.parent / "stderr").open("w") as stderr:
-        process = subprocess.Popen([*COMMAND, "anonymize", str(folder)], stderr=stderr)
+        process = subprocess.Popen([*COMMAND, "anonymize", str(folder), *WHOLE_FRAME], stderr=stderr)
     deadline = time.monotonic() + 60
     part = folder / ".b_anonymized.mp4.vidveil.part"
     while time.monotonic() < deadline and process.poll() is None:
@@ -269,7 +272,7 @@ def test_ctrl_c_ends_a_recording_properly(tmp_path):
     output = tmp_path / "door.mp4"
     part = tmp_path / ".door.mp4.vidveil.part"
     with camera(film, endless=True) as url:
-        words = [*COMMAND, "anonymize", url, "-o", str(output)]
+        words = [*COMMAND, "anonymize", url, "-o", str(output), *WHOLE_FRAME]
         process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not (part.exists() and part.stat().st_size > 0):

@@ -144,7 +144,17 @@ def test_one_raw_tile_in_a_whole_video_is_found():
 
 def anonymize(source: Path, target: Path, order: Order, mutants: dict[str, Mutant]) -> tuple[int, list[str]]:
     """Exit code and the lines of stderr of the real command on a folder."""
-    arguments = ["anonymize", str(source), "-o", str(target), "--method", order.method, *order.options]
+    arguments = [
+        "anonymize",
+        str(source),
+        "-o",
+        str(target),
+        "--method",
+        order.method,
+        "--region",
+        "frame",
+        *order.options,
+    ]
     log = target.with_suffix(".log")
     with log.open("wb") as stderr:
         try:

@@ -25,7 +25,7 @@ FFPROBE = shutil.which("ffprobe")
 def anonymize(source: Path, *options: str) -> Path:
     """The output of the real command."""
     folder = source.parent / "out"
-    arguments = ["anonymize", str(source), "-o", str(folder), *options]
+    arguments = ["anonymize", str(source), "-o", str(folder), "--region", "frame", *options]
     done = subprocess.run([sys.executable, *COMMAND, *arguments], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     (video,) = (path for path in folder.iterdir() if path.suffix != ".json")

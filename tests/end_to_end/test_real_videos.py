@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.media import lumas, times
-from vidveil import anonymize
+from tests.whole_frame import anonymize
 from vidveil.video.jobs import Options
 
 FOLDER = Path(os.environ.get("VIDVEIL_DATA", "nowhere")) / "videos"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.media import Film, packets
-from vidveil import anonymize
+from tests.whole_frame import anonymize
 from vidveil.video.jobs import Options
 
 RATE = 48_000
@@ -242,7 +242,18 @@ def test_many_channels_are_folded_to_stereo(tmp_path, layout, suffix):
     path = with_sound(tmp_path / f"a.{suffix}", "pcm_s16le", np.repeat(beeps(2, 1), channels, 0), layout)
     # PyAV corrupts memory over some of these: what is not mended dies here, not in the process of the tests
     for audio in ("distort", "keep"):
-        command = [sys.executable, "-m", "vidveil", "anonymize", str(path), "--audio", audio, "--overwrite"]
+        command = [
+            sys.executable,
+            "-m",
+            "vidveil",
+            "anonymize",
+            str(path),
+            "--region",
+            "frame",
+            "--audio",
+            audio,
+            "--overwrite",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         output = tmp_path / "a_anonymized.mp4"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.media import Film, detail, lumas, picture
-from vidveil import anonymize
+from tests.whole_frame import anonymize
 from vidveil.errors import UsageError
 from vidveil.methods.anonymizer import FrameMethod
 from vidveil.video.jobs import Options, Status

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.media import Film, detail, lumas, packets, times
-from vidveil import anonymize
+from tests.whole_frame import anonymize
 from vidveil.video.frame import Frame
 from vidveil.video.jobs import Options, Outcome, Status
 from vidveil.video.read import Reader

@@ -95,6 +95,7 @@ def anonymize(
     from vidveil.methods import load
     from vidveil.video.jobs import Options
     from vidveil.video.jobs import anonymize as run
+    from vidveil.video.task import Task, with_lookout
     from vidveil.video.write import PRESETS
 
     if preset not in PRESETS:
@@ -125,10 +126,11 @@ def anonymize(
         crf=crf,
         lookout=lookout,
     )
+    options = with_lookout(options, anonymizer)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
     with Screen(sys.stderr) as screen:
-        screen.say(f"method {anonymizer.spec}, weights {anonymizer.weights or 'none'}, device {options.device}")
+        screen.say(str(Task(anonymizer, options)))
         if preview is not None:
             screen.warn(f"{preview.name} will show the original: do not share it")
         try:

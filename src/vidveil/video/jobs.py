@@ -18,14 +18,12 @@ from av.error import FFmpegError
 
 from vidveil import __version__
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
-from vidveil.guard.watch import Lookout, Watch, kind_of
 from vidveil.methods import DEFAULT, Anonymizer, load
-from vidveil.methods.anonymizer import Chain, FrameMethod
-from vidveil.methods.regional import InRegions, in_regions, paints
 from vidveil.video.manifest import Manifest, Order, file_hash, place, read_manifest
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
 from vidveil.video.sources import Source, find, name_outputs
+from vidveil.video.task import Task, with_lookout
 from vidveil.video.temporary import part_of, temporary, to_disk
 
 __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize"]
@@ -88,10 +86,8 @@ def anonymize(
     Does not raise for a file that fails: its outcome says so, and the others are done.
     """
     plain = load(method) if isinstance(method, str) else method
-    options = _with_lookout(options or Options(), plain, region, guard)
+    options = with_lookout(options or Options(), plain, region, guard)
     lookout = options.lookout
-    watch = lookout.watch()
-    anonymizer = _arranged(plain, lookout)
     watcher = watcher or _Nobody()
     found, refused, passed_over = find(map(str, sources))
     if passed_over:
@@ -110,7 +106,7 @@ def anonymize(
     precious = _files(source.path for source in found if not source.live)
     if lookout.tracks_in is not None:
         precious |= _files([lookout.tracks_in])
-    task = _Task(plain.spec, anonymizer, watch, options)
+    task = Task(plain, options)
     for source, path in named:
         outcomes.append(_guarded(source, path, precious, task, watcher))
         watcher.end(outcomes[-1])
@@ -120,45 +116,6 @@ def anonymize(
 def _passed_over(files: list[Path]) -> str:
     some = ", ".join(file.name for file in files[:5]) + (", …" if len(files) > 5 else "")
     return f"passed over as no video or image by their names, give them one by one to have them done: {some}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """What is done to every source of a run."""
-
-    spec: str
-    method: Anonymizer
-    watch: Watch | None
-    options: Options
-
-    @property
-    def extras(self) -> list[Path]:
-        """What is written beside output and manifest."""
-        return [p for p in (self.options.preview, self.options.lookout.tracks_out) if p is not None]
-
-
-def _with_lookout(options: Options, method: Anonymizer, region: str | None, guard: str | None) -> Options:
-    lookout = options.lookout
-    wanted = region or lookout.region
-    if wanted is None:
-        wanted = "faces" if paints(method) else "frame"
-    elif wanted != "frame" and not paints(method):
-        raise UsageError(f"{method.spec} does not work on regions; --guard hides them on top of any method")
-    lookout = replace(lookout, region=wanted, guard=guard or lookout.guard)
-    return replace(options, lookout=lookout)
-
-
-def _arranged(method: Anonymizer, lookout: Lookout) -> Anonymizer:
-    """The method where it shall work, and the guard on top of it."""
-    recorded = lookout.tracks_in is not None  # a file of tracks says all that is hidden, whatever its kind
-    if lookout.region not in (None, "frame"):
-        method = in_regions(method, None if recorded else {kind_of(str(lookout.region))})
-    if lookout.guard != "none":
-        cover = load(lookout.guard_with)
-        if not isinstance(cover, FrameMethod):
-            raise UsageError(f"{lookout.guard_with} cannot hide a region: blur, pixelate or solid can")
-        method = Chain([method, InRegions(cover, None if recorded else {kind_of(lookout.guard)})])
-    return method
 
 
 def _check_extra(
@@ -189,7 +146,7 @@ def _guarded(
     source: Source,
     path: Path,
     precious: set[tuple[int, int]],
-    task: _Task,
+    task: Task,
     watcher: Watcher,
 ) -> Outcome:
     options = task.options
@@ -229,15 +186,13 @@ def _check_targets(path: Path, extras: list[Path], precious: set[tuple[int, int]
             raise OutputError(f"{target.name} is a folder")
 
 
-def _job(source: Source, path: Path, task: _Task, watcher: Watcher) -> Outcome:
+def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
     options, method = task.options, task.method
-    learned = [method.weights] if method.weights else []
-    learned += task.watch.weights if task.watch else []
     if source.live and options.audio != "drop":
         raise UsageError("the sound of a live source cannot be kept")
     order = Order(
         method=task.spec,
-        weights=" + ".join(learned) or None,
+        weights=task.weights,
         audio=options.audio,
         metadata=options.metadata,
         start=None if options.start is None else str(options.start),
@@ -318,7 +273,7 @@ def _fingerprint(source: Source) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _finished(source: Source, path: Path, order: Order, task: _Task) -> Outcome | None:
+def _finished(source: Source, path: Path, order: Order, task: Task) -> Outcome | None:
     """The outcome of an earlier run, if it did all that this one would. Raises if something else is in the way."""
     if task.options.overwrite:
         return None
