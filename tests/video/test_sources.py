@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vidveil.errors import InputError
-from vidveil.video.sources import Kind, find, name_outputs, shown
+from vidveil.video.sources import SHEET_TAG, Kind, find, name_outputs, shown
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -85,6 +85,15 @@ def test_outputs_are_never_inputs(tmp_path):
     sources, refused, _ = find([str(tmp_path / "a_anonymized.mp4")])
     assert not sources
     assert "never taken as input" in str(refused[0].error)
+
+
+def test_a_contact_sheet_is_no_input_and_a_picture_of_such_a_name_is_one(tmp_path):
+    touch(tmp_path, "a.mp4", "talk_review.png")
+    (tmp_path / "a_review.png").write_bytes(b"\x89PNG" + SHEET_TAG)
+    sources, refused, passed_over = find([str(tmp_path)])
+    assert [source.name for source in sources] == ["a.mp4", "talk_review.png"]
+    assert not refused
+    assert not passed_over
 
 
 def test_a_glob_finds_below_and_keeps_the_tree(tmp_path):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from vidveil import __version__
-from vidveil.cli import anonymize, demo, doctor, fetch, ls
+from vidveil.cli import anonymize, demo, doctor, fetch, ls, review
 from vidveil.errors import VidveilError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 app.command()(anonymize.anonymize)
+app.command()(review.review)
 app.command()(ls.ls)
 app.command()(fetch.fetch)
 app.command()(doctor.doctor)

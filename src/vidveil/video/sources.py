@@ -24,6 +24,9 @@ VIDEO_SUFFIXES = frozenset(
 IMAGE_SUFFIXES = frozenset(".jpg .jpeg .png .bmp .webp .tif .tiff".split())
 URL_SCHEMES = frozenset("rtsp rtsps rtmp rtmps http https udp tcp srt".split())
 MARK = "_anonymized"
+SHEET = "_review.png"
+SHEET_TAG = b"Software\0vidveil review"
+"""Stands at the beginning of every contact sheet: a user's own picture may have such a name, too."""
 
 
 class Kind(Enum):
@@ -146,8 +149,20 @@ def _file(path: Path, below: Path = Path(), root: Path | None = None) -> Source:
 
 
 def is_output(path: Path) -> bool:
-    """Whether the name is one that vidveil gives: an output, its manifest, or an unfinished one of either."""
-    return f"{MARK}." in path.name or path.name.endswith(temporary.MARK)
+    """Whether the name is one that vidveil gives: an output, its manifest or sheet, or an unfinished one of these."""
+    name = path.name
+    return f"{MARK}." in name or name.endswith(temporary.MARK) or (name.endswith(SHEET) and is_sheet(path))
+
+
+def is_sheet(path: Path) -> bool:
+    """Whether a file is a contact sheet that vidveil drew."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return SHEET_TAG in file.read(100)
+    except OSError:  # whoever works on it will say why not
+        return False
 
 
 def _is_media(path: Path) -> bool:
