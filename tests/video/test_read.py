@@ -10,8 +10,9 @@ import pytest
 
 from tests.media import Film, level, times
 from vidveil.errors import InputError
+from vidveil.video.connection import DAMAGED, UNDECODABLE
 from vidveil.video.frame import Frame
-from vidveil.video.read import DAMAGED, UNDECODABLE, Reader
+from vidveil.video.read import Reader
 from vidveil.video.sources import find
 
 

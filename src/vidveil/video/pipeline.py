@@ -15,6 +15,7 @@ from vidveil.guard.watch import Lookout, Watch
 from vidveil.methods import Anonymizer
 from vidveil.video.buffered import ahead
 from vidveil.video.frame import Frame, SafeFrame
+from vidveil.video.live import interrupts_as
 from vidveil.video.manifest import HiddenFrames, Manifest, Order, file_hash, place, versions
 from vidveil.video.preview import PreviewWriter
 from vidveil.video.read import Reader
@@ -36,6 +37,8 @@ class Options:
     start: Fraction | None = None
     """Seconds, on the clock a player shows."""
     end: Fraction | None = None
+    reconnect: float = 60.0
+    """Seconds for which a live source that broke off is waited for."""
     overwrite: bool = False
     dry_run: bool = False
     preview: Path | None = None
@@ -72,7 +75,7 @@ def process(
 ) -> Manifest:
     """Everything between opening the source and a whole file under a temporary name."""
     with ExitStack() as stack:
-        reader = stack.enter_context(Reader(source, start=options.start, end=options.end))
+        reader = stack.enter_context(Reader(source, start=options.start, end=options.end, reconnect=options.reconnect))
         hashing = None
         if not source.live:
             pool = stack.enter_context(ThreadPoolExecutor(1))
@@ -147,6 +150,9 @@ def _pump(
         raw = stack.enter_context(ahead(frames, depth))
         found = stack.enter_context(ahead(searched(raw), depth))
         safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(found), depth))
+        stack.callback(reader.stop)  # before anybody waits for its thread
+        if reader.source.live:
+            stack.enter_context(interrupts_as(reader.stop))
         try:
             for frame in safe:
                 writer.write(frame)
@@ -159,6 +165,8 @@ def _pump(
             if not reader.source.live:
                 raise
             # a camera has no end but this one
+        if reader.stopped and not writer.frames:
+            raise KeyboardInterrupt
     return hidden
 
 

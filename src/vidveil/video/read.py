@@ -1,40 +1,25 @@
 """Frames of a source, every one of them, with the times they are shown at.
 
-What goes into the decoder is compared with what comes out. A packet whose picture never appears, or appears damaged,
-becomes a `Frame` without a picture at the packet's own time: the anonymizer paints it black, the length of the video
-stays what it was, and no half-decoded picture can slip past a method that was made for whole ones.
+A picture that could not be decoded becomes a `Frame` without one: the anonymizer paints it black, and the length of the
+video stays what it was.
 """
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import cast
 
-import av
 from av.sidedata.sidedata import SideData
 from av.video.frame import VideoFrame
 
 from vidveil.errors import InputError
+from vidveil.video.connection import Connection, Decoded
 from vidveil.video.deinterlace import Deinterlacer
 from vidveil.video.frame import COLOURS, FULL_RANGE, Frame
-from vidveil.video.ledger import IN_ORDER_FORMATS, Clock, InOrderLedger, Ledger
-from vidveil.video.probe import (
-    HDR_TRANSFERS,
-    MAX_PIXELS,
-    SEEKABLE_FORMATS,
-    describe,
-    open_source,
-    picture_stream,
-    reach,
-    turned_by_exif,
-)
+from vidveil.video.live import Line, LiveClock, Sighting, stands_alone
+from vidveil.video.probe import HDR_TRANSFERS, turned_by_exif
 from vidveil.video.sources import Kind, Source
-
-UNDECODABLE = "could not be decoded"
-DAMAGED = "was damaged"
-PREROLL_S = 1  # containers index by decoding time, which is earlier than display by less than this
 
 
 @dataclass(slots=True)
@@ -46,22 +31,43 @@ class ReadReport:
     mended_times: int = 0
     resized: int = 0
     deinterlaced: int = 0
+    reconnects: int = 0
     cut_short: str | None = None
     """Why the source ended before its end."""
     warnings: list[str] = field(default_factory=list)
+    away_s: float = 0.0
+    """Seconds that a live source was away, all outages together."""
 
     def warn(self, message: str) -> None:
         if message not in self.warnings:
             self.warnings.append(message)
 
+    def came_back(self, after_s: float) -> None:
+        """Note an outage. One line tells of all."""
+        self.reconnects += 1
+        self.away_s += after_s
+        self.cut_short = None
+        start = "the stream was interrupted "
+        self.warnings = [line for line in self.warnings if not line.startswith(start)]
+        times = "1 time" if self.reconnects == 1 else f"{self.reconnects} times"
+        self.warn(f"{start}{times}, for {self.away_s:.1f} s in all")
+
 
 class Reader:
-    """Iterates over the frames of a source from `start` to before `end` (seconds). Use it once, in a `with`."""
+    """Iterates over the frames of a source from `start` to before `end` (seconds). Use it once, in a `with`.
 
-    def __init__(self, source: Source, *, start: Fraction | None = None, end: Fraction | None = None) -> None:
+    A live source that breaks off is waited for, `reconnect` seconds at most.
+    """
+
+    def __init__(
+        self, source: Source, *, start: Fraction | None = None, end: Fraction | None = None, reconnect: float = 60.0
+    ) -> None:
         self.source = source
         self.report = ReadReport()
-        self._open()
+        self._line = Line(reconnect)
+        self._connection = Connection(source, self._line)
+        self.info = self._connection.info
+        """Of the first connection, whose time base and rate hold for all frames."""
         self.colours: dict[str, int] = {}
         """How the first picture's numbers mean colours: range, matrix, transfer, primaries."""
         self.matrix: tuple[int, ...] | None = None
@@ -69,21 +75,12 @@ class Reader:
         self.start, self.end = start, end
         self.shift = self.info.origin + (start or 0)
         """Seconds to take off the source's clock. Final when the first frame is out."""
-        self._clock = Clock(self.info.time_base, self.info.rate)
+        self._clock = LiveClock(self.info.time_base, self.info.rate)
+        self._back_again = False
         self.size: tuple[int, int] | None = None
         """Width and height of the first picture, and so of all."""
-
-    def _open(self) -> None:
-        self._container = open_source(self.source)
-        try:
-            self._stream = picture_stream(self._container)
-            self.info = describe(self._container, self._stream)
-        except BaseException:
-            self._container.close()
-            raise
-        context = self._stream.codec_context
-        context.thread_type = "AUTO"
-        context.options = {**context.options, "max_pixels": str(MAX_PIXELS[self.source.kind])}
+        self.pixel_shape = self._connection.pixel_shape
+        """Width over height of a pixel, where it is not 1."""
 
     def __enter__(self) -> "Reader":
         return self
@@ -92,13 +89,15 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        self._container.close()
+        self._connection.close()
+
+    def stop(self) -> None:
+        """End soon, with what is there: at the next packet, or at once while a source is away. For any thread."""
+        self._line.stop()
 
     @property
-    def pixel_shape(self) -> Fraction | None:
-        """Width over height of a pixel, where it is not 1."""
-        ratio = self._stream.sample_aspect_ratio
-        return ratio if ratio and ratio > 0 and ratio != 1 else None
+    def stopped(self) -> bool:
+        return self._line.stopped
 
     def __iter__(self) -> Iterator[Frame]:
         waiting: list[Frame] = []  # lost frames from before the first picture, whose size nobody knows yet
@@ -116,7 +115,7 @@ class Reader:
                 self.report.frames += 1
                 yield ready
             waiting.clear()
-        if self.size is None:
+        if self.size is None and not self.stopped:
             if waiting:
                 raise InputError(f"none of its {len(waiting)} frames could be decoded")
             cut = self.start is not None or self.end is not None
@@ -129,9 +128,13 @@ class Reader:
         last = None if self.end is None else -(-(self.end + self.info.origin) // tick)
         shift = round(self.shift / tick)
         index = 0
-        for pts, duration, picture, lost in self._decoded():
-            pts = self._clock.next(pts, duration)
+        for found, duration, picture, lost in self._decoded():
+            before = self._clock.now
+            pts = self._clock.next(found, duration)
             self.report.mended_times = self._clock.mended
+            after_gap, self._back_again = self._back_again, False
+            if after_gap:
+                self.report.came_back(float((pts - before) * tick))
             if first is not None and pts < first:
                 continue
             if last is not None and pts >= last:
@@ -139,89 +142,56 @@ class Reader:
             if index == 0 and pts < shift:  # MP4 would hide what comes before zero
                 shift, self.shift = pts, pts * tick
             length = duration or self._clock.step
-            yield Frame(index=index, pts=pts - shift, duration=length, width=0, height=0, picture=picture, lost=lost)
+            frame = Frame(index=index, pts=pts - shift, duration=length, width=0, height=0, picture=picture, lost=lost)
+            frame.after_gap = after_gap
+            yield frame
             index += 1
 
-    def _decoded(self) -> Iterator[tuple[int | None, int, VideoFrame | None, str | None]]:
-        """(pts, duration, picture, why there is none), as the decoder gives them and as it fails to."""
-        kind = Ledger if IN_ORDER_FORMATS.isdisjoint(self.info.format.split(",")) else InOrderLedger
-        ledger = kind(self.info.codec, self._clock.step, self.info.rate)
-        for packet in self._packets():
-            ledger.enter(packet)
-            pictures: list[VideoFrame] = []
-            try:
-                pictures = packet.decode()
-            except av.error.FFmpegError:
-                for lost in ledger.failed(packet):
-                    yield lost.pts, lost.duration, None, UNDECODABLE
-            except MemoryError as error:
-                raise InputError("its pictures are too large for this machine's memory") from error
-            for picture in pictures:
-                key = picture.pts
-                for lost in ledger.settle(key, interlaced=picture.interlaced_frame):
-                    yield lost.pts, lost.duration, None, UNDECODABLE
-                if ledger.gave_up(key):
-                    continue
-                if picture.is_corrupt:
-                    yield ledger.time_of(key), picture.duration, None, DAMAGED
-                else:
-                    yield ledger.time_of(key), picture.duration, picture, None
-        for lost in ledger.rest():
-            yield lost.pts, lost.duration, None, UNDECODABLE
+    def _decoded(self) -> Iterator[Decoded]:
+        """Of all connections, in ticks of the first. What a live source sends before a key picture is left out."""
+        whole = self.start is None and self.end is None
+        first = self._connection
+        for connection in self._connections():
+            again = None if connection is first else self._resume
+            scale = connection.info.time_base / self.info.time_base
+            joined = not self.source.live
+            for pts, duration, picture, lost in connection.decoded(start=self.start, whole=whole, sighted=again):
+                joined = joined or stands_alone(picture)
+                if joined:
+                    self._line.heard = self._line.arrived
+                    pts = None if pts is None else round(pts * scale)
+                    yield Decoded(pts, round(duration * scale), picture, lost)
+            self.report.packets += connection.packets
+            self.report.cut_short = connection.broken or self.report.cut_short
+        if self.stopped:
+            self.report.cut_short = None  # whoever ends a recording during an outage does not miss the rest
 
-    def _packets(self) -> Iterator["av.Packet[av.VideoStream]"]:
-        """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
-        if self.start:
-            self._seek(self.start + self.info.origin)
-        packets = self._container.demux(self._stream)
-        end = 0
-        while True:
-            try:
-                packet = next(packets)
-            except (StopIteration, IndexError):  # PyAV's IndexError: a stream that appeared midway, at the very end
-                break
-            except av.error.FFmpegError as error:
-                gone = "was lost" if self.source.live else "cannot be read to its end"
-                self.report.cut_short = f"{gone} ({(error.strerror or type(error).__name__).lower()})"
-                empty: av.Packet[av.VideoStream] = av.Packet()  # type: ignore[assignment]
-                empty.stream = self._stream
-                yield empty
-                break
-            self.report.packets += bool(packet.size)
-            if packet.pts is not None:
-                end = max(end, packet.pts + (packet.duration or 0))
-            yield packet
-        if not self.source.live and self.start is None and self.end is None and self.report.cut_short is None:
-            self.report.cut_short = self._short_of_its_header(end * self.info.time_base)
-
-    def _short_of_its_header(self, end: Fraction) -> str | None:
-        """Whether a file ends before its header says. Packets may be fewer than counted: editors trim by a list."""
-        declared, there, counted = self.info.declared, self.report.packets, self.info.frames
-        if declared is None or end >= declared - Fraction(3, 2) / self.info.rate:
-            return None
-        if there >= counted > 0 and self.info.format != "avi":
-            return None  # the picture ends before the sound
-        end = max(end, reach(self.source))  # of all streams: reads the file once more, if something is odd with it
-        if end >= declared - (Fraction(3, 2) / self.info.rate if counted else 1):
-            return None
-        frames = f"{there} of {counted} frames" if counted else f"{float(end):.1f} of {float(declared):.1f} s"
-        return f"ends early or is damaged: {frames} are there"
-
-    def _seek(self, seconds: Fraction) -> None:
-        """Go to a key frame well before a time, where that is sure to work; otherwise read from the beginning."""
-        indexed = self.info.format in SEEKABLE_FORMATS and (self.info.frames or "matroska" in self.info.format)
-        target = seconds - PREROLL_S
-        if not indexed or target <= 0:
-            return
-        ticks = int(target / self.info.time_base)
-        with suppress(av.error.FFmpegError, StopIteration):
-            self._container.seek(ticks, stream=self._stream)
-            first = next(self._container.demux(self._stream))
-            if first.pts is not None and first.is_keyframe and first.pts <= ticks:
-                self._container.seek(ticks, stream=self._stream)
+    def _connections(self) -> Iterator[Connection]:
+        """The first, and another each time that a live source breaks off and comes back."""
+        yield self._connection
+        # What has a length is a file, wherever it lies: opened again, it would begin again.
+        while self.source.live and self.info.duration is None and self._line.heard is not None:
+            until = self._line.heard + self._line.patience
+            if self.end is not None:  # nothing is taken from after it
+                left = self.end + self.info.origin - self._clock.now * self.info.time_base
+                until = min(until, self._line.heard + float(left))
+            self._connection.close()
+            connection = self._line.redial(lambda: Connection(self.source, self._line), until)
+            if connection is None:
+                if self._line.patience > 0 and self.report.cut_short is None and not self.stopped:
+                    self.report.warn("the stream ended, and did not come back")
                 return
-        self._container.close()
-        self._open()
+            self._connection = connection
+            yield connection
+
+    def _resume(self, sighting: Sighting) -> None:
+        """Let the clock go on after an outage, by as much as passed on this machine's clock."""
+        assert self._line.heard is not None
+        away = sighting.at - self._line.heard
+        scale = self._connection.info.time_base / self.info.time_base
+        pts = None if sighting.pts is None else round(sighting.pts * scale)
+        self._clock.resume(pts, round(away / self.info.time_base))
+        self._back_again = True
 
     def _deinterlaced(self, frames: Iterator[Frame]) -> Iterator[Frame]:
         """Frames as they are until the first interlaced one, from there through a filter that keeps their number."""

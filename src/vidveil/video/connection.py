@@ -1,0 +1,159 @@
+"""A source that is open: its packets, and what the decoder makes of them.
+
+What goes into the decoder is compared with what comes out. A packet whose picture never appears, or appears damaged, is
+given without a picture at the packet's own time, so that none is missing and no half-decoded one is taken for whole.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from time import monotonic
+from typing import NamedTuple
+
+import av
+from av.video.frame import VideoFrame
+
+from vidveil.errors import InputError
+from vidveil.video.ledger import IN_ORDER_FORMATS, NO_TIME, InOrderLedger, Ledger, Ticket
+from vidveil.video.live import Line, Packet, Sighting, backlog_first
+from vidveil.video.probe import MAX_PIXELS, SEEKABLE_FORMATS, TIMEOUT_S, describe, open_source, picture_stream, reach
+from vidveil.video.sources import Source
+
+UNDECODABLE = "could not be decoded"
+DAMAGED = "was damaged"
+PREROLL_S = 1  # containers index by decoding time, which is earlier than display by less than this
+
+
+class Decoded(NamedTuple):
+    pts: int | None
+    """In the connection's time base, as found; None if there is none."""
+    duration: int
+    picture: VideoFrame | None
+    lost: str | None
+    """Why there is no picture."""
+
+
+class Connection:
+    """One opening of a source, until it ends or breaks off. The `line` tells it to stop."""
+
+    def __init__(self, source: Source, line: Line) -> None:
+        self.source, self._line = source, line
+        self.packets = 0
+        self.broken: str | None = None
+        """Why it ended before its end."""
+        self._reached = 0  # the time at which the last packet ends
+        self._open()
+
+    def _open(self) -> None:
+        self._container = open_source(self.source)
+        try:
+            self._stream = picture_stream(self._container)
+            self.info = describe(self._container, self._stream)
+        except BaseException:
+            self._container.close()
+            raise
+        self.step = max(1, round(1 / (self.info.rate * self.info.time_base)))
+        ratio = self._stream.sample_aspect_ratio
+        self.pixel_shape = ratio if ratio and ratio > 0 and ratio != 1 else None
+        """Width over height of a pixel, where it is not 1."""
+        context = self._stream.codec_context
+        context.thread_type = "AUTO"
+        context.options = {**context.options, "max_pixels": str(MAX_PIXELS[self.source.kind])}
+
+    def close(self) -> None:
+        self._container.close()
+
+    def decoded(
+        self,
+        *,
+        start: Fraction | None = None,
+        whole: bool = True,
+        sighted: Callable[[Sighting], None] | None = None,
+    ) -> Iterator[Decoded]:
+        """Everything from a key picture before `start` on. `whole` if the length that the header tells should be there.
+
+        Of a source that was away, `sighted` is told first what time it is there.
+        """
+        if start:
+            self._seek(start + self.info.origin)
+        packets = self._container.demux(self._stream)
+        if sighted is not None:
+            packets = backlog_first(packets, sighted, self.step)
+        kind = Ledger if IN_ORDER_FORMATS.isdisjoint(self.info.format.split(",")) else InOrderLedger
+        ledger = kind(self.info.codec, self.step, self.info.rate)
+        for packet in self._until_its_end(packets):
+            ledger.enter(packet)
+            pictures: list[VideoFrame] = []
+            try:
+                pictures = packet.decode()
+            except av.error.FFmpegError:
+                yield from map(_lost, ledger.failed(packet))
+            except MemoryError as error:
+                raise InputError("its pictures are too large for this machine's memory") from error
+            for picture in pictures:
+                key = picture.pts
+                yield from map(_lost, ledger.settle(key, interlaced=picture.interlaced_frame))
+                if ledger.gave_up(key):
+                    continue
+                damaged = picture.is_corrupt
+                yield Decoded(
+                    ledger.time_of(key), picture.duration, None if damaged else picture, DAMAGED if damaged else None
+                )
+        yield from map(_lost, ledger.rest())
+        if whole and not self.source.live and self.broken is None and not self._line.stopped:
+            self.broken = self._short_of_its_header(self._reached * self.info.time_base)
+
+    def _until_its_end(self, packets: Iterator[Packet]) -> Iterator[Packet]:
+        """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
+        while not self._line.stopped:
+            try:
+                packet = next(packets)
+            except (StopIteration, IndexError):  # PyAV's IndexError: a stream that appeared midway, at the very end
+                return
+            except av.error.FFmpegError as error:
+                gone = "was lost" if self.source.live else "cannot be read to its end"
+                silent = isinstance(error, av.error.ExitError)  # that is how a timeout ends a read
+                why = f"silent for {TIMEOUT_S:.0f} s" if silent else error.strerror or type(error).__name__
+                self.broken = f"{gone} ({why.lower()})"
+                break
+            self.packets += bool(packet.size)
+            self._line.arrived = monotonic()
+            if packet.pts is not None:
+                self._reached = max(self._reached, packet.pts + (packet.duration or 0))
+            yield packet
+        empty: Packet = av.Packet()  # type: ignore[assignment]
+        empty.stream = self._stream
+        yield empty
+
+    def _short_of_its_header(self, end: Fraction) -> str | None:
+        """Whether a file ends before its header says. Packets may be fewer than counted: editors trim by a list."""
+        declared, there, counted = self.info.declared, self.packets, self.info.frames
+        if declared is None or end >= declared - Fraction(3, 2) / self.info.rate:
+            return None
+        if there >= counted > 0 and self.info.format != "avi":
+            return None  # the picture ends before the sound
+        end = max(end, reach(self.source))  # of all streams: reads the file once more, if something is odd with it
+        if end >= declared - (Fraction(3, 2) / self.info.rate if counted else 1):
+            return None
+        frames = f"{there} of {counted} frames" if counted else f"{float(end):.1f} of {float(declared):.1f} s"
+        return f"ends early or is damaged: {frames} are there"
+
+    def _seek(self, seconds: Fraction) -> None:
+        """Go to a key frame well before a time, where that is sure to work; otherwise read from the beginning."""
+        indexed = self.info.format in SEEKABLE_FORMATS and (self.info.frames or "matroska" in self.info.format)
+        target = seconds - PREROLL_S
+        if not indexed or target <= 0:
+            return
+        ticks = int(target / self.info.time_base)
+        with suppress(av.error.FFmpegError, StopIteration):
+            self._container.seek(ticks, stream=self._stream)
+            first = next(self._container.demux(self._stream))
+            if first.pts is not None and first.is_keyframe and first.pts <= ticks:
+                self._container.seek(ticks, stream=self._stream)
+                return
+        self._container.close()
+        self._open()
+
+
+def _lost(ticket: Ticket) -> Decoded:
+    return Decoded(None if ticket.pts == NO_TIME else ticket.pts, ticket.duration, None, UNDECODABLE)
