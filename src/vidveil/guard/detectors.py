@@ -104,7 +104,7 @@ class CenterFace(Detector):
 
 
 class Yolox(Detector):
-    kind, start, carry, pad, ellipse, glance, context = "people", 0.3, 0.15, 0.08, False, 224, 1.7
+    kind, start, carry, pad, ellipse, glance, context = "people", 0.3, 0.15, 0.1, False, 224, 1.7
     side = 640  # of the whole picture, the longer one
 
     def __init__(self) -> None:

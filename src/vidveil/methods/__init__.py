@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 
 from vidveil.errors import UsageError
 from vidveil.methods import classical
@@ -34,10 +35,28 @@ METHODS = {
 }
 
 
-def load(spec: str) -> Anonymizer:
-    """The method that `spec` describes, ready for use."""
+def load(spec: str, *, region: str = "frame") -> Anonymizer:
+    """The method that `spec` describes, ready for use on clips.
+
+    `region` says where it works: `frame`, `faces`, `people`, or the path of an ONNX detector. For files and streams
+    leave it alone: `vidveil.anonymize` takes a region of its own.
+    """
     stages = [_load_one(part.strip()) for part in spec.split("|")]
-    return stages[0] if len(stages) == 1 else Chain(stages)
+    method = stages[0] if len(stages) == 1 else Chain(stages)
+    return method if region == "frame" else _on_region(method, region)
+
+
+def _on_region(method: Anonymizer, region: str) -> Anonymizer:
+    from vidveil.guard.watch import Lookout, kind_of, regions_of
+    from vidveil.methods.regional import in_regions, paints
+
+    if not paints(method):
+        raise UsageError(f"{method.spec} does not work on regions")
+    watch = Lookout(region=region).watch()
+    assert watch is not None
+    bound = in_regions(method, {kind_of(region)}, partial(regions_of, watch=watch))
+    bound.weights = " + ".join(watch.weights)
+    return bound
 
 
 def _load_one(spec: str) -> Anonymizer:

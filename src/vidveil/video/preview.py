@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import av
+import cv2
 import numpy as np
 
-from vidveil.video.frame import Frame, SafeFrame, plane_views
+from vidveil.guard.view import Turn, turn_of
+from vidveil.video.frame import Box, Frame, Plane, SafeFrame, plane_views
 from vidveil.video.read import Reader
 from vidveil.video.write import CRF, PRESET, Mp4Writer
+
+WHITE = 235
 
 
 class PreviewWriter:
@@ -55,6 +59,10 @@ class PreviewWriter:
         )
         for target, left, right in parts:
             np.concatenate([left, right], axis=0 if turned else 1, out=target)
+        luma = plane_views(picture, *size)[0][:height, :width]
+        for region in safe.regions or ():
+            if region.box is not None:
+                _outline(luma, turn_of(safe).stored(region.box), f"{region.track}", turn_of(safe))
         return SafeFrame(
             index=safe.index,
             pts=safe.pts,
@@ -64,3 +72,25 @@ class PreviewWriter:
             full_range=safe.full_range,
             picture=picture,
         )
+
+
+def _outline(luma: Plane, box: Box, number: str, turn: Turn) -> None:
+    """A white frame around a box, and its number above it, upright for whoever looks at the turned picture."""
+    height, width = luma.shape
+    x0, y0, x1, y1 = (round(v) for v in box)
+    left, top, right, bottom = max(x0, 0), max(y0, 0), min(x1, width), min(y1, height)
+    if left >= right or top >= bottom:
+        return
+    for edge in (luma[top:bottom, left : left + 2], luma[top:bottom, right - 2 : right]):
+        edge[:] = WHITE
+    for edge in (luma[top : top + 2, left:right], luma[bottom - 2 : bottom, left:right]):
+        edge[:] = WHITE
+    scale = max(0.5, min(height, width) / 720)
+    (wide, high), _ = cv2.getTextSize(number, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
+    label = np.full((high + 8, wide + 8), 16, np.uint8)
+    cv2.putText(label, number, (4, high + 4), cv2.FONT_HERSHEY_SIMPLEX, scale, WHITE, 2, cv2.LINE_AA)
+    label = np.rot90(label, turn.quarters)
+    if turn.mirrored:
+        label = label[:, ::-1]
+    space = luma[top : top + label.shape[0], left : left + label.shape[1]]
+    space[:] = label[: space.shape[0], : space.shape[1]]
