@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from vidveil.guard.cuts import scenes
 from vidveil.guard.detectors import Boxes, Detector
-from vidveil.guard.moments import Findings
+from vidveil.guard.moments import Findings, Span
 from vidveil.guard.tracks import (
     BRIDGE,
     Settings,
@@ -92,13 +92,15 @@ class _Scene:
         self._searched: Frame | None = None  # the key frame up to which everything is linked
         self._last_key: Frame | None = None
         self._trails: list[Trail] = []
-        self._began: float | None = None
+        self._began: tuple[int, float] | None = None  # index and time of its first frame
+        self._newest = (0, 0.0)  # and of its last, so far
         self._size = (0, 0)
 
     def take(self, frame: Frame) -> Iterator[Frame]:
         self._frames.append(frame)
         if self._began is None:
-            self._began, self._size = frame.seconds, turn_of(frame).size
+            self._began, self._size = (frame.index, frame.seconds), turn_of(frame).size
+        self._newest = (frame.index, frame.seconds)
         due = self._last_key is None or frame.seconds - self._last_key.seconds >= self._settings.every - 1e-3
         if due and frame.picture is not None:
             self._ask(frame)
@@ -112,11 +114,10 @@ class _Scene:
             self._ask(last)
         while self._searches:
             self._link_next()
-        ended = self._frames[-1].seconds if self._frames else None
         while self._frames:
             yield self._done(self._frames.popleft())
         for trail in self._trails:
-            self._finder.findings.trail_over(trail, self._size, self._began or 0.0, ended)
+            self._over(trail)
 
     def _ask(self, frame: Frame) -> None:
         self._last_key = frame
@@ -155,7 +156,13 @@ class _Scene:
         over = [t for t in self._trails if t.closed and t.last.seconds + self._settings.patience < seconds]
         for trail in over:
             self._trails.remove(trail)
-            self._finder.findings.trail_over(trail, self._size, self._began or 0.0, None)
+            self._over(trail)
+
+    def _over(self, trail: Trail) -> None:
+        first, began = self._began or self._newest
+        last, ended = self._newest
+        rate = (last - first) / max(ended - began, 1e-3)
+        self._finder.findings.trail_over(trail, self._size, Span(began, ended, rate), self._settings)
 
     def _link_next(self) -> None:
         search = self._searches.popleft()

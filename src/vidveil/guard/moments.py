@@ -1,28 +1,30 @@
 """Moments at which somebody may have been visible: where a person should look again.
 
-gap                      nobody was seen for more than half a second, then again
-low score                the detector was hardly sure for a while
-sudden change of size    from one sighting to the next: perhaps another person, or another thing
-born mid-picture         first seen away from the border, not at the beginning of a scene
-lost mid-picture         last seen away from the border, not at the end of a scene
-hidden whole             the frame is black, because somebody was lost from sight
+    gap                      nobody was seen for more than half a second, then again
+    low score                the detector was hardly sure for a while
+    sudden change of size    from one sighting to the next: perhaps another person, or another thing
+    born mid-picture         first seen away from the border: the half second before their box begins
+    lost mid-picture         last seen away from the border: the half second after their box ends
+    hidden whole             the frame is black, because somebody was lost from sight
+
+They stand in the manifest; `vidveil review` shows them.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidveil.guard.tracks import BRIDGE, Sighting, Trail, extent
+from vidveil.guard.tracks import BRIDGE, Settings, Sighting, Trail, extent
 from vidveil.video.frame import Box, Frame
 
 WEAK = 0.35  # a score below this is hardly sure
 LEAP = 1.6  # times as large, or as small
 MOST = 1000  # moments in a manifest
-SETTLED = 0.3  # seconds from the edge of a scene within which being born or lost tells nothing
+STRETCH = 0.5  # seconds that are worth a look before somebody's box begins, or after it ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,15 @@ class Moment:
             "to": round(self.end, 3),
             "box": box,
         }
+
+
+class Span(NamedTuple):
+    """A scene, as far as it has been seen."""
+
+    began: float
+    ended: float
+    rate: float
+    """Frames per second."""
 
 
 class Findings:
@@ -94,15 +105,16 @@ class Findings:
                 box=None,
             )
 
-    def trail_over(self, trail: Trail, size: tuple[int, int], began: float, ended: float | None) -> None:
-        """`began` and `ended` are those of the scene; None if it went on after the trail."""
+    def trail_over(self, trail: Trail, size: tuple[int, int], scene: Span, settings: Settings) -> None:
         if not trail.sure:
             self._note("low score", trail, trail.first, trail.first)
             return
-        if trail.first.seconds - began > SETTLED and not trail.leaves(size, at_end=False):
-            self._note("born mid-picture", trail, trail.first, trail.first)
-        if (ended is None or ended - trail.last.seconds > SETTLED) and not trail.leaves(size, at_end=True):
-            self._note("lost mid-picture", trail, trail.last, trail.last)
+        if not trail.leaves(size, at_end=False):
+            until = trail.first.seconds - min(settings.hold, settings.delay)
+            self._stretch("born mid-picture", trail, trail.first, until - STRETCH, until, scene)
+        if not trail.leaves(size, at_end=True):
+            since = trail.last.seconds + settings.patience
+            self._stretch("lost mid-picture", trail, trail.last, since, since + STRETCH, scene)
         weak: list[Sighting] = []
         for sighting in trail.sightings:
             if sighting.score < WEAK:
@@ -130,6 +142,24 @@ class Findings:
             "moments": [moment.told() for moment in ordered],
             "moments_left_out": self.left_out,
         }
+
+    def _stretch(self, what: str, trail: Trail, near: Sighting, start: float, end: float, scene: Span) -> None:
+        """A time in which somebody may be visible, as far as it lies in the scene."""
+        start, end = max(start, scene.began), min(end, scene.ended)
+        if start >= end:
+            return  # hidden up to the cut
+        first, last = (near.index + round((t - near.seconds) * scene.rate) for t in (start, end))
+        moment = Moment(
+            what=what,
+            track=near.number,
+            kind=trail.kind,
+            first=max(0, first),
+            last=last,
+            start=start,
+            end=end,
+            box=near.box,
+        )
+        self._keep(moment)
 
     def _weak(self, trail: Trail, run: Sequence[Sighting]) -> None:
         if len(run) > 1:  # one may happen to anybody
