@@ -51,7 +51,7 @@ class Person:
             shirt=colour(lot.uniform(30, 230, 3)),
             trousers=colour(lot.uniform(20, 160, 3)),
             build=lot.uniform(0.85, 1.2),
-            face=(lot.uniform(0.32, 0.5), lot.uniform(0.4, 0.62), lot.uniform(0.72, 0.95)),
+            face=(lot.uniform(0.32, 0.42), lot.uniform(0.4, 0.62), lot.uniform(0.72, 0.95)),
         )
 
 
@@ -71,11 +71,12 @@ def clip(person: Person, take: int, frames: int = 50) -> Iterator[Picture]:
 
 def _draw(picture: Picture, person: Person, x: float, time: float) -> None:
     size, top = 62.0, 70.0
-    eyes, mouth, face_width = person.face
+    face_width = person.face[2]
     shoulder = 62 * person.build
     hip = (x, top + 230)
     for side in (-1, 1):
         _limb(picture, hip, (x + side * 26 * person.build, HEIGHT + 20), person.trousers, 30 * person.build)
+    _limb(picture, (x, top + 60), (x, top + 100), tuple(int(0.8 * c) for c in person.skin), 34)
     body = [
         (x - shoulder, top + 95),
         (x + shoulder, top + 95),
@@ -106,16 +107,40 @@ def _draw(picture: Picture, person: Person, x: float, time: float) -> None:
     cv2.ellipse(
         picture, (centre[0], centre[1] - 30), (int(size * face_width * 0.85), 30), 0, 180, 360, person.hair, -1, LINE
     )
+    _draw_face(picture, person, centre, size, time)
+
+
+def _draw_face(picture: Picture, person: Person, centre: tuple[int, int], size: float, time: float) -> None:
+    """Eyes, brows, nose and mouth, with light from above and a soft shadow: enough for a network that knows faces."""
+    eyes, mouth, face_width = person.face
+    x, y = centre
+    shade = tuple(int(0.6 * c) for c in person.skin)
+    dark = tuple(int(0.35 * c) for c in person.hair)
+    height, width = int(size), int(size * face_width * 0.85)
+    top, left = max(0, y - height), x - width
+    skin = picture[top : y + height, left : x + width]
+    lit = skin.copy()
+    cv2.ellipse(lit, (x - left, y + 4 * height - top), (4 * width, int(3.45 * height)), 0, 0, 360, shade, -1, LINE)
+    for side in (-1, 1):  # sockets, and the sides of the nose
+        cv2.ellipse(lit, (int(x - left + side * eyes * size), y - 4 - top), (13, 9), 0, 0, 360, shade, -1, LINE)
+        cv2.line(lit, (x - left + side * 6, y - 2 - top), (x - left + side * 9, y + 20 - top), shade, 3, LINE)
+    inside = (np.abs(skin.astype(int) - person.skin).sum(2) < 30)[..., None]
+    np.copyto(skin, cv2.GaussianBlur(lit, (0, 0), 4), where=inside)
     for side in (-1, 1):
-        eye = (int(x + side * eyes * size), centre[1] - 8)
-        cv2.circle(picture, eye, 7, (250, 250, 250), -1, LINE)
-        cv2.circle(picture, eye, 3, (30, 30, 30), -1, LINE)
-    lips = (int(x), int(centre[1] + mouth * size))
-    cv2.ellipse(picture, lips, (16, int(5 + 3 * np.sin(9 * time))), 0, 0, 180, (150, 60, 60), -1, LINE)
+        eye = (int(x + side * eyes * size), y - 3)
+        cv2.ellipse(picture, eye, (9, 5), 0, 0, 360, (235, 230, 225), -1, LINE)
+        cv2.circle(picture, eye, 4, (45, 32, 25), -1, LINE)
+        cv2.ellipse(picture, (eye[0], eye[1] + 1), (10, 7), 0, 190, 350, dark, 2, LINE)
+        cv2.ellipse(picture, (eye[0], eye[1] - 9), (13, 5), side * 4, 190, 350, dark, 4, LINE)
+        cv2.circle(picture, (x + side * 5, y + 21), 2, dark, -1, LINE)
+    lips = (x, int(y + mouth * size + 4))
+    red = tuple(int(0.5 * c + 0.5 * r) for c, r in zip(person.skin, (170, 60, 65), strict=True))
+    cv2.ellipse(picture, lips, (15, int(6 + 2 * np.sin(9 * time))), 0, 0, 360, red, -1, LINE)
+    cv2.line(picture, (lips[0] - 13, lips[1]), (lips[0] + 13, lips[1]), tuple(int(0.5 * c) for c in red), 2, LINE)
 
 
 def _limb(
-    picture: Picture, a: tuple[float, float], b: tuple[float, float], colour: tuple[int, int, int], width: float
+    picture: Picture, a: tuple[float, float], b: tuple[float, float], colour: tuple[int, ...], width: float
 ) -> None:
     cv2.line(picture, (int(a[0]), int(a[1])), (int(b[0]), int(b[1])), colour, int(width), LINE)
 

@@ -21,7 +21,7 @@ runner = CliRunner()
 
 
 def test_help_has_examples_for_every_verb():
-    for verb in ("anonymize", "ls", "doctor", "demo"):
+    for verb in ("anonymize", "review", "fetch", "ls", "doctor", "demo"):
         result = runner.invoke(app, [verb, "--help"])
         assert result.exit_code == 0
         assert f"vidveil {verb}" in result.output
@@ -79,11 +79,10 @@ def test_demo_ends_with_a_picture_and_a_number_with_its_floor(tmp_path):
         "preview.mp4",
         "demo.png",
     }
-    found = {
-        line.split()[0]: float(line.split()[1].rstrip("%")) for line in result.output.splitlines() if "(chance" in line
-    }
+    rows = [line.partition("%")[0].rsplit(maxsplit=1) for line in result.output.splitlines() if "(chance" in line]
+    found = {name.strip(): float(share) for name, share in rows}
     assert found["raw"] > 80
-    assert found["solid"] == pytest.approx(100 / 24, abs=0.1)
+    assert found["solid, frame"] == pytest.approx(100 / 24, abs=0.1)
 
 
 def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path):
