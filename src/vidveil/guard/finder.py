@@ -24,11 +24,13 @@ from vidveil.guard.tracks import (
     Settings,
     Sighting,
     Trail,
+    between_sightings,
     clipped,
     extent,
     joint,
     link,
     middle,
+    moved,
     strangeness,
     widened,
 )
@@ -190,38 +192,49 @@ class _Scene:
             before = trail.last
             new = at in doubtful or frame.seconds - before.seconds > BRIDGE + 1e-6
             number = self._finder.findings.new_number() if new else before.number
-            trail.add(Sighting(frame.index, frame.seconds, places[at], float(boxes[at, 4]), number))
-            if before.index >= (between[0].index - 1 if between else 0):
-                self._halfway(detector, trail, before, trail.last, between)
+            here = Sighting(frame.index, frame.seconds, places[at], float(boxes[at, 4]), number)
+            trail.add(here)
+            if between and before.index < between[0].index - 1:  # found again after a gap
+                self._follow(detector, trail, here, (0.0, 0.0), between[::-1])
+            else:
+                self._halfway(detector, trail, before, here, between)
         continued = {id(trail) for trail, _ in pairs}
         for trail in open_trails:
             if id(trail) not in continued:
-                self._follow(detector, trail, [*between, frame])
+                self._follow(detector, trail, trail.last, trail.speed(at_end=True), [*between, frame])
         used = {at for _, at in pairs}
         for at, place in enumerate(places):
             if at not in used and boxes[at, 4] >= detector.start and not self._known(detector.kind, place, frame):
                 number = self._finder.findings.new_number()
-                trail = Trail(detector.kind, [Sighting(frame.index, frame.seconds, place, float(boxes[at, 4]), number)])
+                here = Sighting(frame.index, frame.seconds, place, float(boxes[at, 4]), number)
+                trail = Trail(detector.kind, [here])
                 self._trails.append(trail)
-                self._follow(detector, trail, between[::-1])
+                self._follow(detector, trail, here, (0.0, 0.0), between[::-1])
 
     def _known(self, kind: str, place: Box, frame: Frame) -> bool:
         """Whether a close look has just found what the whole picture shows, too."""
         return any(
-            t.kind == kind and t.last.index == frame.index and strangeness(t.last.box, place) < 0.3
+            t.kind == kind and t.last.index == frame.index and strangeness(t.last.box, place) < 0.5
             for t in self._trails
         )
 
-    def _follow(self, detector: Detector, trail: Trail, frames: Sequence[Frame]) -> None:
-        """Look closely for one person, frame by frame in this order, until they are lost."""
+    def _follow(
+        self, detector: Detector, trail: Trail, here: Sighting, speed: tuple[float, float], frames: Sequence[Frame]
+    ) -> None:
+        """Look closely for one person, frame by frame in this order, from a sighting on, until they are lost."""
         missed = 0
         for frame in frames:
-            if self._look_closely(detector, trail, frame, trail.expected(frame.seconds)):
-                missed = 0
-            else:
+            place = moved(here.box, speed, frame.seconds - here.seconds)
+            found = self._look_closely(detector, frame, place, here.number)
+            if found is None:
                 missed += 1
-            if missed == MISSES:
-                return
+                if missed == MISSES:
+                    return
+                continue
+            missed = 0
+            trail.add(found)
+            speed = between_sightings(here, found)
+            here = found
 
     def _halfway(self, detector: Detector, trail: Trail, a: Sighting, b: Sighting, frames: list[Frame]) -> None:
         """Look closely in the middle between two sightings that lie far apart, then in both halves."""
@@ -235,15 +248,16 @@ class _Scene:
         x, y = ax + share * (bx - ax), ay + share * (by - ay)
         reach = extent(a.box) / 2
         place = (x - reach, y - reach, x + reach, y + reach)
-        if self._look_closely(detector, trail, frame, place, around):
-            found = next(s for s in trail.sightings if s.index == frame.index)
+        found = self._look_closely(detector, frame, place, a.number, around)
+        if found is not None:
+            trail.add(found)
             self._halfway(detector, trail, a, found, inner)
             self._halfway(detector, trail, found, b, inner)
 
     def _look_closely(
-        self, detector: Detector, trail: Trail, frame: Frame, place: Box, around: Box | None = None
-    ) -> bool:
-        """Search a piece of the frame around a place; what is found there goes on the trail."""
+        self, detector: Detector, frame: Frame, place: Box, number: int, around: Box | None = None
+    ) -> Sighting | None:
+        """Search a piece of the frame around a place for somebody who should be about there."""
         around = around or place
         wide = max(around[2] - around[0], around[3] - around[1])
         side = wide + (detector.context - 1) * extent(place)
@@ -255,12 +269,8 @@ class _Scene:
             box = (left + x0 * step, top + y0 * step, left + x1 * step, top + y1 * step)
             strange = strangeness(place, box)
             if strange < least:
-                best, least = Sighting(frame.index, frame.seconds, box, score, 0), strange
-        if best is None:
-            return False
-        near = trail.last if frame.index > trail.last.index else trail.first
-        trail.add(replace(best, number=near.number))
-        return True
+                best, least = Sighting(frame.index, frame.seconds, box, score, number), strange
+        return best
 
 
 def _within(frame: Frame, since: Frame | None, until: Frame) -> bool:

@@ -80,11 +80,7 @@ class Trail:
         anchor = self.last if at_end else self.first
         near = [s for s in self.sightings if abs(s.seconds - anchor.seconds) <= 0.5]
         other = near[0] if at_end else near[-1]
-        lapse = anchor.seconds - other.seconds
-        if abs(lapse) < 0.02:
-            return 0.0, 0.0
-        (x0, y0), (x1, y1) = middle(other.box), middle(anchor.box)
-        return (x1 - x0) / lapse, (y1 - y0) / lapse
+        return between_sightings(other, anchor)
 
     def expected(self, seconds: float) -> Box:
         """Where the person will be soon after the last sighting, or was before the first."""
@@ -179,6 +175,15 @@ def strangeness(expected: Box, box: Box) -> float:
     (x0, y0), (x1, y1) = middle(expected), middle(box)
     a, b = extent(expected), extent(box)
     return math.hypot(x1 - x0, y1 - y0) / ((a + b) / 2) + 0.5 * abs(math.log2(b / a))
+
+
+def between_sightings(a: Sighting, b: Sighting) -> tuple[float, float]:
+    """Speed from one to the other, in pixels per second; none if they are too close in time to tell."""
+    lapse = b.seconds - a.seconds
+    if abs(lapse) < 0.01:
+        return 0.0, 0.0
+    (x0, y0), (x1, y1) = middle(a.box), middle(b.box)
+    return (x1 - x0) / lapse, (y1 - y0) / lapse
 
 
 def middle(box: Box) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from threading import Event
 
@@ -99,7 +100,9 @@ def process(
             tracks = TracksWriter(tracks_part)
             stack.callback(tracks.abort)
         begin(None if options.start or options.end else reader.info.length)
-        searched = partial(_searched, watch=watch, tracks=tracks, exceptions=options.lookout.exceptions)
+        searched = None
+        if watch is not None:
+            searched = partial(_searched, watch=watch, tracks=tracks, exceptions=options.lookout.exceptions)
         hidden = _pump(reader, searched, method, writer, preview, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
@@ -117,17 +120,17 @@ def process(
                 "looked_for": list(watch.looks_for),
                 "weights": list(watch.weights),
             } | watch.findings.told()
+            if watch.weights:
+                manifest.versions["onnxruntime"] = version("onnxruntime")
         if hashing is not None:
             manifest.input |= {"sha256": hashing.result(), "place": place(source.path, part.parent)}
         return manifest
 
 
 def _searched(
-    frames: Iterable[Frame], watch: Watch | None, tracks: TracksWriter | None, exceptions: tuple[int, ...]
+    frames: Iterable[Frame], watch: Watch, tracks: TracksWriter | None, exceptions: tuple[int, ...]
 ) -> Iterable[Frame]:
-    """Frames with regions, where somebody looks for them."""
-    if watch is None:
-        return frames
+    """Frames with regions."""
     found: Iterable[Frame] = watch.follow(frames)
     if tracks is not None:
         found = tracks.watch(found)
@@ -136,7 +139,7 @@ def _searched(
 
 def _pump(
     reader: Reader,
-    searched: Callable[[Iterable[Frame]], Iterable[Frame]],
+    searched: Callable[[Iterable[Frame]], Iterable[Frame]] | None,
     method: Anonymizer,
     writer: Mp4Writer | ImageWriter,
     preview: PreviewWriter | None,
@@ -148,8 +151,9 @@ def _pump(
     frames: Iterable[Frame] = reader if preview is None else _seen(reader, preview.remember)
     with ExitStack() as stack:
         raw = stack.enter_context(ahead(frames, depth))
-        found = stack.enter_context(ahead(searched(raw), depth))
-        safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(found), depth))
+        if searched is not None:
+            raw = stack.enter_context(ahead(searched(raw), depth))
+        safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(raw), depth))
         stack.callback(reader.stop)  # before anybody waits for its thread
         if reader.source.live:
             stack.enter_context(interrupts_as(reader.stop))
