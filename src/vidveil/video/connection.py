@@ -15,7 +15,7 @@ from av.video.frame import VideoFrame
 
 from vidveil.errors import InputError
 from vidveil.video.ledger import IN_ORDER_FORMATS, NO_TIME, InOrderLedger, Ledger, Ticket
-from vidveil.video.live import Line, Packet, Sighting, backlog_first
+from vidveil.video.live import Line, Packet, Sighting, backlog_first, begins_midway
 from vidveil.video.probe import MAX_PIXELS, SEEKABLE_FORMATS, TIMEOUT_S, describe, open_source, picture_stream, reach
 from vidveil.video.sources import Source
 
@@ -104,7 +104,15 @@ class Connection:
             self.broken = self._short_of_its_header(self._reached * self.info.time_base)
 
     def _until_its_end(self, packets: Iterator[Packet]) -> Iterator[Packet]:
-        """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
+        """Packets of the picture's stream, then the empty one that empties the decoder, come what may.
+
+        The last packet of a stream may have been cut off midway, and some decoders make half a picture of half a packet
+        without a word. So each is held back until the next is there, and the last one is left out.
+        """
+        doubtful = self.source.live and self.info.duration is None
+        joining = self.source.live
+        extradata = self._stream.codec_context.extradata
+        held: Packet | None = None
         while not self._line.stopped:
             try:
                 packet = next(packets)
@@ -120,7 +128,17 @@ class Connection:
             self._line.arrived = monotonic()
             if packet.pts is not None:
                 self._reached = max(self._reached, packet.pts + (packet.duration or 0))
-            yield packet
+            joining = joining and packet.size > 0 and begins_midway(packet, self.info.codec, extradata)
+            if joining:
+                continue
+            if doubtful and packet.size:
+                if held is not None:
+                    yield held
+                held = packet
+            else:
+                yield packet
+        if held is not None and self._line.stopped:
+            yield held
         empty: Packet = av.Packet()  # type: ignore[assignment]
         empty.stream = self._stream
         yield empty

@@ -118,9 +118,33 @@ class LiveClock(Clock):
             self._offset = at - pts
 
 
-def stands_alone(picture: VideoFrame | None) -> bool:
-    """Whether a picture was made without others. Decoders that join midway fill in what they miss with grey."""
-    return picture is not None and (picture.key_frame or picture.pict_type == PictureType.I)
+def whole_from_here(picture: VideoFrame | None, codec: str) -> bool:
+    """Whether this picture and those after it are whole, in a stream that was joined midway.
+
+    Most decoders fill in what they miss with grey until a picture comes that was made without others. That of H.264
+    knows better: it gives nothing before, and there are streams renewed stripe by stripe, without any such picture.
+    """
+    return picture is not None and (codec == "h264" or picture.key_frame or picture.pict_type == PictureType.I)
+
+
+SLICES = {"h264": frozenset({1, 2, 5}), "hevc": frozenset(range(32))}  # units that hold a piece of a picture, by type
+
+
+def begins_midway(packet: Packet, codec: str, extradata: bytes | None) -> bool:
+    """Whether the first piece of a picture is missing. A decoder would make up what it showed, and call it whole.
+
+    H.264 and HEVC can cut a picture into slices, each sent by itself. The header of the first begins with a set bit.
+    """
+    if codec not in SLICES or (extradata or b"").startswith(b"\1"):  # as in MP4, where packets are whole
+        return False
+    data = bytes(packet)
+    at = data.find(b"\0\0\1") + 3
+    while 3 <= at < len(data) - 2:
+        kind, header = (data[at] & 31, 1) if codec == "h264" else (data[at] >> 1 & 63, 2)
+        if kind in SLICES[codec]:
+            return not data[at + header] & 0x80
+        at = data.find(b"\0\0\1", at) + 3
+    return True
 
 
 @contextmanager

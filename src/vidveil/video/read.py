@@ -17,7 +17,7 @@ from vidveil.errors import InputError
 from vidveil.video.connection import Connection, Decoded
 from vidveil.video.deinterlace import Deinterlacer
 from vidveil.video.frame import COLOURS, FULL_RANGE, Frame
-from vidveil.video.live import Line, LiveClock, Sighting, stands_alone
+from vidveil.video.live import Line, LiveClock, Sighting, whole_from_here
 from vidveil.video.probe import HDR_TRANSFERS, turned_by_exif
 from vidveil.video.sources import Kind, Source
 
@@ -156,7 +156,7 @@ class Reader:
             scale = connection.info.time_base / self.info.time_base
             joined = not self.source.live
             for pts, duration, picture, lost in connection.decoded(start=self.start, whole=whole, sighted=again):
-                joined = joined or stands_alone(picture)
+                joined = joined or whole_from_here(picture, connection.info.codec)
                 if joined:
                     self._line.heard = self._line.arrived
                     pts = None if pts is None else round(pts * scale)
