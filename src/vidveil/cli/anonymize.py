@@ -61,6 +61,9 @@ def anonymize(
     ] = "drop",
     start: Annotated[str | None, typer.Option(metavar="TIME", help="Begin here: 90, 1:30 or 0:01:30.5.")] = None,
     end: Annotated[str | None, typer.Option(metavar="TIME", help="End before here.")] = None,
+    reconnect: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="How long to wait for a stream that broke off.")
+    ] = 60.0,
     preview: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write original and result side by side. Not for sharing.")
     ] = None,
@@ -125,6 +128,7 @@ def anonymize(
         preset=preset,
         crf=crf,
         lookout=lookout,
+        reconnect=reconnect,
     )
     options = with_lookout(options, anonymizer)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
