@@ -1,0 +1,190 @@
+"""vidveil's guard against deface: whose faces stay uncovered, how much is hidden in vain, how long it takes.
+
+    pip install scikit-image                                  for its photograph of an astronaut
+    python benchmarks/guard.py                                everything; an hour on two cores, the second time less
+    python benchmarks/guard.py --only clips                   one part: clips, speed, real or people
+    python benchmarks/guard.py --quick                        a smoke run of some minutes; proves nothing
+    python benchmarks/guard.py score CLIPS TRACKS...          tracks files, or folders of them, against composed clips
+
+    clips    composed clips in which every face is known (faces.py). A face-frame is one face in one frame of which at
+             least 60 % can be seen, turned by at most 60°. It is covered if 90 % of what is seen of its ellipse is
+             hidden.
+    speed    both as commands, from start to exit, in turns on the same clips; fps are frames by seconds, medians over
+             rounds. `alone` takes off what each needs for a clip of one frame.
+    real     videos under $VIDVEIL_DATA without known faces. Another network (auditor.py) finds faces in the raw frames;
+             those that it is sure of count. It errs too: what it sees in a shirt counts against both.
+    people   `--region people` on frames whose people were marked by hand (people_labels.json). deface has no such
+             region.
+
+deface 1.5.0 runs with its defaults: the network that vidveil has, on every frame at full size. Clips of seed 1 are for
+development, those of seed 2 for the report. Clips, deface's masks and its environment are kept in the cache.
+
+The JSON: machine, versions, commit, settings; clips (by tool: all, bands, behaviours, kinds, false_area, and every
+stretch [clip, face, first frame, last frame] left uncovered; paired: face-frames that both, one or neither covers);
+speed (rounds, medians, startup); real and people (by video and band).
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from contestants import DEFACE, Deface, cache_folder, vidveil_tracks
+from guard_real import people_part, people_table, real_part, real_table
+from guard_speed import speed_part, speed_table
+from scoring import Tracks, paired, score, summary
+from video_speed import ROOT, about, say, table
+
+PARTS = ("clips", "speed", "real", "people")
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def composed(seed: int, cache: Path, quick: bool) -> list[Path]:
+    """Folders of the clips of a seed, written where they are missing."""
+    from faces import fingerprint, write
+    from scenes import PLAYS, clips
+
+    plays = ("fast", "turning") if quick else tuple(PLAYS)
+    folders = []
+    for clip in clips(seed, plays, takes=1 if quick else 2):
+        folder = cache / "clips" / fingerprint() / f"seed{seed}" / clip.name
+        if not (folder / "truth.json").exists():
+            say(f"composing {clip.name}")
+            write(clip, folder)
+        folders.append(folder)
+    return folders
+
+
+def clips_part(options: argparse.Namespace, deface: Deface) -> dict[str, Any]:
+    ours, theirs = [], []
+    folders = composed(options.seed, options.cache, options.quick)
+    for folder in folders:
+        say(f"{folder.name}: vidveil, deface")
+        clip = folder / "clip.mp4"
+        ours.append(score(folder, vidveil_tracks(clip)))
+        theirs.append(score(folder, deface.tracks(clip, options.cache / "masks")))
+    hashes = {f.name: json.loads((f / "truth.json").read_text("utf-8"))["sha256"][:16] for f in folders}
+    pairs = paired([face for one in ours for face in one.faces], [face for one in theirs for face in one.faces])
+    found = {"vidveil": summary(ours), "deface": summary(theirs)}
+    return {"seed": options.seed, "sha256": hashes, **found, "paired": pairs}
+
+
+def clips_table(part: dict[str, Any]) -> str:
+    ours, theirs = part["vidveil"], part["deface"]
+    rows = []
+    for band in [*ours["bands"], "all"]:
+        mine, other = (side["all"] if band == "all" else side["bands"][band] for side in (ours, theirs))
+        if mine["face_frames"]:
+            pair = part["paired"][band]
+            counts = f"+{pair['only_ours']} -{pair['only_theirs']}"
+            rows.append([band, str(mine["face_frames"]), *map(_percent, (mine["recall"], other["recall"])), counts])
+            rows[-1] += [f"{side['mask_size'] or 0:.2f}" for side in (mine, other)]
+    header = ("face px", "face-frames", "vidveil", "deface", "pairs", "mask / face", "deface")
+    false = f"false area: vidveil {ours['false_area']:.2%}, deface {theirs['false_area']:.2%}"
+    return f"{table(header, rows)}\n{false}"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
+
+
+# ---- scoring of files ---------------------------------------------------------------------------------------------
+
+
+def score_files(words: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="guard.py score", description="Tracks files against composed clips.")
+    parser.add_argument("clips", type=Path, help="a folder of clips, or one clip's folder")
+    parser.add_argument("tracks", type=Path, nargs="+", help="a folder with NAME.jsonl for each clip, or such files")
+    parser.add_argument("--by", choices=("bands", "behaviours", "kinds"), default="bands")
+    parser.add_argument("--uncovered", action="store_true", help="also every stretch that is left uncovered")
+    options = parser.parse_args(words)
+    single = (options.clips / "truth.json").exists()
+    folders = [options.clips] if single else sorted(path.parent for path in options.clips.glob("*/truth.json"))
+    files = [path for path in options.tracks if path.is_file()]
+    sets = {path.name: {folder.name: path / f"{folder.name}.jsonl" for folder in folders}
+            for path in options.tracks if path.is_dir()}  # fmt: skip
+    if files:
+        sets["files"] = {
+            folder.name: path for path in files for folder in folders if single or path.stem == folder.name
+        }
+    for name, chosen in sets.items():
+        found = [(f, chosen[f.name]) for f in folders if f.name in chosen and chosen[f.name].exists()]
+        told = summary(score(folder, Tracks.read(path)) for folder, path in found)
+        print(f"\n{name}: {len(found)} of {len(folders)} clips, false area {told['false_area'] or 0:.3%}")
+        rows = [
+            [key, str(row["face_frames"]), str(row["uncovered"]), _percent(row["recall"]), str(row["mask_size"] or "")]
+            for key, row in [*told[options.by].items(), ("all", told["all"])]
+        ]
+        print(table((options.by, "face-frames", "uncovered", "recall", "mask / face"), rows))
+        if options.uncovered:
+            print(*(f"{clip} face {face}: {first}-{last}" for clip, face, first, last in told["uncovered"]), sep="\n")
+
+
+# ---- run ----------------------------------------------------------------------------------------------------------
+
+
+def run(part: str, options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """A part's figures, and its table."""
+    if part == "people":
+        found = people_part(options)
+        return found, people_table(found)
+    deface = Deface.ready(options.deface_env)
+    if part == "clips":
+        found = clips_part(options, deface)
+        return found, clips_table(found)
+    if part == "speed":
+        found = speed_part(options, deface, composed(options.seed, options.cache, options.quick))
+        return found, speed_table(found)
+    found = real_part(options, deface)
+    return found, real_table(found)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["score"]:
+        return score_files(sys.argv[2:])
+    options = _options()
+    report: dict[str, Any] = {"benchmark": "guard"}
+    if options.json.exists():  # parts that are not run now stay, each with where and of what it was made
+        report = json.loads(options.json.read_text("utf-8"))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    tables = []
+    for part in options.only or PARTS:
+        where = about(argparse.Namespace(memory=False, preset="veryfast", crf=20, rounds=options.rounds), None)
+        found, lines = run(part, options)
+        versions = {**where["versions"], **in_use(), "deface": DEFACE}
+        report[part] = {"machine": where["machine"], "versions": versions, "commit": where["commit"], **found}
+        options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        tables.append(f"\n{part}\n{lines}")
+    print(*tables, sep="\n")
+    say(f"written: {options.json}")
+    return None
+
+
+def in_use() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("onnxruntime", "scikit-image")}
+
+
+def _options() -> argparse.Namespace:
+    title, _, rest = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(description=title, epilog=rest, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--only", choices=PARTS, action="append", help="this part; may be repeated (all)")
+    add("--seed", type=int, default=2, help="of the composed clips: 1 to develop with, 2 to report (2)")
+    add("--rounds", type=int, default=3, help="of speed (3)")
+    add("--quick", action="store_true", help="two clips, one video of each set, one round")
+    add("--deface-env", type=Path, metavar="FOLDER", help="deface's environment; made there if missing (in the cache)")
+    add("--cache", type=Path, metavar="FOLDER", help="clips, masks, weights ($XDG_CACHE_HOME/vidveil/benchmarks)")
+    add("--json", type=Path, metavar="FILE", help="(benchmarks/results/guard.json; with --quick in the cache)")
+    options = parser.parse_args()
+    options.cache = options.cache or cache_folder()
+    options.deface_env = options.deface_env or options.cache / "deface_env"
+    options.rounds = 1 if options.quick else max(1, options.rounds)
+    options.json = options.json or (options.cache / "guard_quick.json" if options.quick else RESULTS / "guard.json")
+    return options
+
+
+if __name__ == "__main__":
+    main()
