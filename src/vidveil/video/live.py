@@ -83,7 +83,7 @@ def backlog_first(packets: Iterator[Packet], sighted: Callable[[Sighting], None]
             backlog.append(packet)
             if packet.pts is not None and packet.time_base:
                 ages.append((now - float(packet.pts * packet.time_base), Sighting(packet.pts, now)))
-            if now - asked > WAITED_S:
+            if ages and now - asked > WAITED_S:
                 break
             asked = now
     except StopIteration:
