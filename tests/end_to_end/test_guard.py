@@ -137,6 +137,16 @@ def test_fast_movement_that_turns_back_is_followed(tmp_path, rate, phase):
     assert not done.bad
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_start_within_a_moment_is_found_on_either_side_of_the_middle(tmp_path, late):
+    """From one place to another within one frame, just after a key frame or just before the next."""
+
+    def way(t):
+        return (60 + 32 * (t > (0.57 if late else 0.43)), 80)
+
+    assert not hide(film(Head(way), frames=30), tmp_path).bad
+
+
 @pytest.mark.parametrize("rate", [10, 60])
 def test_other_frame_rates_change_nothing(tmp_path, rate):
     done = hide(film(Head(walk(60, 80, 40), turned((0.6, 1.0))), frames=2 * rate, rate=rate), tmp_path)

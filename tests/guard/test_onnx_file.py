@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.guard.onnx_writer import constant, halving, model, node, same, text, value_info, whole
@@ -78,6 +78,7 @@ def test_damaged_files_are_refused_by_name(tmp_path, data):
         Network(tmp_path / "gone.onnx")
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_protocol_buffer_raise_value_errors_only(data):
     try:
@@ -87,6 +88,7 @@ def test_bytes_that_are_no_protocol_buffer_raise_value_errors_only(data):
     assert freed(once) == once
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(MODELS["halving"]) - 1), st.integers(1, 255))
 def test_a_flipped_byte_never_breaks_anything_but_the_reading(at, flip):
     data = bytearray(MODELS["halving"])

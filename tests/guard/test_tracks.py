@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vidveil.guard.tracks import (
@@ -61,12 +61,19 @@ def test_a_sighting_is_hidden_where_it_was_seen():
     assert (region.source, region.box, region.score) == ("detected", (300, 180, 340, 220), 0.9)
 
 
+@settings(deadline=None)
 @given(seconds=st.floats(0.001, 0.199), x=st.floats(100, 500), y=st.floats(100, 400))
 def test_between_two_sightings_the_straight_way_is_hidden(seconds, x, y):
     a = trail((300, 200), (x, y))
     share = seconds / 0.2
     there = (300 + share * (x - 300), 200 + share * (y - 200))
     assert holds(box_at(a, seconds), (there[0] - 20, there[1] - 20, there[0] + 20, there[1] + 20), 1e-3)
+
+
+def test_the_further_the_way_the_wider_the_box_in_between():
+    x0, y0, x1, y1 = box_at(trail((300, 200), (360, 200)), 0.1)
+    assert x1 - x0 >= 40 + 2 * 0.1 * 60
+    assert y1 - y0 == pytest.approx(40)
 
 
 def test_a_gap_is_filled_and_told_from_a_blink():
@@ -91,6 +98,7 @@ def test_in_doubt_both_numbers_hide_so_that_one_exception_uncovers_nothing():
     assert {r.track for r in doubtful.regions(0.3, SIZE, Settings(on_lost="hide"))} == {1, 2}
 
 
+@settings(deadline=None)
 @given(lapse=st.floats(0.01, 0.99), later=st.floats(0, 0.5), back=st.booleans())
 def test_a_held_box_covers_the_last_place_and_never_shrinks(lapse, later, back):
     a = trail((280, 200), (300, 200), (320, 200))
@@ -179,6 +187,7 @@ def test_two_boxes_between_two_people_are_both_in_doubt():
     assert doubtful == {0, 1}
 
 
+@settings(deadline=None)
 @given(st.lists(boxes(), max_size=5), st.lists(st.tuples(st.floats(0, 600), st.floats(0, 400)), max_size=5))
 def test_no_trail_and_no_box_is_linked_twice(places, starts):
     trails = [trail(start, number=i) for i, start in enumerate(starts)]
@@ -187,6 +196,7 @@ def test_no_trail_and_no_box_is_linked_twice(places, starts):
     assert doubtful <= {b for _, b in pairs}
 
 
+@settings(deadline=None)
 @given(boxes(), boxes())
 def test_strangeness_is_the_same_both_ways_and_nothing_for_the_same(a, b):
     assert strangeness(a, a) == pytest.approx(0)
@@ -194,6 +204,7 @@ def test_strangeness_is_the_same_both_ways_and_nothing_for_the_same(a, b):
     assert strangeness(a, b) >= 0
 
 
+@settings(deadline=None)
 @given(boxes(), boxes(), st.floats(0, 2))
 def test_boxes_grow_and_join_as_they_should(a, b, share):
     assert holds(joint(a, b), a)
@@ -203,6 +214,7 @@ def test_boxes_grow_and_join_as_they_should(a, b, share):
     assert extent(grown(a, share)) == pytest.approx(extent(a) * (1 + share), rel=1e-6)
 
 
+@settings(deadline=None)
 @given(boxes(), st.floats(-300, 300), st.floats(-5, 5))
 def test_movement_slows_down_and_keeps_its_direction(box, speed, lapse):
     x = middle(moved(box, (speed, 0), lapse))[0] - middle(box)[0]
@@ -210,6 +222,7 @@ def test_movement_slows_down_and_keeps_its_direction(box, speed, lapse):
     assert x * speed * lapse >= -1e-6
 
 
+@settings(deadline=None)
 @given(boxes())
 def test_clipped_boxes_lie_in_the_picture(box):
     x0, y0, x1, y1 = clipped(box, SIZE)

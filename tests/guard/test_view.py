@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.guard.stage import TURNS, frame_of, matrix_of, stored_as
@@ -23,6 +23,7 @@ def matrix(name):
     return None if name is None else matrix_of(name)
 
 
+@settings(deadline=None)
 @given(turns, st.data())
 def test_a_box_marks_the_same_pixels_on_the_stored_and_on_the_upright_picture(placed, data):
     width, height = placed.size
@@ -65,6 +66,7 @@ def test_the_whole_picture_is_upright_and_in_rgb(name, size):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(deadline=None)
 @given(x=st.floats(-60, 120), y=st.floats(-60, 90), side=st.floats(2, 150))
 def test_a_piece_is_cut_from_the_upright_picture(name, x, y, side):
     frame = frame_of([stored_as(plane, matrix(name)) for plane in noise(90, 61)], matrix=matrix(name))

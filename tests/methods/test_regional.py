@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vidveil
@@ -56,6 +56,7 @@ def test_nothing_outside_of_a_region_changes_and_everything_inside_does(method, 
         assert (before[core] != after[: before.shape[0], : before.shape[1]][core]).mean() > 0.9
 
 
+@settings(deadline=None)
 @given(st.floats(-20, 60), st.floats(-20, 60), st.floats(3, 80), st.floats(3, 80), st.sampled_from(["box", "ellipse"]))
 def test_the_whole_shape_is_hidden_to_its_edge(x, y, width, height, shape):
     """Every pixel whose middle lies in the shape, but for a rim of one pixel: ellipses lie on whole pixels."""
@@ -74,6 +75,7 @@ def test_the_whole_shape_is_hidden_to_its_edge(x, y, width, height, shape):
     assert (safe.planes[1][:24, :32][pairs] == 128).all()
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 60))
 def test_an_ellipse_touches_all_four_sides_of_its_box_and_is_even(height, width):
     mask = ellipse(height, width)
