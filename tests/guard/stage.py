@@ -247,6 +247,9 @@ class Discs(Detector):
     def __init__(self) -> None:
         super().__init__(_no_network)
 
+    def ready(self) -> None:
+        pass
+
     def scale(self, width: int, height: int) -> float:
         return min(1.0, 640 / max(width, height))
 

@@ -11,6 +11,7 @@ Beside `plates.onnx` lies `plates.json`, which says how the network wants its pi
                are the names of the outputs `boxes`, `scores` and `labels`, or their order
 """
 
+import hashlib
 import json
 from dataclasses import dataclass, fields
 from functools import partial
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.errors import UsageError
+from vidveil.errors import InputError, UsageError
 from vidveil.guard.detectors import Boxes, Detector, grid, planar
 from vidveil.guard.onnx_file import Network
 from vidveil.guard.view import Picture
@@ -58,7 +59,13 @@ class Description:
             raise ValueError(f"colours is rgb or bgr, not {self.colours!r}")
         if self.shape not in ("box", "ellipse"):
             raise ValueError(f"shape is box or ellipse, not {self.shape!r}")
-        if not 32 <= self.size <= 4096 or self.size % 32:
+        if type(self.fixed) is not bool:
+            raise ValueError("fixed is true or false")
+        if self.classes is not None and (not self.classes or min(self.classes) < 0):
+            raise ValueError("classes is a list of numbers from 0")
+        if self.scale is not None and not self.scale > 0:
+            raise ValueError("scale is above 0")
+        if type(self.size) is not int or not 32 <= self.size <= 4096 or self.size % 32:
             raise ValueError(f"size is a multiple of 32 up to 4096, not {self.size}")
         if not 0 < self.carry <= self.start < 1:
             raise ValueError("0 < carry <= start < 1 is expected")
@@ -75,7 +82,8 @@ class OwnDetector(Detector):
         told = describe(path)
         super().__init__(partial(Network, path, free=not told.fixed))
         self.told, self.kind = told, path.stem
-        self.weights = f"{path.name} sha256:{_hash(path)[:16]}"
+        notes = hashlib.sha256(repr(told).encode()).hexdigest()
+        self.weights = f"{path.name} sha256:{_hash(path)[:16]} as {notes[:8]}"  # the same file may be used otherwise
         self.start, self.carry, self.pad, self.ellipse = told.start, told.carry, told.pad, told.shape == "ellipse"
         self.glance = told.size if told.fixed else max(96, told.size // 2 // 32 * 32)
 
@@ -110,8 +118,9 @@ class OwnDetector(Detector):
         return np.concatenate([centre - reach, centre + reach], 1), self._best(found[:, 4:])
 
     def _boxes(self, outputs: list[Any], height: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: ARG002
-        names = self.network.outputs
-        by_name = dict(zip(names, outputs, strict=True))
+        by_name = dict(zip(self.network.outputs, outputs, strict=True))
+        if len(outputs) < 2:
+            raise InputError(f"{self.kind}.onnx has one output: boxes and scores are expected")
         boxes = np.asarray(by_name.get("boxes", outputs[0])).reshape(-1, 4)
         scores = np.asarray(by_name.get("scores", outputs[1])).reshape(-1)
         labels = by_name.get("labels", outputs[2] if len(outputs) > 2 else None)
@@ -131,6 +140,8 @@ def describe(path: Path) -> Description:
         raise UsageError(f"{path.name} is not there: a detector is faces, people, or the path of an ONNX file")
     try:
         told = json.loads(notes.read_text("utf-8"))
+        if not isinstance(told, dict):
+            raise ValueError('an object is expected: {"layout": …}')
         known = {field.name for field in fields(Description)}
         strange = sorted(set(told) - known)
         if strange:
@@ -142,7 +153,7 @@ def describe(path: Path) -> Description:
         raise UsageError(
             f'{notes.name} is not there: it says how {path.name} is read, for example {{"layout": "yolov8"}}'
         ) from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"{notes.name}: {error}") from error
 
 

@@ -1,11 +1,13 @@
 """Where one scene ends and the next begins.
 
 Two pictures are compared as thumbnails of their brightness. A cut is a change that is large, larger than the changes
-before and after it (a fast pan changes every frame), and that stays (after a flash the old picture is back).
+before and after it (a fast pan changes every frame), and that stays (after a flash the old picture is back). A smaller
+change is no cut, but a doubt: whoever is seen after it need not be who was seen before.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 import cv2
 import numpy as np
@@ -14,40 +16,76 @@ from numpy.typing import NDArray
 from vidveil.video.frame import Frame
 
 LARGE = 20.0  # mean change of a thumbnail's pixel, of 255
+DOUBTFUL = 7.0
 MORE = 2.5  # times the change before and the change after
+FLASH = 0.4  # seconds within which the old picture may come back
+MOST = 60  # frames to wait for that
 SIDE = 32
 
 Thumbnail = NDArray[np.int16]
 
 
-def scenes(frames: Iterable[Frame]) -> Iterator[tuple[Frame, bool]]:
-    """Each frame, and whether a scene begins with it. One frame late, since a cut is known by what follows it."""
-    earlier = 0.0  # how much the picture changed before
-    before: Thumbnail | None = None  # the picture before the waiting frame
-    waiting: tuple[Frame, Thumbnail | None] | None = None
-    first = True
+class Change(NamedTuple):
+    """What lies between a frame and the one before it."""
+
+    cut: bool
+    doubtful: bool
+
+
+class _Waiting(NamedTuple):
+    frame: Frame
+    thumbnail: Thumbnail | None
+
+
+def scenes(frames: Iterable[Frame]) -> Iterator[tuple[Frame, Change]]:
+    """Each frame, and how it differs from the one before.
+
+    One frame late, since a change is judged by what follows it, and up to FLASH seconds late where it is large.
+    """
+    judge = _Judge()
+    waiting: deque[_Waiting] = deque()
     for frame in frames:
-        now = thumbnail(frame)
-        if waiting is not None:
-            change = difference(before, waiting[1])
-            yield waiting[0], first or waiting[0].after_gap or _cut(earlier, change, before, waiting[1], now)
-            first = False
-            if waiting[1] is not None:
-                before, earlier = waiting[1], change
-        waiting = frame, now
-    if waiting is not None:
-        change = difference(before, waiting[1])
-        yield waiting[0], first or waiting[0].after_gap or change > max(LARGE, MORE * earlier)
+        waiting.append(_Waiting(frame, thumbnail(frame)))
+        while len(waiting) > 1 and judge.can_tell(waiting):
+            yield judge.tell(waiting)
+    while waiting:
+        yield judge.tell(waiting)
 
 
-def _cut(
-    earlier: float, change: float, before: Thumbnail | None, here: Thumbnail | None, after: Thumbnail | None
-) -> bool:
-    if change <= max(LARGE, MORE * earlier):
-        return False
-    if after is None:
-        return True
-    return change > MORE * difference(here, after) and difference(before, after) > change / 2
+class _Judge:
+    def __init__(self) -> None:
+        self._before: Thumbnail | None = None  # the last picture
+        self._earlier = 0.0  # how much it differed from the one before it
+        self._first = True
+        self._flashed: tuple[Thumbnail | None, float] = (None, 0.0)  # the picture before a flash, and when that began
+
+    def can_tell(self, waiting: deque[_Waiting]) -> bool:
+        """Whether enough frames are there to judge the oldest."""
+        oldest, newest = waiting[0], waiting[-1]
+        if difference(self._before, oldest.thumbnail) <= LARGE:
+            return True
+        return newest.frame.seconds - oldest.frame.seconds > FLASH or len(waiting) > MOST
+
+    def tell(self, waiting: deque[_Waiting]) -> tuple[Frame, Change]:
+        frame, here = waiting.popleft()
+        after = [one for one in waiting if one.thumbnail is not None and one.frame.seconds - frame.seconds <= FLASH]
+        change = difference(self._before, here)
+        sudden = change > MORE * self._earlier
+        if after:
+            sudden = sudden and change > MORE * difference(here, after[0].thumbnail)
+        back = any(difference(self._before, one.thumbnail) < change / 2 for one in after)
+        if change > LARGE and back:
+            self._flashed = self._before, frame.seconds
+        steady, since = self._flashed
+        if steady is not None and frame.seconds - since <= FLASH and difference(steady, here) < change / 2:
+            back = True  # the end of the flash
+        # the very last frame may be a flash; it is searched in any case
+        cut = self._first or frame.after_gap or (change > LARGE and sudden and bool(after) and not back)
+        doubtful = change > DOUBTFUL and change > MORE * self._earlier
+        self._first = False
+        if here is not None:
+            self._before, self._earlier = here, change
+        return frame, Change(cut, doubtful)
 
 
 def thumbnail(frame: Frame) -> Thumbnail | None:

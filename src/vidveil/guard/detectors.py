@@ -19,9 +19,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.errors import WeightsError
 from vidveil.guard.onnx_file import Network
 from vidveil.guard.view import Picture
-from vidveil.weights import describe, weights
+from vidveil.weights import describe, lookup, weights
 
 Boxes = NDArray[np.float32]
 """(N, 5): left, top, right, bottom, score; best first"""
@@ -62,6 +63,10 @@ class Detector(ABC):
                 self._loaded = self._bring()
             return self._loaded
 
+    def ready(self) -> None:
+        """Load what is needed; raises VidveilError if it is not to be had."""
+        assert self.network
+
     @abstractmethod
     def scale(self, width: int, height: int) -> float:
         """How many pixels of the network's picture one pixel of a whole picture becomes."""
@@ -86,7 +91,7 @@ class CenterFace(Detector):
     kind, start, carry, pad, ellipse, glance, context = "faces", 0.2, 0.12, 0.3, True, 96, 3.0
 
     def __init__(self) -> None:
-        super().__init__(lambda: Network(weights("centerface")))
+        super().__init__(lambda: _checked("centerface"))
         self.weights = describe("centerface")
 
     def scale(self, width: int, height: int) -> float:
@@ -108,7 +113,7 @@ class Yolox(Detector):
     side = 640  # of the whole picture, the longer one
 
     def __init__(self) -> None:
-        super().__init__(lambda: Network(weights("yolox_nano")))
+        super().__init__(lambda: _checked("yolox_nano"))
         self.weights = describe("yolox_nano")
 
     def scale(self, width: int, height: int) -> float:
@@ -123,6 +128,14 @@ class Yolox(Detector):
         centre = (found[sure, :2] + corner[sure]) * stride[sure]
         reach = np.exp(found[sure, 2:4]) * stride[sure] / 2
         return np.concatenate([centre - reach, centre + reach, score[sure, None]], 1).astype(np.float32)
+
+
+def _checked(name: str) -> Network:
+    """A network of the catalogue, whose bytes are those that were loaded, not only those that were fetched."""
+    network = Network(weights(name))
+    if network.sha256 != lookup(name).sha256:
+        raise WeightsError(f"{lookup(name).file} was changed while it was being read")
+    return network
 
 
 def grid(height: int, width: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidveil.guard.tracks import BRIDGE, Settings, Sighting, Trail, extent
+from vidveil.guard.tracks import BRIDGE, Settings, Sighting, Trail, clipped, extent
+from vidveil.guard.view import turn_of
 from vidveil.video.frame import Box, Frame
 
 WEAK = 0.35  # a score below this is hardly sure
@@ -78,8 +79,8 @@ class Findings:
     def new_number(self) -> int:
         return next(self._numbers)
 
-    def frame_done(self, frame: Frame, size: tuple[int, int]) -> None:
-        regions = frame.regions or ()
+    def frame_done(self, frame: Frame) -> None:
+        regions, size = frame.regions or (), turn_of(frame).size
         self._frames += 1
         self.frames_with_regions += bool(regions)
         self._tracks.update(region.track for region in regions)
@@ -105,25 +106,35 @@ class Findings:
                 box=None,
             )
 
+    def trail_so_far(self, trail: Trail, past: Sequence[Sighting]) -> None:
+        """Tell of the beginning of a very long trail, and forget it."""
+        if len(past) > 1:
+            self._along(trail, past)
+            trail.sightings = trail.sightings[len(past) - 1 :]
+            trail.older = True
+
     def trail_over(self, trail: Trail, size: tuple[int, int], scene: Span, settings: Settings) -> None:
         if not trail.sure:
             self._note("low score", trail, trail.first, trail.first)
             return
-        if not trail.leaves(size, at_end=False):
+        if not trail.older and not trail.leaves(size, at_end=False):
             until = trail.first.seconds - min(settings.hold, settings.delay)
             self._stretch("born mid-picture", trail, trail.first, until - STRETCH, until, scene)
         if not trail.leaves(size, at_end=True):
             since = trail.last.seconds + settings.patience
             self._stretch("lost mid-picture", trail, trail.last, since, since + STRETCH, scene)
+        self._along(trail, trail.sightings)
+
+    def _along(self, trail: Trail, sightings: Sequence[Sighting]) -> None:
         weak: list[Sighting] = []
-        for sighting in trail.sightings:
+        for sighting in sightings:
             if sighting.score < WEAK:
                 weak.append(sighting)
                 continue
             self._weak(trail, weak)
             weak = []
         self._weak(trail, weak)
-        for a, b in pairwise(trail.sightings):
+        for a, b in pairwise(sightings):
             if b.seconds - a.seconds > BRIDGE + 1e-6:
                 self._note("gap", trail, a, b)
             elif abs(math.log(extent(b.box) / extent(a.box))) > math.log(LEAP):
@@ -190,7 +201,8 @@ class Findings:
 def hidden_share(boxes: Sequence[Box], size: tuple[int, int]) -> float:
     """Share of the picture that lies in at least one box, counted on a grid of 64 × 64 points."""
     grid = np.zeros((64, 64), bool)
-    for x0, y0, x1, y1 in boxes:
+    for box in boxes:
+        x0, y0, x1, y1 = clipped(box, size)
         columns = [round(v * 64 / size[0]) for v in (x0, x1)]
         rows = [round(v * 64 / size[1]) for v in (y0, y1)]
         grid[rows[0] : max(rows[1], rows[0] + 1), columns[0] : max(columns[1], columns[0] + 1)] = True

@@ -6,8 +6,10 @@ that is not found is not gone. All times are seconds.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from vidveil.video.frame import Box, Region
 
@@ -15,7 +17,10 @@ BRIDGE = 0.5  # a gap up to this long is no doubt: the detector blinked
 SLOWING = 0.25  # a held box moves on as if braked: as far as it came in this time
 GROWTH = 0.5  # of its size, added while a box is held for the whole time
 SLACK = 0.15  # of the way between two sightings, added on each side of what lies in between
+CERTAIN = 0.5  # strangeness (below) up to which a find continues a trail
+SAME = 0.4  # and up to which it is surely the same person
 SURE = 0.5  # a single find with this score counts as a person
+OUTWARD = 0.5  # of its size in a second: who is slower at the border does not leave, but is cut by it
 EDGE_HOLD = 0.3  # who leaves through the border of the picture is held this long
 
 
@@ -53,6 +58,8 @@ class Sighting:
 class Trail:
     kind: str
     sightings: list[Sighting] = field(default_factory=list)
+    older: bool = False
+    """There were more sightings before the first."""
     closed: bool = False
     """Nobody looks for this person any more: the scene is over, or patience was."""
 
@@ -73,13 +80,18 @@ class Trail:
         at = len(self.sightings)
         while at and self.sightings[at - 1].index > sighting.index:
             at -= 1
+        if at and self.sightings[at - 1].index == sighting.index:
+            return  # seen already
         self.sightings.insert(at, sighting)
 
     def speed(self, *, at_end: bool) -> tuple[float, float]:
         """Pixels per second, over the last (or first) half second of sightings."""
         anchor = self.last if at_end else self.first
-        near = [s for s in self.sightings if abs(s.seconds - anchor.seconds) <= 0.5]
-        other = near[0] if at_end else near[-1]
+        other = anchor
+        for sighting in reversed(self.sightings) if at_end else self.sightings:
+            if abs(sighting.seconds - anchor.seconds) > 0.5:
+                break
+            other = sighting
         return between_sightings(other, anchor)
 
     def expected(self, seconds: float) -> Box:
@@ -88,18 +100,26 @@ class Trail:
         anchor = self.last if at_end else self.first
         return moved(anchor.box, self.speed(at_end=at_end), seconds - anchor.seconds)
 
+    def near(self, seconds: float) -> Box | None:
+        """Where the person is at a time from or close to the sightings; None if that is too long from any."""
+        if not self.first.seconds - BRIDGE <= seconds <= self.last.seconds + BRIDGE:
+            return None
+        after = bisect_left(self.sightings, seconds, key=lambda s: s.seconds)
+        if not 0 < after < len(self.sightings):
+            return self.expected(seconds)
+        a, b = self.sightings[after - 1], self.sightings[after]
+        return _between(a.box, b.box, (seconds - a.seconds) / (b.seconds - a.seconds))
+
     def leaves(self, size: tuple[int, int], *, at_end: bool) -> bool:
-        """Whether they went out (or came in) through the border of the picture."""
+        """Whether they go out (or come in) through the border: they move that way, and would soon be half outside."""
         anchor = self.last if at_end else self.first
-        width, height = size
-        margin = 0.01 * min(size) + 1
         dx, dy = self.speed(at_end=at_end)
+        if math.hypot(dx, dy) < OUTWARD * extent(anchor.box):
+            return False
+        x, y = middle(anchor.box)
         ahead = EDGE_HOLD if at_end else -EDGE_HOLD
-        for box in (anchor.box, moved(anchor.box, (dx, dy), ahead)):
-            x0, y0, x1, y1 = box
-            if x0 <= margin or y0 <= margin or x1 >= width - margin or y1 >= height - margin:
-                return True
-        return False
+        x, y = x + dx * ahead, y + dy * ahead
+        return not (0 < x < size[0] and 0 < y < size[1])
 
     def regions(self, seconds: float, size: tuple[int, int], settings: Settings) -> list[Region]:
         """What hides this person at a time, before padding; nothing if the time is too far from any sighting."""
@@ -107,7 +127,7 @@ class Trail:
             return self._outside(seconds, size, settings, at_end=False)
         if seconds > self.last.seconds:
             return self._outside(seconds, size, settings, at_end=True)
-        after = next(i for i, s in enumerate(self.sightings) if s.seconds >= seconds)
+        after = bisect_left(self.sightings, seconds, key=lambda s: s.seconds)
         b = self.sightings[after]
         if b.seconds == seconds:
             return [self._region(b.box, b.number, "detected", b.score)]
@@ -120,9 +140,9 @@ class Trail:
         box = _between(a.box, b.box, share)
         (ax, ay), (bx, by) = middle(a.box), middle(b.box)
         slack = (SLACK * abs(bx - ax), SLACK * abs(by - ay))
-        if gap > BRIDGE + 1e-6:
-            box = grown(box, GROWTH * min(1.0, min(seconds - a.seconds, b.seconds - seconds) / settings.hold))
-            return [self._region(widened(box, *slack), number, "gap") for number in numbers]
+        if gap > BRIDGE + 1e-6:  # they may have stood for most of it, and hurried for the rest
+            grow = GROWTH * min(1.0, min(seconds - a.seconds, b.seconds - seconds) / settings.hold)
+            return [self._region(grown(joint(a.box, b.box), grow), number, "gap") for number in numbers]
         return [self._region(widened(box, *slack), number, "between") for number in numbers]
 
     def _outside(self, seconds: float, size: tuple[int, int], settings: Settings, *, at_end: bool) -> list[Region]:
@@ -141,11 +161,17 @@ class Trail:
         return Region(box=box, kind=self.kind, track=number, score=score, source=source)
 
 
-def link(trails: Sequence[Trail], boxes: Sequence[Box], seconds: float) -> tuple[list[tuple[Trail, int]], set[int]]:
-    """Which box continues which trail, the surest pairs first, and the boxes whose trail is in doubt.
+class Link(NamedTuple):
+    trail: Trail
+    at: int
+    """Which box."""
+    cost: float
+    certain: bool
+    """Nobody else could be meant."""
 
-    In doubt means that another trail could as well have gone on there: people cross.
-    """
+
+def link(trails: Sequence[Trail], boxes: Sequence[Box], seconds: float) -> list[Link]:
+    """Which box continues which trail, the likeliest first; none twice."""
     costs = []
     for t, trail in enumerate(trails):
         expected, lapse = trail.expected(seconds), abs(seconds - trail.last.seconds)
@@ -154,20 +180,19 @@ def link(trails: Sequence[Trail], boxes: Sequence[Box], seconds: float) -> tuple
             if cost < min(0.7 + 2.5 * lapse, 2.0):
                 costs.append((cost, t, b))
     costs.sort()
-    pairs: list[tuple[Trail, int]] = []
+    links: list[Link] = []
     used_trails: set[int] = set()
     used_boxes: set[int] = set()
-    doubtful: set[int] = set()
     for cost, t, b in costs:
         if t in used_trails or b in used_boxes:
             continue
-        rivals = [c for c, other, same in costs if same == b and other != t and other not in used_trails]
-        if rivals and min(rivals) < cost + 0.5:
-            doubtful.add(b)
+        # other people who could be here, and other places where this one could be
+        rivals = [c for c, other_t, other_b in costs if (other_t == t) != (other_b == b)]
+        certain = cost <= SAME and all(rival > cost + 0.5 for rival in rivals)
         used_trails.add(t)
         used_boxes.add(b)
-        pairs.append((trails[t], b))
-    return pairs, doubtful
+        links.append(Link(trails[t], b, cost, certain))
+    return links
 
 
 def strangeness(expected: Box, box: Box) -> float:

@@ -12,6 +12,10 @@ from vidveil.video.frame import Frame, Region
 
 LAYOUT = 1
 SHAPES = ("ellipse", "box")
+FARTHEST = 1_000_000
+
+
+_UNSEARCHED = (Region(box=None, kind="nobody knows", track=0, score=0.0, source="unsearched"),)
 
 
 class TracksWriter:
@@ -28,7 +32,7 @@ class TracksWriter:
         for frame in frames:
             self._frames = frame.index + 1
             self._size = turn_of(frame).size
-            for region in frame.regions or ():
+            for region in _UNSEARCHED if frame.regions is None or frame.picture is None else frame.regions:
                 self._file.write(json.dumps(_told(frame, region)) + "\n")
             yield frame
 
@@ -84,7 +88,9 @@ class RecordedTracks:
 
     def follow(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         self.findings = Findings()
+        count = 0
         for frame in frames:
+            count += 1
             size = turn_of(frame).size
             if size != (self.width, self.height):
                 raise InputError(
@@ -93,8 +99,12 @@ class RecordedTracks:
             if frame.index >= self.frames:
                 frame.picture, frame.lost = None, f"lies behind the {self.frames} frames of the tracks file"
             frame.regions = tuple(self._regions.get(frame.index, ()))
-            self.findings.frame_done(frame, size)
             yield frame
+        if count < self.frames:
+            raise InputError(
+                f"has {count} frames, but {self._name} was made for {self.frames}: of another video, or another "
+                "--start and --end"
+            )
 
     def _header(self, line: str) -> tuple[int, int, int]:
         try:
@@ -102,7 +112,7 @@ class RecordedTracks:
             layout, width, height, frames = (header[name] for name in ("tracks", "width", "height", "frames"))
             if layout == LAYOUT and all(type(v) is int and v > 0 for v in (width, height, frames)):
                 return width, height, frames
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             pass
         raise UsageError(
             f'{self._name} is no tracks file: its first line must be {{"tracks": {LAYOUT}, "width": …, "height": …, '
@@ -114,7 +124,11 @@ class RecordedTracks:
             found = json.loads(line)
             box = found["box"]
             if box is not None:
+                if not isinstance(box, list) or len(box) != 4 or not all(type(v) in (int, float) for v in box):
+                    raise ValueError("a box is four numbers or null")
                 x0, y0, x1, y1 = (float(v) for v in box)
+                if max(map(abs, box)) > FARTHEST:
+                    raise ValueError(f"the box reaches further than {FARTHEST} pixels")
                 if not (x0 < x1 and y0 < y1):
                     raise ValueError("the box has no area: left, top, right, bottom are expected")
                 box = (x0, y0, x1, y1)
@@ -136,14 +150,18 @@ class RecordedTracks:
             )
         except KeyError as error:
             raise UsageError(f"{self._name}, line {at}: {error.args[0]} is missing") from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{self._name}, line {at}: {error}") from error
         return frame, region
 
 
-def without(frames: Iterable[Frame], tracks: Collection[int]) -> Iterator[Frame]:
-    """Frames in which these tracks are not hidden. A frame that is hidden whole because of them stays hidden."""
+def without(frames: Iterable[Frame], tracks: Collection[int], missing: set[int]) -> Iterator[Frame]:
+    """Frames in which these tracks are not hidden. A frame that is hidden whole because of them stays hidden.
+
+    Tracks that are met are taken off `missing`.
+    """
     for frame in frames:
         if frame.regions:
+            missing.difference_update(region.track for region in frame.regions)
             frame.regions = tuple(r for r in frame.regions if r.track not in tracks or r.box is None)
         yield frame

@@ -109,6 +109,8 @@ class Lookout:
             return None
         settings = Settings(on_lost=self.on_lost, hide_for=self.hide_for, delay=self.delay)
         detectors = [detector(kind) for kind in self.kinds]
+        if len({found.kind for found in detectors}) < len(detectors):
+            raise UsageError("two detectors have the same name: rename one of the files")
         if self.shape is not None:
             for found in detectors:
                 found.ellipse = self.shape == "ellipse"
@@ -152,4 +154,5 @@ def regions_of(clip: "Tensor", watch: Watch, rate: float = 25.0) -> list[tuple[R
                 index=index, pts=index, duration=1, width=width, height=height, picture=stored, seconds=index / rate
             )
 
-    return [frame.regions or () for frame in watch.follow(frames())]
+    hidden = (Region(box=None, kind="unsearched", track=0, score=0.0, source="unsearched"),)
+    return [hidden if frame.regions is None else frame.regions for frame in watch.follow(frames())]

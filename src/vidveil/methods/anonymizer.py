@@ -67,8 +67,11 @@ class FrameMethod(Anonymizer):
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:
         """Fill one plane of the new picture. `shrink` is 2 for chroma planes, which have half the size."""
 
-    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:
-        """Fill a piece of a plane that holds one face or person. Strengths are measured by the piece."""
+    def paint_region(self, source: Plane, target: Plane, shrink: int, side: int, /) -> None:  # noqa: ARG002
+        """Fill a piece of a plane that holds a face or person, or the part of them that is inside the picture.
+
+        Strengths are measured by `side`, the short side of the whole region in pixels of this plane.
+        """
         self.paint(source, target, shrink)
 
     def hide(self, frame: Frame) -> SafeFrame:

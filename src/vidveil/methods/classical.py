@@ -42,8 +42,8 @@ class Downsample(FrameMethod):
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
         _smooth(_shrunk(source, self.factor), target, self.factor)
 
-    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
-        factor = max(self.factor, -(-min(source.shape) // REGION_BLOCKS))
+    def paint_region(self, source: Plane, target: Plane, shrink: int, side: int, /) -> None:  # noqa: ARG002
+        factor = max(self.factor, -(-side // REGION_BLOCKS))
         _smooth(_shrunk(source, factor), target, factor)
 
 
@@ -56,14 +56,14 @@ class Blur(FrameMethod):
         self.share, self.region_share = BLUR_STRENGTHS[strength], REGION_STRENGTHS[strength]
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
-        self._blur(source, target, self.share)
+        self._blur(source, target, self.share * min(source.shape))
 
-    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
-        self._blur(source, target, self.region_share)
+    def paint_region(self, source: Plane, target: Plane, shrink: int, side: int, /) -> None:  # noqa: ARG002
+        self._blur(source, target, self.region_share * side)
 
     @staticmethod
-    def _blur(source: Plane, target: Plane, share: float) -> None:
-        sigma = max(0.8, share * min(source.shape))
+    def _blur(source: Plane, target: Plane, sigma: float) -> None:
+        sigma = max(0.8, sigma)
         factor = 1 << max(0, int(math.log2(sigma / FINE)))
         small = _shrunk(source, factor)
         # Averaging and enlarging blur a little by themselves: together by a variance of about factor²/6.
@@ -86,8 +86,8 @@ class Pixelate(FrameMethod):
         block = self.block // shrink
         _tiles(_shrunk(source, block), target, block)
 
-    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:
-        block = max(self.block // shrink, -(-min(source.shape) // REGION_BLOCKS))
+    def paint_region(self, source: Plane, target: Plane, shrink: int, side: int, /) -> None:
+        block = max(self.block // shrink, -(-side // REGION_BLOCKS))
         _tiles(_shrunk(source, block), target, block)
 
 
@@ -102,7 +102,7 @@ class Solid(FrameMethod):
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
         target[:] = 0
 
-    def paint_region(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
+    def paint_region(self, source: Plane, target: Plane, shrink: int, side: int, /) -> None:  # noqa: ARG002
         target[:] = NEUTRAL if shrink == 2 else 0
 
 

@@ -4,8 +4,8 @@ Strengths are measured by the region, not by the frame, so that a near face is h
 nobody has searched does not pass: it becomes black.
 """
 
+import math
 from collections.abc import Callable, Collection
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +40,7 @@ class InRegions(FrameMethod):
             return frame.black(LOST)
         turn = turn_of(frame)
         places = [(turn.stored(region.box), region.shape) for region in regions if region.box is not None]
+        places.sort(key=lambda place: _area(place[0]))  # the largest last: it is the coarsest, and must not be undone
 
         def paint(source: Plane, target: Plane, shrink: int) -> None:
             np.copyto(target, source)
@@ -64,8 +65,8 @@ class InRegions(FrameMethod):
         planes = (clip.detach().cpu() * 255).round().to(torch.uint8).contiguous().numpy()  # (3, T, H, W)
         painted, kept = planes.copy(), np.ones(planes.shape[1:], bool)
         for t, regions in enumerate(self._watch(clip)):
-            for region in regions:
-                if self.kinds is not None and region.kind not in self.kinds:
+            for region in sorted(regions, key=lambda r: math.inf if r.box is None else _area(r.box)):
+                if self.kinds is not None and region.kind not in self.kinds and region.box is not None:
                     continue
                 for source, target in zip(planes[:, t], painted[:, t], strict=True):
                     if region.box is None:
@@ -85,24 +86,28 @@ class InRegions(FrameMethod):
             return
         piece = np.ascontiguousarray(source[top:bottom, left:right])
         drawn = np.empty_like(piece)
-        self.method.paint_region(piece, drawn, shrink)
+        self.method.paint_region(piece, drawn, shrink, min(x1 - x0, y1 - y0))
         there = target[top:bottom, left:right]
         if shape == "ellipse":
-            inside = ellipse(y1 - y0, x1 - x0)[top - y0 : bottom - y0, left - x0 : right - x0]
+            inside = ellipse(y1 - y0, x1 - x0, (top - y0, left - x0, bottom - y0, right - x0))
             np.copyto(there, drawn, where=inside)
         else:
             np.copyto(there, drawn)
 
 
-@lru_cache(256)
-def ellipse(height: int, width: int) -> NDArray[np.bool_]:
-    """The pixels that the ellipse in a box touches."""
-    y, x = np.ogrid[:height, :width]
+def ellipse(height: int, width: int, part: tuple[int, int, int, int] | None = None) -> NDArray[np.bool_]:
+    """The pixels that the ellipse in a box touches; of a part of the box: top, left, bottom, right."""
+    top, left, bottom, right = part or (0, 0, height, width)
+    y, x = np.ogrid[top:bottom, left:right]
     # of each pixel the corner nearest to the middle
     down = np.maximum(np.abs(y + 0.5 - height / 2) - 0.5, 0) / max(height / 2, 0.5)
     across = np.maximum(np.abs(x + 0.5 - width / 2) - 0.5, 0) / max(width / 2, 0.5)
     inside: NDArray[np.bool_] = down**2 + across**2 <= 1
     return inside
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def _whole_pixels(box: Box, shrink: int) -> tuple[int, int, int, int]:
@@ -117,10 +122,10 @@ def _mask(shape: tuple[int, ...], region: Region) -> NDArray[np.bool_]:
     if region.box is None:
         return ~mask
     x0, y0, x1, y1 = _whole_pixels(region.box, 1)
-    inside = ellipse(y1 - y0, x1 - x0) if region.shape == "ellipse" else np.ones((y1 - y0, x1 - x0), bool)
     top, left, bottom, right = max(y0, 0), max(x0, 0), min(y1, shape[0]), min(x1, shape[1])
     if top < bottom and left < right:
-        mask[top:bottom, left:right] = inside[top - y0 : bottom - y0, left - x0 : right - x0]
+        part = (top - y0, left - x0, bottom - y0, right - x0)
+        mask[top:bottom, left:right] = region.shape == "box" or ellipse(y1 - y0, x1 - x0, part)
     return mask
 
 

@@ -97,8 +97,8 @@ def anonymize(
         _check_extra("--preview", options.preview, ".mp4", found, named)
     if lookout.tracks_out is not None:
         _check_extra("--tracks-out", lookout.tracks_out, ".jsonl", found, named)
-    if lookout.tracks_in is not None and len(found) > 1:
-        raise UsageError("--tracks-in takes one source")
+    if len(found) > 1 and (lookout.tracks_in is not None or lookout.exceptions):
+        raise UsageError("--tracks-in and --except take one source: tracks are numbered within a video")
     outcomes = []
     for refusal in (*refused, *clashes):
         outcomes.append(Outcome(refusal.name, Status.FAILED, error=refusal.error))

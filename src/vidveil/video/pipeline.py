@@ -101,14 +101,17 @@ def process(
             stack.callback(tracks.abort)
         begin(None if options.start or options.end else reader.info.length)
         searched = None
+        missing = set(options.lookout.exceptions)
         if watch is not None:
-            searched = partial(_searched, watch=watch, tracks=tracks, exceptions=options.lookout.exceptions)
+            searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
         hidden = _pump(reader, searched, method, writer, preview, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
         caution = method.caution(min(reader.size or (0, 0)))
         if caution is not None:
             reader.report.warn(caution)
+        for number in sorted(missing):
+            reader.report.warn(f"--except {number}: there is no such track")
         writer.finish()
         if preview is not None:
             preview.finish()
@@ -128,13 +131,25 @@ def process(
 
 
 def _searched(
-    frames: Iterable[Frame], watch: Watch, tracks: TracksWriter | None, exceptions: tuple[int, ...]
+    frames: Iterable[Frame],
+    watch: Watch,
+    tracks: TracksWriter | None,
+    exceptions: frozenset[int],
+    missing: set[int],
 ) -> Iterable[Frame]:
     """Frames with regions."""
     found: Iterable[Frame] = watch.follow(frames)
     if tracks is not None:
         found = tracks.watch(found)
-    return without(found, frozenset(exceptions)) if exceptions else found
+    if exceptions:
+        found = without(found, exceptions, missing)
+    return _counted(found, watch)
+
+
+def _counted(frames: Iterable[Frame], watch: Watch) -> Iterator[Frame]:
+    for frame in frames:
+        watch.findings.frame_done(frame)
+        yield frame
 
 
 def _pump(
