@@ -15,12 +15,13 @@ from av.video.frame import VideoFrame
 
 from vidveil.errors import InputError
 from vidveil.video.ledger import IN_ORDER_FORMATS, NO_TIME, InOrderLedger, Ledger, Ticket
-from vidveil.video.live import Line, Packet, Sighting, backlog_first, begins_midway
+from vidveil.video.live import Line, Packet, Sighting, backlog_first, whole_packets
 from vidveil.video.probe import MAX_PIXELS, SEEKABLE_FORMATS, TIMEOUT_S, describe, open_source, picture_stream, reach
 from vidveil.video.sources import Source
 
 UNDECODABLE = "could not be decoded"
 DAMAGED = "was damaged"
+SILENT = f"silent for {TIMEOUT_S:.0f} s"
 PREROLL_S = 1  # containers index by decoding time, which is earlier than display by less than this
 
 
@@ -79,9 +80,12 @@ class Connection:
         packets = self._container.demux(self._stream)
         if sighted is not None:
             packets = backlog_first(packets, sighted, self.step)
+        packets = self._until_its_end(packets)
+        if self.source.live and self.info.duration is None:
+            packets = whole_packets(packets, self.info.codec, self._stream.codec_context.extradata)
         kind = Ledger if IN_ORDER_FORMATS.isdisjoint(self.info.format.split(",")) else InOrderLedger
         ledger = kind(self.info.codec, self.step, self.info.rate)
-        for packet in self._until_its_end(packets):
+        for packet in packets:
             ledger.enter(packet)
             pictures: list[VideoFrame] = []
             try:
@@ -104,41 +108,27 @@ class Connection:
             self.broken = self._short_of_its_header(self._reached * self.info.time_base)
 
     def _until_its_end(self, packets: Iterator[Packet]) -> Iterator[Packet]:
-        """Packets of the picture's stream, then the empty one that empties the decoder, come what may.
-
-        The last packet of a stream may have been cut off midway, and some decoders make half a picture of half a packet
-        without a word. So each is held back until the next is there, and the last one is left out.
-        """
-        doubtful = self.source.live and self.info.duration is None
-        joining = self.source.live
-        extradata = self._stream.codec_context.extradata
-        held: Packet | None = None
+        """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
         while not self._line.stopped:
+            asked = monotonic()
             try:
                 packet = next(packets)
             except (StopIteration, IndexError):  # PyAV's IndexError: a stream that appeared midway, at the very end
                 return
             except av.error.FFmpegError as error:
                 gone = "was lost" if self.source.live else "cannot be read to its end"
-                silent = isinstance(error, av.error.ExitError)  # that is how a timeout ends a read
-                why = f"silent for {TIMEOUT_S:.0f} s" if silent else error.strerror or type(error).__name__
-                self.broken = f"{gone} ({why.lower()})"
+                timeout = isinstance(error, av.error.ExitError)
+                self.broken = f"{gone} ({SILENT if timeout else (error.strerror or type(error).__name__).lower()})"
                 break
+            now = monotonic()
+            if self.source.live and now - asked >= TIMEOUT_S:  # it had waited for its end; only the timeout freed it
+                self.broken = f"was lost ({SILENT})"
+                break
+            self._line.arrived = now
             self.packets += bool(packet.size)
-            self._line.arrived = monotonic()
             if packet.pts is not None:
                 self._reached = max(self._reached, packet.pts + (packet.duration or 0))
-            joining = joining and packet.size > 0 and begins_midway(packet, self.info.codec, extradata)
-            if joining:
-                continue
-            if doubtful and packet.size:
-                if held is not None:
-                    yield held
-                held = packet
-            else:
-                yield packet
-        if held is not None and self._line.stopped:
-            yield held
+            yield packet
         empty: Packet = av.Packet()  # type: ignore[assignment]
         empty.stream = self._stream
         yield empty

@@ -127,6 +127,25 @@ def whole_from_here(picture: VideoFrame | None, codec: str) -> bool:
     return picture is not None and (codec == "h264" or picture.key_frame or picture.pict_type == PictureType.I)
 
 
+def whole_packets(packets: Iterator[Packet], codec: str, extradata: bytes | None) -> Iterator[Packet]:
+    """All but the first and the last, where those may have been cut off midway.
+
+    Some decoders make half a picture of half a packet without a word. Nobody can tell whether the last packet before an
+    outage is whole: each is held back until the next is there.
+    """
+    joining, held = True, None
+    for packet in packets:
+        if not packet.size:  # the one that empties the decoder
+            yield packet
+            return
+        joining = joining and begins_midway(packet, codec, extradata)
+        if joining:
+            continue
+        if held is not None:
+            yield held
+        held = packet
+
+
 SLICES = {"h264": frozenset({1, 2, 5}), "hevc": frozenset(range(32))}  # units that hold a piece of a picture, by type
 
 
