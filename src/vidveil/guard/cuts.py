@@ -74,14 +74,14 @@ class _Judge:
         if after:
             sudden = sudden and change > MORE * difference(here, after[0].thumbnail)
         back = any(difference(self._before, one.thumbnail) < change / 2 for one in after)
-        if change > LARGE and back:
+        if change > DOUBTFUL and back:
             self._flashed = self._before, frame.seconds
         steady, since = self._flashed
         if steady is not None and frame.seconds - since <= FLASH and difference(steady, here) < change / 2:
             back = True  # the end of the flash
         # the very last frame may be a flash; it is searched in any case
         cut = self._first or frame.after_gap or (change > LARGE and sudden and bool(after) and not back)
-        doubtful = change > DOUBTFUL and change > MORE * self._earlier
+        doubtful = change > DOUBTFUL and change > MORE * self._earlier and not back
         self._first = False
         if here is not None:
             self._before, self._earlier = here, change

@@ -20,7 +20,7 @@ SLACK = 0.15  # of the way between two sightings, added on each side of what lie
 CERTAIN = 0.5  # strangeness (below) up to which a find continues a trail
 SAME = 0.4  # and up to which it is surely the same person
 SURE = 0.5  # a single find with this score counts as a person
-OUTWARD = 0.5  # of its size in a second: who is slower at the border does not leave, but is cut by it
+OUTWARD = 0.25  # of its size in a second: who is slower at the border does not leave, but is cut by it
 EDGE_HOLD = 0.3  # who leaves through the border of the picture is held this long
 
 
@@ -111,15 +111,19 @@ class Trail:
         return _between(a.box, b.box, (seconds - a.seconds) / (b.seconds - a.seconds))
 
     def leaves(self, size: tuple[int, int], *, at_end: bool) -> bool:
-        """Whether they go out (or come in) through the border: they move that way, and would soon be half outside."""
+        """Whether they go out (or come in) through the border: they move that way, and touch it or soon would."""
         anchor = self.last if at_end else self.first
-        dx, dy = self.speed(at_end=at_end)
-        if math.hypot(dx, dy) < OUTWARD * extent(anchor.box):
-            return False
-        x, y = middle(anchor.box)
-        ahead = EDGE_HOLD if at_end else -EDGE_HOLD
-        x, y = x + dx * ahead, y + dy * ahead
-        return not (0 < x < size[0] and 0 < y < size[1])
+        outwards = 1 if at_end else -1
+        dx, dy = (outwards * v for v in self.speed(at_end=at_end))
+        least, margin = OUTWARD * extent(anchor.box), 0.01 * min(size) + 1
+        x0, y0, x1, y1 = anchor.box
+        for inner, outer, speed, limit in ((x0, x1, dx, size[0]), (y0, y1, dy, size[1])):
+            middle = (inner + outer) / 2 + speed * EDGE_HOLD
+            if speed > least and (outer >= limit - margin or middle >= limit):
+                return True
+            if -speed > least and (inner <= margin or middle <= 0):
+                return True
+        return False
 
     def regions(self, seconds: float, size: tuple[int, int], settings: Settings) -> list[Region]:
         """What hides this person at a time, before padding; nothing if the time is too far from any sighting."""
