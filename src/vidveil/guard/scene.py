@@ -34,6 +34,7 @@ from vidveil.video.frame import Box, Frame, Region
 IN_FLIGHT = 4  # key frames searched at once, at most; a constant, so that the result does not depend on the machine
 FAR = 0.4  # of its own size: who moves further between two key frames is looked for in all frames between
 ASTRAY = 0.12  # of its own size: who is this far from the straight way between two sightings is looked for further
+CLOSE = 1.2  # strangeness up to which a find between two key frames is believed
 MISSES = 2  # frames in a row without a close find, after which a trail is lost
 AT_LEAST = 3.0  # pixels of padding on each side
 ROUND = 0.21  # of padding, at least, for an ellipse: less would leave the corners of the box outside
@@ -190,11 +191,14 @@ class Scene:
             number = before.number if same else self._findings.new_number()
             here = Sighting(frame.index, frame.seconds, places[found.at], score, number)
             trail = found.trail
-            if found.cost > CERTAIN:  # perhaps somebody else: the one lost keeps their box, and a second one leads here
-                trail = Trail(detector.kind, [before])
-                self._trails.append(trail)
-            else:
+            if found.cost > CERTAIN:
+                self._follow(detector, trail, before, trail.speed(at_end=True), [*between, frame])
                 continued.add(id(trail))
+                if trail.last.index == frame.index and strangeness(trail.last.box, here.box) < CERTAIN:
+                    continue  # followed all the way
+                trail = Trail(detector.kind, [before])  # perhaps somebody else: both are hidden
+                self._trails.append(trail)
+            continued.add(id(trail))
             trail.add(here)
             if not between or before.index >= between[0].index - 1:
                 self._halfway(detector, trail, before, here, between)
@@ -231,7 +235,8 @@ class Scene:
         missed = 0
         for frame in frames:
             place = moved(here.box, speed, frame.seconds - here.seconds)
-            found = self._look_closely(detector, trail, frame, place, here.number)
+            near = min(CLOSE, CERTAIN + 2 * abs(frame.seconds - here.seconds))
+            found = self._look_closely(detector, trail, frame, place, here.number, near=near)
             if found is None:
                 missed += 1
                 if missed == MISSES:
@@ -265,16 +270,23 @@ class Scene:
             self._halfway(detector, trail, found, b, inner)
 
     def _look_closely(
-        self, detector: Detector, trail: Trail, frame: Frame, place: Box, number: int, around: Box | None = None
+        self,
+        detector: Detector,
+        trail: Trail,
+        frame: Frame,
+        place: Box,
+        number: int,
+        around: Box | None = None,
+        near: float = CLOSE,
     ) -> Sighting | None:
-        """Search a piece of the frame around a place for somebody who should be about there."""
+        """Search a piece of the frame around a place for somebody who should be about there, at most this strange."""
         around = around or place
         wide = max(around[2] - around[0], around[3] - around[1])
         side = wide + (detector.context - 1) * extent(place)
         reach = max(side, detector.glance / detector.scale(*self._size)) / 2
         x, y = middle(around)
         picture, left, top, step = piece(frame, (x - reach, y - reach, x + reach, y + reach), detector.glance)
-        best, least = None, 1.2
+        best, least = None, near
         for x0, y0, x1, y1, score in detector.look(picture).tolist():
             box = (left + x0 * step, top + y0 * step, left + x1 * step, top + y1 * step)
             strange = strangeness(place, box)
