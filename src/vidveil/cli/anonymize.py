@@ -46,6 +46,9 @@ def anonymize(
     delay: Annotated[
         float, typer.Option(metavar="SECONDS", help="Frames are kept back this long, to hide backwards in time.")
     ] = 1.0,
+    search_every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How often the whole picture is searched; 0: every frame.")
+    ] = 0.2,
     tracks_out: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="Write who was hidden where, to look at and to edit.")
     ] = None,
@@ -112,6 +115,7 @@ def anonymize(
         on_lost=on_lost,
         hide_for=hide_for,
         delay=delay,
+        search_every=search_every,
         tracks_in=tracks_in,
         tracks_out=tracks_out,
         exceptions=tuple(sorted(set(exceptions or ()))),

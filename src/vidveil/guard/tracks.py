@@ -21,6 +21,7 @@ CERTAIN = 0.5  # strangeness (below) up to which a find continues a trail
 SAME = 0.4  # and up to which it is surely the same person
 SURE = 0.5  # a single find with this score counts as a person
 OUTWARD = 0.25  # of its size in a second: who is slower at the border does not leave, but is cut by it
+UNSURE_HOLD = 0.2  # a single weak find is held this long
 EDGE_HOLD = 0.3  # who leaves through the border of the picture is held this long
 
 
@@ -156,7 +157,7 @@ class Trail:
         if at_end and self.sure and not at_border and settings.on_lost == "hide" and lapse <= settings.hide_for:
             return [self._region(None, anchor.number, "lost")]
         hold = min(settings.hold, EDGE_HOLD) if at_border else settings.hold
-        if lapse > (hold if self.sure else settings.every) + 1e-6:
+        if lapse > (hold if self.sure else UNSURE_HOLD) + 1e-6:
             return []
         box = grown(joint(anchor.box, self.expected(seconds)), GROWTH * lapse / max(settings.hold, 1e-6))
         return [self._region(box, anchor.number, "after" if at_end else "before")]

@@ -49,6 +49,8 @@ class Lookout:
     on_lost: str = "hold"
     hide_for: float = 2.0
     delay: float = 1.0
+    search_every: float = 0.2
+    """Seconds between two searches of the whole picture; 0: every frame."""
     tracks_in: Path | None = None
     tracks_out: Path | None = None
     exceptions: tuple[int, ...] = ()
@@ -61,6 +63,8 @@ class Lookout:
             raise UsageError(f"shape is {' or '.join(SHAPES)}, not {self.shape!r}")
         if not 0 <= self.delay <= 10:
             raise UsageError(f"the delay is from 0 to 10 seconds, not {self.delay:g}")
+        if not 0 <= self.search_every <= 1:
+            raise UsageError(f"search_every is from 0 to 1 second, not {self.search_every:g}")
         if not 0 <= self.hide_for <= 3600:
             raise UsageError(f"hide_for is from 0 to 3600 seconds, not {self.hide_for:g}")
         if self.tracks_in is not None and self.tracks_out is not None:
@@ -107,7 +111,7 @@ class Lookout:
             return RecordedTracks(self.tracks_in)
         if not self.kinds:
             return None
-        settings = Settings(on_lost=self.on_lost, hide_for=self.hide_for, delay=self.delay)
+        settings = Settings(on_lost=self.on_lost, hide_for=self.hide_for, delay=self.delay, every=self.search_every)
         detectors = [detector(kind) for kind in self.kinds]
         if len({found.kind for found in detectors}) < len(detectors):
             raise UsageError("two detectors have the same name: rename one of the files")
