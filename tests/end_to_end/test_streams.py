@@ -140,7 +140,7 @@ def check_outage(output: Path, true_gap: float) -> None:
     steps = np.diff(seconds)
     assert int(np.argmax(steps)) == first_after - 1
     assert true_gap - 0.5 < steps.max() < true_gap + 1.0  # a key picture comes every half second
-    assert np.median(steps) == pytest.approx(0.04, abs=0.005)
+    assert np.delete(steps, first_after - 1).mean() == pytest.approx(0.04, rel=0.1)
 
 
 @rtsp
@@ -160,6 +160,7 @@ def test_a_recording_goes_on_in_the_same_file_when_the_server_was_killed_and_is_
     assert process.returncode == 0, stderr
     assert "the stream was interrupted 1 time, for " in stderr
     assert "later sizes were brought to the first" in stderr
+    assert f" {len(times(output))} frames" in stderr  # none was lost between encoder and file
     check_outage(output, back - killed)
 
 
