@@ -60,7 +60,7 @@ class Source:
     @property
     def label(self) -> str:
         """The name as it stands in messages: with its folder, where a whole tree was given."""
-        return str(self.below / self.name)
+        return self.name if self.live else str(self.below / self.name)
 
     @property
     def path(self) -> Path:
