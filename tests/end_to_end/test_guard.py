@@ -71,7 +71,6 @@ def test_a_head_that_turned_away_before_it_was_seen_is_hidden_backwards(tmp_path
     assert not done.bad
 
 
-@pytest.mark.xfail(strict=True, reason="in a gap the box is drawn in between as if they walked on evenly")
 def test_who_turns_away_stands_and_then_hurries_on_stays_hidden(tmp_path):
     """In a gap nobody knows when they moved: all of the way must be hidden."""
 
@@ -95,7 +94,6 @@ def test_two_people_crossing_are_both_hidden_and_get_new_numbers(tmp_path):
     assert done.manifest["guard"]["tracks"] >= 3
 
 
-@pytest.mark.xfail(strict=True, reason="the close look takes the passer-by for them, and the trail walks off")
 def test_who_turned_away_stays_hidden_while_somebody_else_passes_close_by(tmp_path):
     quiet = Head(still(120, 70), turned((0.8, 2.0), front=RED))
     passing = Head(walk(20, 92, 80))
@@ -120,10 +118,7 @@ def test_fast_movement_is_followed(tmp_path, rate):
     assert not done.bad
 
 
-@pytest.mark.parametrize(
-    "phase",
-    [0.0, pytest.param(0.1, marks=pytest.mark.xfail(strict=True, reason="nobody looks between two equal key frames"))],
-)
+@pytest.mark.parametrize("phase", [0.0, 0.1])
 @pytest.mark.parametrize("rate", [10, 25, 60])
 def test_fast_movement_that_turns_back_is_followed(tmp_path, rate, phase):
     """To and fro at 1.5 widths in 0.2 s, turning on key frames, or between them."""
@@ -207,15 +202,15 @@ def test_a_faint_find_continues_a_track_and_begins_none(tmp_path):
 
 
 @pytest.mark.parametrize("hue", [GREEN, MAGENTA])
-def test_a_flash_is_no_cut(tmp_path, hue):
-    """Overexposed for one frame, in which the detector may well be blind."""
-    head = Head(still(100, 80), turned((1.0, 1.04), hue=hue))
-    done = hide(film(head, flashes=(25,)), tmp_path)
+@pytest.mark.parametrize("frames", [1, 3])
+def test_a_flash_is_no_cut(tmp_path, hue, frames):
+    """Overexposed for a moment, in which the detector may well be blind."""
+    head = Head(still(100, 80), turned((1.0, 1.0 + frames / 25), hue=hue))
+    done = hide(film(head, flashes=range(25, 25 + frames)), tmp_path)
     assert not done.bad
     assert done.manifest["guard"]["tracks"] == 1
 
 
-@pytest.mark.xfail(strict=True, reason="on the last frame nobody knows whether the old picture would come back")
 def test_a_flash_on_the_very_last_frame_is_no_cut(tmp_path):
     head = Head(still(100, 80), turned((1.96, 9)))
     done = hide(film(head, flashes=(49,)), tmp_path)

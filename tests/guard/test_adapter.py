@@ -61,7 +61,6 @@ def test_a_wrong_description_is_refused_by_the_name_of_its_file(tmp_path, told):
         describe(own(tmp_path, b"", told))
 
 
-@pytest.mark.xfail(strict=True, reason="passes, and every frame becomes black later")
 @pytest.mark.parametrize(
     "told",
     [

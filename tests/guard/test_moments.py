@@ -52,7 +52,12 @@ def test_a_gap_of_more_than_half_a_second_is_a_moment():
 
 def test_born_and_lost_in_mid_picture_are_moments_and_at_the_border_they_are_not():
     assert names(*steadily(4, 6)) == ["born mid-picture", "lost mid-picture"]
-    assert names(*steadily(4, 6, x=0)) == []
+    passing = [sighting(4 + 0.2 * i, x=-10 + 67 * i) for i in range(10)]
+    assert names(*passing) == []
+
+
+def test_who_stands_at_the_border_did_not_come_or_go_through_it():
+    assert names(*steadily(4, 6, x=0)) == ["born mid-picture", "lost mid-picture"]
 
 
 def test_a_birth_that_was_hidden_from_the_start_of_the_scene_is_no_moment():
@@ -83,17 +88,17 @@ def test_a_sudden_change_of_size_is_a_moment(side):
 def test_black_frames_make_one_moment_for_each_run():
     findings = Findings()
     for i in range(10):
-        findings.frame_done(frame(i, *([region(1, None)] if i in (2, 3, 4, 7, 8, 9) else [])), SIZE)
+        findings.frame_done(frame(i, *([region(1, None)] if i in (2, 3, 4, 7, 8, 9) else [])))
     runs = [(m["first"], m["last"], m["box"]) for m in findings.told()["moments"]]
     assert runs == [(2, 4, None), (7, 9, None)]
 
 
 def test_tracks_frames_and_areas_are_counted():
     findings = Findings()
-    findings.frame_done(frame(0, region(1), region(2)), SIZE)
-    findings.frame_done(frame(1, region(2, (0, 0, 640, 240))), SIZE)
-    findings.frame_done(frame(2, region(3, None)), SIZE)
-    findings.frame_done(frame(3), SIZE)
+    findings.frame_done(frame(0, region(1), region(2)))
+    findings.frame_done(frame(1, region(2, (0, 0, 640, 240))))
+    findings.frame_done(frame(2, region(3, None)))
+    findings.frame_done(frame(3))
     told = findings.told()
     assert (told["tracks"], told["frames_with_regions"]) == (3, 3)
     assert told["hidden_area"] == pytest.approx((0.01 + 0.5 + 1.0 + 0) / 4, abs=0.005)
@@ -123,8 +128,30 @@ def test_the_hidden_share_is_that_of_the_box(x, y, width, height):
     assert share == pytest.approx(width * height / (640 * 480), abs=0.01)
 
 
-@pytest.mark.xfail(strict=True, reason="a negative corner counts from the other side of the grid")
 def test_a_box_that_sticks_out_over_the_border_counts_with_what_is_inside():
     assert hidden_share([(-320, -240, 320, 240)], SIZE) == pytest.approx(0.25, abs=0.01)
     assert hidden_share([(320, 240, 960, 720)], SIZE) == pytest.approx(0.25, abs=0.01)
+
+
+def test_areas_of_boxes_that_stick_out_are_counted():
+    findings = Findings()
+    findings.frame_done(frame(0, region(1, (-320, -240, 320, 240))))
+    assert findings.told()["hidden_area"] == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.xfail(strict=True, reason="a box outside of the picture counts as one point of the grid")
+def test_a_box_outside_of_the_picture_counts_nothing():
     assert hidden_share([(-90, -90, -10, -10)], SIZE) == 0
+    assert hidden_share([(700, 100, 800, 200)], SIZE) == 0
+
+
+def test_a_very_long_trail_tells_of_its_beginning_once_and_forgets_it():
+    findings = Findings()
+    trail = Trail("faces", [*steadily(1.6, 3), *steadily(4, 6)])
+    whole = list(trail.sightings)
+    findings.trail_so_far(trail, [s for s in whole if s.seconds < 5])
+    assert len(trail.sightings) < len(whole) / 2
+    trail.sightings += steadily(6.2, 8)
+    findings.trail_so_far(trail, [s for s in trail.sightings if s.seconds < 7])
+    findings.trail_over(trail, SIZE, SCENE, Settings())
+    assert [m["what"] for m in findings.told()["moments"]] == ["gap", "lost mid-picture"]

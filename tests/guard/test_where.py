@@ -12,6 +12,7 @@ from tests.guard.hiding import hide
 from tests.guard.stage import RED, Discs, Film, Head, Shot, frame_of, still, walk
 from vidveil.errors import UsageError, WeightsError
 from vidveil.guard import watch
+from vidveil.guard.detectors import Detector
 from vidveil.guard.watch import Lookout
 from vidveil.methods import load
 from vidveil.methods.anonymizer import FrameMethod
@@ -98,16 +99,21 @@ def test_an_image_is_hidden_in_the_right_place_whatever_its_exif_says(tmp_path, 
     assert np.abs(result[100:150].astype(int) - shown[100:150]).mean() < 6
 
 
-@pytest.mark.xfail(strict=True, reason="a network that cannot be had makes the whole video black, and a success")
 def test_a_network_that_cannot_be_had_fails_the_job_and_says_why(tmp_path, monkeypatch):
     class Absent(Discs):
-        def run(self, picture, threshold):  # noqa: ARG002
-            raise WeightsError("centerface.onnx is missing")
+        ready = Detector.ready
+
+        def __init__(self):
+            Detector.__init__(self, missing)
+
+    def missing():
+        raise WeightsError("centerface.onnx is missing")
 
     monkeypatch.setitem(watch.DETECTORS, "discs", Absent)
     outcome = hide(film(Head(still(60, 60)), frames=10), tmp_path).outcome
     assert outcome.status is Status.FAILED
     assert isinstance(outcome.error, WeightsError)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["film.mp4"]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +124,8 @@ def test_a_network_that_cannot_be_had_fails_the_job_and_says_why(tmp_path, monke
         {"delay": -1.0},
         {"delay": 11.0},
         {"hide_for": -0.1},
+        {"search_every": -0.1},
+        {"search_every": 1.1},
         {"tracks_in": Path("a"), "tracks_out": Path("b")},
         {"region": "frame", "exceptions": (1,)},
         {"region": "frame", "tracks_out": Path("a")},
