@@ -27,6 +27,8 @@ speed (rounds, medians, startup); real and people (by video and band).
 import argparse
 import json
 import sys
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,8 @@ def composed(seed: int, cache: Path, quick: bool) -> list[Path]:
     from faces import fingerprint, write
     from scenes import PLAYS, clips
 
+    if find_spec("skimage") is None:
+        sys.exit("error: scikit-image is not installed (pip install scikit-image): half of the faces are its astronaut")
     plays = ("fast", "turning") if quick else tuple(PLAYS)
     folders = []
     for clip in clips(seed, plays, takes=1 if quick else 2):
@@ -62,7 +66,7 @@ def clips_part(options: argparse.Namespace, deface: Deface) -> dict[str, Any]:
     for folder in folders:
         say(f"{folder.name}: vidveil, deface")
         clip = folder / "clip.mp4"
-        ours.append(score(folder, vidveil_tracks(clip)))
+        ours.append(score(folder, vidveil_tracks(clip, keep=options.cache / "tracks" / f"{folder.name}.jsonl")))
         theirs.append(score(folder, deface.tracks(clip, options.cache / "masks")))
     hashes = {f.name: json.loads((f / "truth.json").read_text("utf-8"))["sha256"][:16] for f in folders}
     pairs = paired([face for one in ours for face in one.faces], [face for one in theirs for face in one.faces])
@@ -162,8 +166,6 @@ def main() -> None:
 
 
 def in_use() -> dict[str, str]:
-    from importlib.metadata import version
-
     return {name: version(name) for name in ("onnxruntime", "scikit-image")}
 
 

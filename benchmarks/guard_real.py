@@ -1,4 +1,8 @@
-"""Real videos: faces by a second network, people by hand; see guard.py."""
+"""Real videos: faces by a second network, people by hand; see guard.py.
+
+people_labels.json has {video: {frame: [[left, top, right, bottom], ...]}}: of everybody who can be told to be a person
+the part that is seen, hands and feet included. Blurs behind a railing that may or may not be somebody are left out.
+"""
 
 import argparse
 import json

@@ -164,7 +164,7 @@ def crowd(lot: Lot, sizes: Sizes) -> list[Scene]:
 
 
 def dark(lot: Lot, sizes: Sizes) -> list[Scene]:
-    return drifting(lot, sizes, "dark", light=float(lot.uniform(0.2, 0.4)), noise=4.0, shutter=1.0)
+    return drifting(lot, sizes, "dark", light=float(lot.uniform(0.08, 0.2)), noise=6.0, shutter=1.0)
 
 
 def fast(lot: Lot, sizes: Sizes) -> list[Scene]:
@@ -174,7 +174,7 @@ def fast(lot: Lot, sizes: Sizes) -> list[Scene]:
         pace = size * float(lot.uniform(4, 7.5)) / far
         x, phase = numbers(lot, (far, 0), (WIDTH - far, 6))
         layers.append(actor(lot, "fast", routes.rushing(x, y, size, far, pace, phase)))
-    return [scene(lot, layers, shutter=0.5)]
+    return [scene(lot, layers, shutter=1.0)]
 
 
 def border(lot: Lot, sizes: Sizes) -> list[Scene]:
@@ -240,7 +240,7 @@ def crossing(lot: Lot, sizes: Sizes) -> list[Scene]:
     for number, size in enumerate(sorted(sizes[::2])):
         y, meet, speed = HEIGHT * (0.2 + 0.25 * number), *numbers(lot, (0.3 * WIDTH, 0.9), (0.7 * WIDTH, 2.2))
         for way, part in ((1, 0.93), (-1, 1.07)):
-            route = routes.passing(meet, y, size * part, speed, way, SECONDS)
+            route = routes.passing(meet, y, min(size * part, 199.0), speed, way, SECONDS)
             layers.append(actor(lot, "crossing", route))
     return [scene(lot, layers)]
 

@@ -96,7 +96,7 @@ def band_of(size: float, bands: Sequence[tuple[int, int]] = BANDS) -> str:
     for low, high in bands:
         if low <= size < high:
             return f"{low}-{high}"
-    return "other"
+    return f"<{bands[0][0]}" if size < bands[0][0] else f">={bands[-1][1]}"
 
 
 # ---- clips --------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def summary(scores: Iterable[Score]) -> dict[str, Any]:
     return {
         "all": tally(faces),
         "false_area": round(float(np.mean(false)), 5) if false else None,
-        "bands": grouped(faces, lambda face: band_of(face.size), [band_of(low) for low, _ in BANDS]),
+        "bands": grouped(faces, lambda face: band_of(face.size), ["<16", *(band_of(low) for low, _ in BANDS)]),
         "behaviours": grouped(faces, lambda face: face.behaviour),
         "kinds": grouped(faces, lambda face: face.kind),
         "clips_with_an_uncovered_face": sorted({face.clip for face in faces if not face.covered}),
@@ -230,7 +230,10 @@ def paired(ours: Sequence[FaceFrame], theirs: Sequence[FaceFrame]) -> dict[str, 
     """Face-frame by face-frame: who covers it."""
     other = {(face.clip, face.frame, face.face): face.covered for face in theirs}
     rows: dict[str, dict[str, Any]] = {}
-    for band in [*(band_of(low) for low, _ in BANDS), "other", "all"]:
+    for band in [
+        *dict.fromkeys(["<16", *(band_of(low) for low, _ in BANDS), *(band_of(one.size) for one in ours)]),
+        "all",
+    ]:
         pairs = [
             (face.covered, other[face.clip, face.frame, face.face])
             for face in ours
