@@ -116,18 +116,18 @@ def test_both_sides_of_a_cut_are_searched():
     assert detector.whole == 4 + 4  # frames 0, 5, 10, 12 of each
 
 
-def test_who_moves_far_is_looked_for_on_all_frames_in_between_and_who_stands_once():
+def test_who_moves_far_is_looked_for_on_all_frames_in_between_and_who_stands_twice():
     standing, running = Counting(), Counting()
     follow(film(Head(walk(100, 80, 5))), standing)
     follow(film(Head(walk(20, 80, 100))), running)
-    assert standing.close == 10  # 11 key frames
+    assert standing.close == 20  # 11 key frames
     assert running.close >= 35  # of 39 frames between them
 
 
 def test_who_is_lost_is_looked_for_twice_and_then_given_up():
     detector = Counting()
     follow(film(Head(still(100, 80), turned((0.62, 9))), frames=30), detector)
-    while_seen, key_frames_without = 3, 3
+    while_seen, key_frames_without = 6, 3
     assert while_seen + 2 <= detector.close <= while_seen + 2 * key_frames_without
 
 
@@ -163,7 +163,6 @@ def test_a_cut_changes_the_number():
     assert numbers(frames) == [{1}] * 12 + [{2}] * 12
 
 
-@pytest.mark.xfail(strict=True, reason="close looks at the frame that broke the search break the next one, too")
 def test_a_key_frame_that_cannot_be_searched_takes_the_frames_along_up_to_its_neighbours():
     _, frames = follow(film(Head(still(100, 80), turned((0.79, 0.81), hue=YELLOW))))
     lost = [frame.index for frame in frames if frame.picture is None]

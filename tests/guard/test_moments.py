@@ -139,7 +139,6 @@ def test_areas_of_boxes_that_stick_out_are_counted():
     assert findings.told()["hidden_area"] == pytest.approx(0.25, abs=0.01)
 
 
-@pytest.mark.xfail(strict=True, reason="a box outside of the picture counts as one point of the grid")
 def test_a_box_outside_of_the_picture_counts_nothing():
     assert hidden_share([(-90, -90, -10, -10)], SIZE) == 0
     assert hidden_share([(700, 100, 800, 200)], SIZE) == 0

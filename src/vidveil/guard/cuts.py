@@ -19,6 +19,7 @@ LARGE = 20.0  # mean change of a thumbnail's pixel, of 255
 DOUBTFUL = 7.0
 MORE = 2.5  # times the change before and the change after
 FLASH = 0.4  # seconds within which the old picture may come back
+BRIEF = 0.15  # seconds; what is back later may have been an insert
 MOST = 60  # frames to wait for that
 SIDE = 32
 
@@ -73,15 +74,17 @@ class _Judge:
         sudden = change > MORE * self._earlier
         if after:
             sudden = sudden and change > MORE * difference(here, after[0].thumbnail)
-        back = any(difference(self._before, one.thumbnail) < change / 2 for one in after)
+        like = min(change / 2, LARGE)
+        again = [one.frame.seconds for one in after if difference(self._before, one.thumbnail) < like]
+        back, brief = bool(again), bool(again) and again[0] - frame.seconds <= BRIEF
         if change > DOUBTFUL and back:
             self._flashed = self._before, frame.seconds
         steady, since = self._flashed
-        if steady is not None and frame.seconds - since <= FLASH and difference(steady, here) < change / 2:
-            back = True  # the end of the flash
+        if steady is not None and frame.seconds - since <= FLASH and difference(steady, here) < like:
+            back, brief = True, frame.seconds - since <= BRIEF  # the end of the flash
         # the very last frame may be a flash; it is searched in any case
         cut = self._first or frame.after_gap or (change > LARGE and sudden and bool(after) and not back)
-        doubtful = change > DOUBTFUL and change > MORE * self._earlier and not back
+        doubtful = change > DOUBTFUL and change > MORE * self._earlier and not brief
         self._first = False
         if here is not None:
             self._before, self._earlier = here, change

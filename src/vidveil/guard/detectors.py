@@ -12,6 +12,7 @@ hundredth, so it can be done on every frame where it matters.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 from typing import cast
 
@@ -21,13 +22,17 @@ from numpy.typing import NDArray
 
 from vidveil.errors import WeightsError
 from vidveil.guard.onnx_file import Network
+from vidveil.guard.tracks import clipped, widened
 from vidveil.guard.view import Picture
+from vidveil.video.frame import Region
 from vidveil.weights import describe, lookup, weights
 
 Boxes = NDArray[np.float32]
 """(N, 5): left, top, right, bottom, score; best first"""
 
 CELL = 32  # networks halve their picture five times: sides are multiples of this
+AT_LEAST = 3.0  # pixels of padding on each side
+ROUND = 0.21  # of padding, at least, for an ellipse: less would leave the corners of the box outside
 OVERLAP = 0.3  # two boxes that share more of their union are one
 
 
@@ -85,6 +90,19 @@ class Detector(ABC):
         found = without_doubles(self.run(picture, self.carry if threshold is None else threshold))
         found[:, :4] *= np.tile([width / picture.shape[1], height / picture.shape[0]], 2)
         return inside(found, width, height)
+
+    def padded(self, region: Region, size: tuple[int, int]) -> Region | None:
+        """A region with its margin, to a tenth of a pixel; None if nothing of it is in the picture."""
+        if region.box is None:
+            return region
+        pad = max(self.pad, ROUND) if self.ellipse else self.pad
+        x0, y0, x1, y1 = region.box
+        box = widened(region.box, *(max(AT_LEAST, pad * side) for side in (x1 - x0, y1 - y0)))
+        x0, y0, x1, y1 = clipped(box, size)
+        if x1 - x0 < 1 or y1 - y0 < 1:
+            return None
+        left, top, right, bottom = (round(v, 1) for v in box)
+        return replace(region, box=(left, top, right, bottom), shape="ellipse" if self.ellipse else "box")
 
 
 class CenterFace(Detector):

@@ -203,6 +203,8 @@ def hidden_share(boxes: Sequence[Box], size: tuple[int, int]) -> float:
     grid = np.zeros((64, 64), bool)
     for box in boxes:
         x0, y0, x1, y1 = clipped(box, size)
+        if x0 >= x1 or y0 >= y1:
+            continue
         columns = [round(v * 64 / size[0]) for v in (x0, x1)]
         rows = [round(v * 64 / size[1]) for v in (y0, y1)]
         grid[rows[0] : max(rows[1], rows[0] + 1), columns[0] : max(columns[1], columns[0] + 1)] = True

@@ -1,7 +1,7 @@
 """The frames between two cuts, and the trails of everybody in them: no trail leads out of a scene.
 
 A trail that goes on nowhere is looked for closely, frame by frame, until it is lost; a new one is followed back, frame
-by frame, as far as frames have been kept. Between two key frames everybody is looked for closely halfway, and halfway
+by frame, as far as frames have been kept. Between two key frames everybody is looked for closely twice, and halfway
 again where they are not where a straight way would have them.
 """
 
@@ -19,25 +19,21 @@ from vidveil.guard.tracks import (
     Sighting,
     Trail,
     between_sightings,
-    clipped,
     extent,
     joint,
     link,
     middle,
     moved,
     strangeness,
-    widened,
 )
 from vidveil.guard.view import piece, turn_of
-from vidveil.video.frame import Box, Frame, Region
+from vidveil.video.frame import Box, Frame
 
 IN_FLIGHT = 4  # key frames searched at once, at most; a constant, so that the result does not depend on the machine
 FAR = 0.4  # of its own size: who moves further between two key frames is looked for in all frames between
 ASTRAY = 0.12  # of its own size: who is this far from the straight way between two sightings is looked for further
 CLOSE = 1.2  # strangeness up to which a find between two key frames is believed
 MISSES = 2  # frames in a row without a close find, after which a trail is lost
-AT_LEAST = 3.0  # pixels of padding on each side
-ROUND = 0.21  # of padding, at least, for an ellipse: less would leave the corners of the box outside
 WINDOW_BYTES = 1 << 30  # of pictures kept back, at most
 LONG = 2000  # sightings after which the oldest are told and forgotten
 
@@ -136,7 +132,7 @@ class Scene:
         regions = []
         for trail in self._trails:
             for region in trail.regions(frame.seconds, self._size, self._settings):
-                regions.append(_padded(region, self._detectors[trail.kind], self._size))
+                regions.append(self._detectors[trail.kind].padded(region, self._size))
         frame.regions = tuple(region for region in regions if region is not None)
         self._forget(frame.seconds)
         return frame
@@ -179,8 +175,9 @@ class Scene:
 
     def _link(self, detector: Detector, boxes: Boxes, frame: Frame) -> None:
         """Go on with each trail of one kind from the last key frame to this one."""
-        between = [f for f in self._frames if f.picture is not None and _within(f, self._searched, frame)]
-        earlier = [f for f in self._frames if f.picture is not None and f.index < frame.index][::-1]
+        sound = [f for f in self._frames if f.picture is not None and f.lost is None]
+        between = [f for f in sound if _within(f, self._searched, frame)]
+        earlier = [f for f in sound if f.index < frame.index][::-1]
         open_trails = [t for t in self._trails if t.kind == detector.kind and not t.closed]
         places: list[Box] = [(float(b[0]), float(b[1]), float(b[2]), float(b[3])) for b in boxes]
         links = link(open_trails, places, frame.seconds)
@@ -196,7 +193,7 @@ class Scene:
                 continued.add(id(trail))
                 if trail.last.index == frame.index and strangeness(trail.last.box, here.box) < CERTAIN:
                     continue  # followed all the way
-                trail = Trail(detector.kind, [before])  # perhaps somebody else: both are hidden
+                trail = Trail(detector.kind, [before], older=True)  # perhaps somebody else: both are hidden
                 self._trails.append(trail)
             continued.add(id(trail))
             trail.add(here)
@@ -218,8 +215,10 @@ class Scene:
 
     def _doubt(self, before: Sighting, frame: Frame) -> bool:
         """Whether so long or so much happened since somebody was seen that it may be another."""
-        changed = any(before.seconds < time <= frame.seconds for time in self._doubts)
-        return changed or frame.seconds - before.seconds > BRIDGE + 1e-6
+        return self._changed(before.seconds, frame.seconds) or frame.seconds - before.seconds > BRIDGE + 1e-6
+
+    def _changed(self, one: float, other: float) -> bool:
+        return any(min(one, other) < time <= max(one, other) for time in self._doubts)
 
     def _known(self, kind: str, place: Box, frame: Frame) -> bool:
         """Whether a close look has just found what the whole picture shows, too."""
@@ -236,7 +235,8 @@ class Scene:
         for frame in frames:
             place = moved(here.box, speed, frame.seconds - here.seconds)
             near = min(CLOSE, CERTAIN + 2 * abs(frame.seconds - here.seconds))
-            found = self._look_closely(detector, trail, frame, place, here.number, near=near)
+            number = self._findings.new_number() if self._changed(here.seconds, frame.seconds) else here.number
+            found = self._look_closely(detector, trail, frame, place, number, near=near)
             if found is None:
                 missed += 1
                 if missed == MISSES:
@@ -247,13 +247,15 @@ class Scene:
             speed = between_sightings(here, found)
             here = found
 
-    def _halfway(self, detector: Detector, trail: Trail, a: Sighting, b: Sighting, frames: list[Frame]) -> None:
+    def _halfway(
+        self, detector: Detector, trail: Trail, a: Sighting, b: Sighting, frames: list[Frame], fresh: bool = True
+    ) -> None:
         """Look closely in the middle between two sightings, then in both halves, until the way is straight."""
         (ax, ay), (bx, by) = middle(a.box), middle(b.box)
         inner = [f for f in frames if a.index < f.index < b.index]
         if not inner:
             return
-        frame = inner[len(inner) // 2]
+        frame = inner[len(inner) // (3 if fresh else 2)]
         share = (frame.seconds - a.seconds) / (b.seconds - a.seconds)
         x, y = ax + share * (bx - ax), ay + share * (by - ay)
         size = min(extent(a.box), extent(b.box))
@@ -261,13 +263,16 @@ class Scene:
         number = a.number if a.number == b.number else self._findings.new_number()
         found = self._look_closely(detector, trail, frame, place, number, joint(a.box, b.box))
         if found is None:
+            self._follow(detector, trail, replace(a, number=number), (0.0, 0.0), inner)
             return
         trail.add(found)
         fx, fy = middle(found.box)
         far = max(abs(bx - ax), abs(by - ay)) > FAR * size
         if far or max(abs(fx - x), abs(fy - y)) > ASTRAY * size:
-            self._halfway(detector, trail, a, found, inner)
-            self._halfway(detector, trail, found, b, inner)
+            self._halfway(detector, trail, a, found, inner, fresh=False)
+            self._halfway(detector, trail, found, b, inner, fresh=False)
+        elif fresh:
+            self._halfway(detector, trail, found, b, inner, fresh=False)
 
     def _look_closely(
         self,
@@ -303,17 +308,3 @@ class Scene:
 
 def _within(frame: Frame, since: Frame | None, until: Frame) -> bool:
     return (since is None or frame.index > since.index) and frame.index < until.index
-
-
-def _padded(region: Region, detector: Detector, size: tuple[int, int]) -> Region | None:
-    """With a margin, to a tenth of a pixel; None if nothing of it is in the picture."""
-    if region.box is None:
-        return region
-    pad = max(detector.pad, ROUND) if detector.ellipse else detector.pad
-    x0, y0, x1, y1 = region.box
-    box = widened(region.box, *(max(AT_LEAST, pad * side) for side in (x1 - x0, y1 - y0)))
-    x0, y0, x1, y1 = clipped(box, size)
-    if x1 - x0 < 1 or y1 - y0 < 1:
-        return None
-    left, top, right, bottom = (round(v, 1) for v in box)
-    return replace(region, box=(left, top, right, bottom), shape="ellipse" if detector.ellipse else "box")

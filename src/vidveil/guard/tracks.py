@@ -151,6 +151,8 @@ class Trail:
         return [self._region(widened(box, *slack), number, "between") for number in numbers]
 
     def _outside(self, seconds: float, size: tuple[int, int], settings: Settings, *, at_end: bool) -> list[Region]:
+        if self.older and not at_end:
+            return []
         anchor = self.last if at_end else self.first
         lapse = abs(seconds - anchor.seconds)
         at_border = self.leaves(size, at_end=at_end)
