@@ -8,7 +8,7 @@
 
     clips    composed clips in which every face is known (faces.py). A face-frame is one face in one frame of which at
              least 60 % can be seen, turned by at most 60°. It is covered if 90 % of what is seen of its ellipse is
-             hidden.
+             hidden. Faces that show for five frames or less are told apart: vidveil does not look at all.
     speed    both as commands, from start to exit, in turns on the same clips; fps are frames by seconds, medians over
              rounds. `alone` takes off what each needs for a clip of one frame.
     real     videos under $VIDVEIL_DATA without known faces. Another network (auditor.py) finds faces in the raw frames;
@@ -35,7 +35,7 @@ from typing import Any
 from contestants import DEFACE, Deface, cache_folder, vidveil_tracks
 from guard_real import people_part, people_table, real_part, real_table
 from guard_speed import speed_part, speed_table
-from scoring import Tracks, paired, score, summary
+from scoring import Tracks, paired, score, summary, tally
 from video_speed import ROOT, about, say, table
 
 PARTS = ("clips", "speed", "real", "people")
@@ -61,17 +61,27 @@ def composed(seed: int, cache: Path, quick: bool) -> list[Path]:
 
 
 def clips_part(options: argparse.Namespace, deface: Deface) -> dict[str, Any]:
+    from scenes import APART
+
     ours, theirs = [], []
     folders = composed(options.seed, options.cache, options.quick)
+    apart: dict[str, list[Any]] = {"vidveil": [], "deface": []}
     for folder in folders:
         say(f"{folder.name}: vidveil, deface")
         clip = folder / "clip.mp4"
-        ours.append(score(folder, vidveil_tracks(clip, keep=options.cache / "tracks" / f"{folder.name}.jsonl")))
-        theirs.append(score(folder, deface.tracks(clip, options.cache / "masks")))
+        mine = score(folder, vidveil_tracks(clip, keep=options.cache / "tracks" / f"{folder.name}.jsonl"))
+        other = score(folder, deface.tracks(clip, options.cache / "masks"))
+        if folder.name.startswith(APART):
+            apart["vidveil"] += mine.faces
+            apart["deface"] += other.faces
+        else:
+            ours.append(mine)
+            theirs.append(other)
     hashes = {f.name: json.loads((f / "truth.json").read_text("utf-8"))["sha256"][:16] for f in folders}
     pairs = paired([face for one in ours for face in one.faces], [face for one in theirs for face in one.faces])
     found = {"vidveil": summary(ours), "deface": summary(theirs)}
-    return {"seed": options.seed, "sha256": hashes, **found, "paired": pairs}
+    glimpses = {tool: tally(faces) for tool, faces in apart.items()}
+    return {"seed": options.seed, "sha256": hashes, **found, "paired": pairs, "glimpses": glimpses}
 
 
 def clips_table(part: dict[str, Any]) -> str:
@@ -86,7 +96,8 @@ def clips_table(part: dict[str, Any]) -> str:
             rows[-1] += [f"{side['mask_size'] or 0:.2f}" for side in (mine, other)]
     header = ("face px", "face-frames", "vidveil", "deface", "pairs", "mask / face", "deface")
     false = f"false area: vidveil {ours['false_area']:.2%}, deface {theirs['false_area']:.2%}"
-    return f"{table(header, rows)}\n{false}"
+    glimpses = ", ".join(f"{tool} {_percent(row['recall'])}" for tool, row in part["glimpses"].items())
+    return f"{table(header, rows)}\n{false}\nfaces that show for one to five frames: {glimpses}"
 
 
 def _percent(share: float | None) -> str:

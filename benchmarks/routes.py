@@ -27,6 +27,16 @@ def rushing(x: float, y: float, size: float, far: float, pace: float, phase: flo
     return route
 
 
+def shaking(x: float, y: float, size: float, far: float, pace: float, phase: float) -> Route:
+    """As a running man's camera shows somebody who stands: `far` sizes to each side, `pace` times a second."""
+
+    def route(t: float) -> Pose:
+        turn = 2 * math.pi * pace * t + phase
+        return Pose(x + far * size * math.sin(turn), y + 0.5 * far * size * math.sin(1.7 * turn), size)
+
+    return route
+
+
 def visiting(x: float, y: float, size: float, begin: float, stay: float, speed: float, side: int) -> Route:
     """In across a side of the picture (0 left, 1 right, 2 below) and out again, as often as there is time."""
     out = begin + 3.2 / speed + stay
@@ -62,6 +72,16 @@ def popping_up(x: float, y: float, size: float, begin: float, stay: float, again
         since = t - again if t >= again else t - begin
         up = max(0.0, min(1.0, (since + 0.05) / 0.1, (stay - since + 0.05) / 0.1))
         return Pose(x, y + 1.7 * size * (1 - up), size)
+
+    return route
+
+
+def glimpsed(x: float, y: float, size: float, begin: float, stay: float, again: float) -> Route:
+    """There for `stay` seconds, twice, and else hidden below."""
+
+    def route(t: float) -> Pose:
+        there = 0 <= t - begin <= stay or 0 <= t - again <= stay
+        return Pose(x, y if there else y + 1.7 * size, size)
 
     return route
 

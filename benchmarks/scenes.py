@@ -1,4 +1,4 @@
-"""What happens in the composed clips: a dozen ways in which faces come, move and go, each played twice by other people.
+"""What happens in the composed clips: ways in which faces come, move and go, each played twice by other people.
 
 Sizes go round the bands, so that all bands are about as full. A guard that looks every 0.2 s sees a face that rushes by
 at 7.5 sizes a second one and a half faces further on.
@@ -245,12 +245,33 @@ def crossing(lot: Lot, sizes: Sizes) -> list[Scene]:
     return [scene(lot, layers)]
 
 
+def shaking(lot: Lot, sizes: Sizes) -> list[Scene]:
+    layers: Layers = []
+    for place in placed(lot, sizes):
+        layers.append(actor(lot, "shaking", routes.shaking(*place, *numbers(lot, (0.2, 3, 0), (0.6, 5, 6)))))
+    return [scene(lot, layers)]
+
+
+def glimpse(lot: Lot, sizes: Sizes) -> list[Scene]:
+    """Up from behind a table for one to five frames: less than a guard that looks every 0.2 s is sure to see."""
+    layers: Layers = []
+    for x, y, size in placed(lot, sizes):
+        stay = (int(lot.integers(1, 6)) - 0.5) / RATE
+        begin, again = (round(v * RATE) / RATE for v in numbers(lot, (0.15, 1.2), (0.9, 2.6)))
+        route = routes.glimpsed(x, y, size, begin, stay, again)
+        layers.append(actor(lot, "glimpse", route))
+        layers.append(standing_at(board(lot, 3.4 * size, HEIGHT), x - 1.7 * size, y + 0.85 * size))
+    return [scene(lot, layers)]
+
+
 PLAYS: dict[str, tuple[Callable[[Lot, Sizes], list[Scene]], int]] = {
     "still": (still, 6), "drifting": (drifting, 6), "fast": (fast, 4), "border": (border, 5), "occluded": (occluded, 4),
     "turning": (turning, 5), "brief": (brief, 5), "sizing": (sizing, 4), "dark": (dark, 5), "cut": (cut, 6),
-    "crossing": (crossing, 6), "crowd": (crowd, 5),
+    "crossing": (crossing, 6), "crowd": (crowd, 5), "shaking": (shaking, 5), "glimpse": (glimpse, 5),
 }  # fmt: skip
 """What is played, and by how many."""
+APART = "glimpse"
+"""Scored by itself: who searches every frame has the better of it."""
 
 
 def clips(seed: int, names: Sequence[str] = tuple(PLAYS), takes: int = 2) -> Iterator[Clip]:
