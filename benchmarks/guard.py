@@ -42,7 +42,7 @@ PARTS = ("clips", "speed", "real", "people")
 RESULTS = ROOT / "benchmarks" / "results"
 
 
-def composed(seed: int, cache: Path, quick: bool) -> list[Path]:
+def composed(seed: int, cache: Path, quick: bool, takes: int = 2) -> list[Path]:
     """Folders of the clips of a seed, written where they are missing."""
     from faces import fingerprint, write
     from scenes import PLAYS, clips
@@ -51,7 +51,7 @@ def composed(seed: int, cache: Path, quick: bool) -> list[Path]:
         sys.exit("error: scikit-image is not installed (pip install scikit-image): half of the faces are its astronaut")
     plays = ("fast", "turning") if quick else tuple(PLAYS)
     folders = []
-    for clip in clips(seed, plays, takes=1 if quick else 2):
+    for clip in clips(seed, plays, takes=1 if quick else takes):
         folder = cache / "clips" / fingerprint() / f"seed{seed}" / clip.name
         if not (folder / "truth.json").exists():
             say(f"composing {clip.name}")
@@ -64,7 +64,7 @@ def clips_part(options: argparse.Namespace, deface: Deface) -> dict[str, Any]:
     from scenes import APART
 
     ours, theirs = [], []
-    folders = composed(options.seed, options.cache, options.quick)
+    folders = composed(options.seed, options.cache, options.quick, options.takes)
     apart: dict[str, list[Any]] = {"vidveil": [], "deface": []}
     for folder in folders:
         say(f"{folder.name}: vidveil, deface")
@@ -149,7 +149,7 @@ def run(part: str, options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         found = clips_part(options, deface)
         return found, clips_table(found)
     if part == "speed":
-        found = speed_part(options, deface, composed(options.seed, options.cache, options.quick))
+        found = speed_part(options, deface, composed(options.seed, options.cache, options.quick, options.takes))
         return found, speed_table(found)
     found = real_part(options, deface)
     return found, real_table(found)
@@ -186,6 +186,7 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     add("--only", choices=PARTS, action="append", help="this part; may be repeated (all)")
     add("--seed", type=int, default=2, help="of the composed clips: 1 to develop with, 2 to report (2)")
+    add("--takes", type=int, default=2, choices=(1, 2), help="how often each way of coming and going is played (2)")
     add("--rounds", type=int, default=3, help="of speed (3)")
     add("--quick", action="store_true", help="two clips, one video of each set, one round")
     add("--deface-env", type=Path, metavar="FOLDER", help="deface's environment; made there if missing (in the cache)")

@@ -79,7 +79,7 @@ def test_a_moment_is_read_as_the_guard_wrote_it(box):
 
 
 def test_every_kind_of_moment_has_a_meaning():
-    listed = re.findall(r"^([a-z][a-z -]*?)  +", str(moments.__doc__), re.MULTILINE)
+    listed = re.findall(r"^ +([a-z][a-z -]*?)  +", str(moments.__doc__), re.MULTILINE)
     assert set(listed) == MEANING.keys()
 
 

@@ -140,7 +140,13 @@ def tell(review: Review) -> Iterator[str]:
     else:
         looked_for = " and ".join(map(str, guard.get("looked_for", ())))
         found = f"{guard.get('tracks', '?')} tracks in {guard.get('frames_with_regions', '?')} frames"
-        yield f"{name}: looked for {looked_for or 'nothing'}, found {found}"
+        lookout = review.manifest.order.lookout or {}
+        if lookout.get("tracks_in"):
+            yield f"{name}: drawn from a tracks file, {found}; nobody was looked for, so look at the video itself"
+        else:
+            yield f"{name}: looked for {looked_for or 'nothing'}, found {found}"
+        if lookout.get("exceptions"):
+            yield f"left visible on purpose: track {', '.join(map(str, lookout['exceptions']))}"
         width = max((len(moment.what) for moment in review.moments), default=0)
         wide = max((len(moment.who) for moment in review.moments), default=0)
         for moment in review.moments:
@@ -148,7 +154,7 @@ def tell(review: Review) -> Iterator[str]:
             yield f"{span}  {moment.what:{width}}  {moment.who:{wide}}  {_frames(moment.first, moment.last)}"
     for run in review.manifest.hidden:
         yield f"{_frames(run.get('first'), run.get('last'))} black: {run.get('why')}"
-    if guard is not None:
+    if guard is not None and not (review.manifest.order.lookout or {}).get("tracks_in"):
         yield _sum(review)
 
 

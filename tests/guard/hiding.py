@@ -84,6 +84,8 @@ def hide(
     if film.path is None:
         film.make(folder / "film.mp4")
     assert film.path is not None
+    if "tracks_in" in lookout:
+        region = None
     options = Options(crf=8, preset="ultrafast", overwrite=again, lookout=Lookout(region=region, **lookout))
     (outcome,) = vidveil.anonymize(film.path, method=method, options=options)
     return Hiding(film, outcome)

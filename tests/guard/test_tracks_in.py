@@ -74,7 +74,10 @@ def test_an_edited_tracks_file_is_rendered_exactly_and_without_any_detector(tmp_
     scene = film(Head(walk(30, 30, 30)), Head(still(80, 60), lambda _: RED), frames=12, width=112, height=80)
     hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
     header, *told = lines(tmp_path / "t.jsonl")
-    assert header == {"tracks": 1, "width": 112, "height": 80, "frames": 12}
+    assert header | {"video": ""} == {
+        "tracks": 1, "width": 112, "height": 80, "frames": 12, "video": "", "start": None, "end": None,
+    }  # fmt: skip
+    assert len(header["video"]) == 16
     first, second = sorted({line["track"] for line in told})
     told = [line for line in told if line["track"] == first and line["frame"] != 5]
     next(line for line in told if line["frame"] == 3)["box"] = [61.2, -7.0, 99.9, 31.5]
@@ -227,3 +230,21 @@ def test_tracks_of_another_size_are_refused_and_frames_behind_their_end_are_blac
     done = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl")
     assert [i for i in range(10) if done.black(i)] == [7, 8, 9]
     assert done.exposed[:7].min() > 0.9
+
+
+def test_a_tracks_file_of_another_video_or_of_another_part_is_refused(tmp_path):
+    scene = film(Head(still(100, 80)), frames=30)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    header, *lines = (tmp_path / "t.jsonl").read_text("utf-8").splitlines()
+    for name, other in (("video", "0123456789abcdef"), ("start", "1"), ("end", "2")):
+        changed = json.dumps(json.loads(header) | {name: other})
+        (tmp_path / "t.jsonl").write_text("\n".join([changed, *lines]), "utf-8")
+        refused = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", again=True).outcome
+        assert f"takes '{name}' off its first line" in str(refused.error)
+
+
+def test_corrected_output_is_not_replaced_by_a_plain_run(tmp_path):
+    scene = film(Head(still(100, 80)), frames=10)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    assert hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl").outcome.ok
+    assert "was made with --tracks-in" in str(hide(scene, tmp_path).outcome.error)

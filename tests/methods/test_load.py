@@ -45,7 +45,7 @@ def test_leaving_frames_out_does_not_hide_anybody():
 def test_blocks_that_are_small_for_the_frame_are_cautioned_against():
     for spec in ("pixelate:16", "downsample:8", "downsample:8 | stride:2"):
         assert "may be recognised by eye" in load(spec).caution(1080)
-    for spec in ("pixelate:34", "downsample:34", "pixelate:2 | blur:weak", "solid", "blur:strong"):
+    for spec in ("pixelate:34", "downsample:34", "pixelate:2 | blur:strong", "solid", "blur:strong"):
         assert load(spec).caution(1080) is None
 
 

@@ -76,7 +76,8 @@ class Screen:
         if outcome.status in (Status.DONE, Status.INCOMPLETE):
             seconds = max(monotonic() - self._began, 1e-3)
             speed = f"{outcome.frames} frames, {outcome.frames / seconds:.0f} fps" if outcome.frames > 1 else "1 frame"
-            self.say(f"{to}  {speed}")
+            found = f"; {outcome.found}" if outcome.found else ""
+            self.say(f"{to}  {speed}{found}")
         else:
             self.say(f"{to}  {outcome.status.value}")
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def review(
     manifests: Annotated[
-        list[Path], typer.Argument(metavar="MANIFEST", help="NAME_anonymized.json, or the output it lies beside.")
+        list[Path],
+        typer.Argument(metavar="MANIFEST", help="NAME_anonymized.json, the output beside it, or a folder."),
     ],
     output: Annotated[
         Path | None,
@@ -31,13 +32,14 @@ def review(
 
     \b
     vidveil review clip_anonymized.json            the list, and clip_review.png
-    vidveil review safe/*.json --limit 20          several, one after the other
+    vidveil review safe/ --limit 20                all below a folder, one after the other
     vidveil review clip_anonymized.mp4 --strict    for scripts: exit code 1 if a person should look
 
     The sheet is drawn from the anonymized output, never from the original.
     """
     from vidveil.review import explain, read_review, tell
 
+    manifests = [file for word in manifests for file in (_below(word) if word.is_dir() else [word])]
     if output is not None and len(manifests) > 1:
         raise UsageError("-o takes one manifest")
     if output is not None and output.suffix.lower() != ".png":
@@ -66,6 +68,15 @@ def review(
         _say(line)
     doubtful = any(found.count or found.trouble for found in reviews)
     raise typer.Exit(1 if failed or (strict and doubtful) else 0)
+
+
+def _below(folder: Path) -> list[Path]:
+    from vidveil.video.manifest import read_manifest
+
+    found = sorted(path for path in folder.rglob("*.json") if read_manifest(path) is not None)
+    if not found:
+        raise UsageError(f"{folder} holds no manifest")
+    return found
 
 
 def _draw(found: "Review", path: Path, limit: int, sheets: set[Path]) -> None:

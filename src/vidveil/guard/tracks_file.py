@@ -13,6 +13,12 @@ from vidveil.video.frame import Frame, Region
 LAYOUT = 1
 SHAPES = ("ellipse", "box")
 FARTHEST = 1_000_000
+MADE_FOR = {"video": "video", "start": "--start", "end": "--end"}
+"""What else the header may hold: the beginning of the video's SHA-256, and the part that was taken of it."""
+
+
+def made_for(sha256: str | None, start: object, end: object) -> dict[str, Any]:
+    return {"video": sha256 and sha256[:16], "start": start and str(start), "end": end and str(end)}
 
 
 _UNSEARCHED = (Region(box=None, kind="nobody knows", track=0, score=0.0, source="unsearched"),)
@@ -36,9 +42,11 @@ class TracksWriter:
                 self._file.write(json.dumps(_told(frame, region)) + "\n")
             yield frame
 
-    def finish(self) -> None:
+    def finish(self, made_for: dict[str, Any] | None = None) -> None:
+        """`made_for` says of which video, from where to where: see `RecordedTracks.check`."""
         self._file.close()
         header = {"tracks": LAYOUT, "width": self._size[0], "height": self._size[1], "frames": self._frames}
+        header |= made_for or {}
         with self._path.open("w", encoding="utf-8") as file, self._body.open(encoding="utf-8") as body:
             file.write(json.dumps(header) + "\n")
             for line in body:
@@ -86,6 +94,14 @@ class RecordedTracks:
         self.looks_for = sorted({region.kind for regions in self._regions.values() for region in regions})
         self.weights: list[str] = []
 
+    def check(self, made_for: dict[str, Any]) -> None:
+        """Refuse another video, or another part of it, where the header says what it was made for."""
+        for name, what in MADE_FOR.items():
+            if name in self.header and self.header[name] != made_for[name]:
+                raise InputError(
+                    f"{self._name} was made for another {what}; whoever is sure takes {name!r} off its first line"
+                )
+
     def follow(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         self.findings = Findings()
         count = 0
@@ -109,6 +125,7 @@ class RecordedTracks:
     def _header(self, line: str) -> tuple[int, int, int]:
         try:
             header = json.loads(line)
+            self.header: dict[str, Any] = header
             layout, width, height, frames = (header[name] for name in ("tracks", "width", "height", "frames"))
             if layout == LAYOUT and all(type(v) is int and v > 0 for v in (width, height, frames)):
                 return width, height, frames
@@ -129,6 +146,10 @@ class RecordedTracks:
                 x0, y0, x1, y1 = (float(v) for v in box)
                 if max(map(abs, box)) > FARTHEST:
                     raise ValueError(f"the box reaches further than {FARTHEST} pixels")
+                if x1 <= 0 or y1 <= 0 or x0 >= self.width or y0 >= self.height:
+                    raise ValueError(f"the box lies outside of the picture, {self.width} × {self.height} pixels")
+                if x0 < x1 <= 1 and y0 < y1 <= 1:
+                    raise ValueError("the box is smaller than a pixel: pixels are expected, not shares of the picture")
                 if not (x0 < x1 and y0 < y1):
                     raise ValueError("the box has no area: left, top, right, bottom are expected")
                 box = (x0, y0, x1, y1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 DETECTORS = {"faces": CenterFace, "people": Yolox}
 ON_LOST = ("hold", "hide")
+TRACKS = "tracks"
+"""Stands for a region where a file of tracks says what is hidden."""
 
 
 class Watch(Protocol):
@@ -69,9 +72,9 @@ class Lookout:
             raise UsageError(f"hide_for is from 0 to 3600 seconds, not {self.hide_for:g}")
         if self.tracks_in is not None and self.tracks_out is not None:
             raise UsageError("--tracks-in and --tracks-out exclude each other: the tracks are in the file already")
+        if self.tracks_in is not None and (self.region not in (None, TRACKS) or self.guard not in ("none", TRACKS)):
+            raise UsageError("--tracks-in says what is hidden: --region and --guard cannot be given with it")
         if self.region == "frame" and self.guard == "none":
-            if self.tracks_in is not None:
-                raise UsageError("--tracks-in needs --region or --guard: on the whole frame there are no tracks")
             if self.tracks_out is not None:
                 raise UsageError("--tracks-out needs --region or --guard: nothing is looked for on the whole frame")
             if self.exceptions:
@@ -80,8 +83,10 @@ class Lookout:
     @property
     def kinds(self) -> tuple[str, ...]:
         """What has to be looked for."""
+        if self.tracks_in is not None:
+            return ()
         wanted = (self.region or "frame", self.guard)
-        return tuple(dict.fromkeys(kind for kind in wanted if kind not in (None, "frame", "none")))
+        return tuple(dict.fromkeys(kind for kind in wanted if kind not in ("frame", "none")))
 
     @property
     def watches(self) -> bool:
@@ -129,9 +134,9 @@ def detector(kind: str) -> Detector:
         from vidveil.guard.adapter import OwnDetector
 
         return OwnDetector(Path(kind))
-    raise UsageError(
-        f"{kind!r} cannot be looked for: there are {', '.join(DETECTORS)}, or the path of an ONNX detector"
-    )
+    close = get_close_matches(kind, (*DETECTORS, "frame", "none"), n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DETECTORS)}, or an ONNX file"
+    raise UsageError(f"{kind!r} cannot be looked for; {hint}")
 
 
 def kind_of(word: str) -> str:

@@ -55,6 +55,10 @@ class Blur(FrameMethod):
             raise UsageError(f"{spec}: the strength of a blur is one of {', '.join(BLUR_STRENGTHS)}")
         self.share, self.region_share = BLUR_STRENGTHS[strength], REGION_STRENGTHS[strength]
 
+    def caution(self, short_side: int) -> str | None:  # noqa: ARG002
+        weak = self.share < BLUR_STRENGTHS["strong"]
+        return f"{self.spec} is weak: people may be recognised by eye; blur:strong hides more" if weak else None
+
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
         self._blur(source, target, self.share * min(source.shape))
 

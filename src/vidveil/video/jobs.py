@@ -46,6 +46,8 @@ class Outcome:
     error: VidveilError | None = None
     frames: int = 0
     hidden: int = 0
+    found: str | None = None
+    """What was found and hidden, where somebody was looked for."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -250,8 +252,21 @@ def _outcome(source: Source, path: Path, manifest: Manifest) -> Outcome:
         error,
         frames=manifest.frames["written"],
         hidden=manifest.frames["hidden"],
+        found=_found(manifest),
         warnings=tuple(manifest.warnings),
     )
+
+
+def _found(manifest: Manifest) -> str | None:
+    guard = manifest.guard
+    if guard is None:
+        return None
+    what = " and ".join(guard["looked_for"]) or "nothing"
+    if _drawn_from_tracks(manifest.order):
+        what = "tracks"
+    moments = len(guard["moments"]) + guard["moments_left_out"]
+    look = f", {moments} moment{'s' if moments > 1 else ''} to look at (vidveil review)" if moments else ""
+    return f"{what} hidden in {guard['frames_with_regions']} of them{look}"
 
 
 def _dry_run(source: Source, path: Path, options: Options) -> Outcome:
@@ -261,6 +276,10 @@ def _dry_run(source: Source, path: Path, options: Options) -> Outcome:
 
 def _manifest_path(path: Path) -> Path:
     return path.with_suffix(".json")
+
+
+def _drawn_from_tracks(order: Order) -> bool:
+    return bool(order.lookout and order.lookout.get("tracks_in"))
 
 
 def _fingerprint(source: Source) -> tuple[int, int] | None:
@@ -309,6 +328,8 @@ def _earlier(source: Source, path: Path, order: Order) -> Outcome | None:
     # The same video, wherever it lies now, or the same place, with another video in it now.
     if of.get("place") != place(source.path, path.parent) and of["sha256"] != file_hash(source.path):
         raise OutputError(f"{path.name} was made from another file called {source.name}; --overwrite replaces it")
+    if _drawn_from_tracks(manifest.order) and not _drawn_from_tracks(order):
+        raise OutputError(f"{path.name} was made with --tracks-in; --overwrite replaces it")
     if manifest.order != order or path.stat().st_size != made["bytes"]:
         return None
     if file_hash(path) != made["sha256"] or file_hash(source.path) != of["sha256"]:

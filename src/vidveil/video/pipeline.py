@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from vidveil.errors import InputError, UsageError
-from vidveil.guard.tracks_file import TracksWriter, without
+from vidveil.guard.tracks_file import RecordedTracks, TracksWriter, made_for, without
 from vidveil.guard.watch import Lookout, Watch
 from vidveil.methods import Anonymizer
 from vidveil.video.buffered import ahead
@@ -83,6 +83,9 @@ def process(
             stop = Event()
             stack.callback(stop.set)  # before the pool waits for its thread: nobody waits for a hash that is not needed
             hashing = pool.submit(file_hash, source.path, stop)
+        if isinstance(watch, RecordedTracks):
+            sha256 = hashing.result() if hashing is not None else None
+            watch.check(made_for(sha256, options.start, options.end))
         writer: Mp4Writer | ImageWriter
         if source.kind is Kind.IMAGE:
             writer = ImageWriter(part, reader, output_suffix(source))
@@ -116,7 +119,8 @@ def process(
         if preview is not None:
             preview.finish()
         if tracks is not None:
-            tracks.finish()
+            sha256 = hashing.result() if hashing is not None else None
+            tracks.finish(made_for(sha256, options.start, options.end))
         manifest = _manifest(source, order, options, reader, writer, hidden)
         if watch is not None:
             manifest.guard = {

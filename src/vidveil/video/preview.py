@@ -92,5 +92,7 @@ def _outline(luma: Plane, box: Box, number: str, turn: Turn) -> None:
     label = np.rot90(label, turn.quarters)
     if turn.mirrored:
         label = label[:, ::-1]
+    if not turn.quarters and top >= label.shape[0]:
+        top -= label.shape[0]  # above the box, where it hides nothing of it
     space = luma[top : top + label.shape[0], left : left + label.shape[1]]
     space[:] = label[: space.shape[0], : space.shape[1]]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vidveil.errors import UsageError
-from vidveil.guard.watch import Lookout, Watch, kind_of
+from vidveil.guard.watch import TRACKS, Lookout, Watch, kind_of
 from vidveil.methods import Anonymizer, load
 from vidveil.methods.anonymizer import Chain, FrameMethod
 from vidveil.methods.regional import InRegions, in_regions, paints
@@ -43,6 +43,8 @@ class Task:
     def __str__(self) -> str:
         lookout = self.options.lookout
         where = "" if lookout.region in (None, "frame") else f" on {kind_of(str(lookout.region))}"
+        if lookout.tracks_in is not None:
+            where += f" of {lookout.tracks_in.name}"
         guard = "" if lookout.guard == "none" else f", guard {lookout.guard_with} on {kind_of(lookout.guard)}"
         return f"method {self.spec}{where}{guard}, weights {self.weights or 'none'}, device {self.options.device}"
 
@@ -51,7 +53,11 @@ def with_lookout(options: Options, method: Anonymizer, region: str | None = None
     """The options, with the region that stands for none: faces, where a method paints pictures."""
     lookout = options.lookout
     wanted = region or lookout.region
-    if wanted is None:
+    if lookout.tracks_in is not None and wanted is None:
+        if not paints(method):
+            raise UsageError(f"{method.spec} does not work on regions, and so not on tracks")
+        wanted = TRACKS
+    elif wanted is None:
         wanted = "faces" if paints(method) else "frame"
     elif wanted != "frame" and not paints(method):
         raise UsageError(f"{method.spec} does not work on regions; --guard hides them on top of any method")
