@@ -1,6 +1,7 @@
 """One thread a worker: xdist already fills the cores."""
 
 import os
+import signal
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -8,3 +9,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import cv2  # noqa: E402
 
 cv2.setNumThreads(1)
+
+# In the background of a shell Ctrl-C is ignored, and every process started from there would ignore it, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
