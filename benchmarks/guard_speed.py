@@ -11,7 +11,7 @@ from clips import copy_packets, draw
 from contestants import BACKENDS, Deface, vidveil_command
 from video_speed import Contestant, aside, measure, say, table
 
-NAMES = ("drifting_1", "turning_1", "crowd_1")
+NAMES = ("drifting_1", "crowd_1")
 EMPTY_FRAMES = 90
 
 
