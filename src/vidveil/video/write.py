@@ -18,6 +18,7 @@ from av.container import OutputContainer
 from av.video.stream import VideoStream
 
 from vidveil.errors import OutputError
+from vidveil.guard.view import quarter_turns
 from vidveil.video.audio import SideTracks
 from vidveil.video.frame import SafeFrame
 from vidveil.video.probe import OF_THE_FORMAT, open_source
@@ -198,10 +199,5 @@ class ImageWriter:
 
 def upright(picture: np.ndarray, matrix: Sequence[int] | None) -> np.ndarray:
     """The picture as a display matrix asks for it to be shown, to the nearest quarter turn."""
-    if matrix is None:
-        return picture
-    a, b, c, d = (matrix[i] / 65536 for i in (0, 1, 3, 4))
-    if a * d - b * c < 0:  # mirrored: undo that first, on the axis that leaves a pure rotation
-        picture, a, b = picture[:, ::-1], -a, -b
-    turns = round(float(np.arctan2(b, a)) / (np.pi / 2)) % 4
-    return np.rot90(picture, -turns)
+    mirrored, quarters = quarter_turns(matrix)
+    return np.rot90(picture[:, ::-1] if mirrored else picture, -quarters)
