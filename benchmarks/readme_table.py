@@ -2,8 +2,7 @@
 
     python benchmarks/readme_table.py
 
-prints them; made with: video_speed.py --sizes 720p, --sizes 1080p --seconds 4; guard.py --takes 1 --rounds 2;
-guard.py --quick --only real
+prints them; made with: video_speed.py --sizes 720p, --sizes 1080p --seconds 4; guard.py --takes 1 --rounds 2
 """
 
 import json
@@ -26,7 +25,6 @@ def main() -> None:
     print(f"\nPeak memory at 720p, one minute and ten: {memory['peak_mb']} MB")
     guard = json.loads((RESULTS / "guard.json").read_text("utf-8"))
     print(f"\n{_faces(guard)}\n\n{_speed(guard)}\n\n{_people(guard)}")
-    print(json.dumps(json.loads((RESULTS / "guard_real.json").read_text("utf-8"))["real"]["sets"]))
 
 
 def _faces(guard: dict[str, Any]) -> str:
