@@ -181,7 +181,7 @@ def test_a_minute_with_an_outage_in_the_middle_lasts_a_minute(tmp_path):
     assert process.returncode == 0, stderr
     check_outage(output, back - killed)
     seconds, numbers = check(output)
-    assert 59 < seconds[-1] < 60
+    assert 59 < seconds[-1] < 60.5  # a stream's clock may begin a little before its first timestamp is known
     assert len(numbers) == pytest.approx(25 * (60 - np.diff(seconds).max()), rel=0.05)
 
 
