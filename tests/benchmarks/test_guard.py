@@ -83,7 +83,7 @@ def test_what_counts_as_hidden_is_what_vidveil_paints(box: tuple[float, ...], sh
 
 
 def test_what_counts_as_hidden_is_what_deface_draws() -> None:
-    draw = pytest.importorskip("skimage.draw")
+    draw = pytest.importorskip("skimage.draw", reason="deface draws with scikit-image: pip install -e '.[dev]'")
     for x1, y1, x2, y2 in ((10, 12, 41, 50), (0, 0, 22, 35), (60, 40, 99, 79), (5, 5, 8, 9)):
         there = np.zeros((80, 100), bool)
         rows, columns = draw.ellipse((y2 - y1) // 2, (x2 - x1) // 2, (y2 - y1) // 2, (x2 - x1) // 2)

@@ -111,7 +111,7 @@ def test_a_network_is_loaded_once_and_not_before_it_is_needed():
 
 
 def portrait():
-    data = pytest.importorskip("skimage.data")
+    data = pytest.importorskip("skimage.data", reason="scikit-image has the portrait: pip install -e '.[dev]'")
     from vidveil.weights import weights
 
     try:

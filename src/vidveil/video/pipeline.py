@@ -1,7 +1,7 @@
 """From a source to a whole file: reader, anonymizer and writer, each in a thread, and a manifest of what they did."""
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from vidveil.errors import InputError, UsageError
 from vidveil.guard.tracks_file import RecordedTracks, TracksWriter, made_for, without
@@ -84,8 +85,7 @@ def process(
             stack.callback(stop.set)  # before the pool waits for its thread: nobody waits for a hash that is not needed
             hashing = pool.submit(file_hash, source.path, stop)
         if isinstance(watch, RecordedTracks):
-            sha256 = hashing.result() if hashing is not None else None
-            watch.check(made_for(sha256, options.start, options.end))
+            watch.check(_made_for(hashing, options))
         writer: Mp4Writer | ImageWriter
         if source.kind is Kind.IMAGE:
             writer = ImageWriter(part, reader, output_suffix(source))
@@ -119,8 +119,7 @@ def process(
         if preview is not None:
             preview.finish()
         if tracks is not None:
-            sha256 = hashing.result() if hashing is not None else None
-            tracks.finish(made_for(sha256, options.start, options.end))
+            tracks.finish(_made_for(hashing, options))
         manifest = _manifest(source, order, options, reader, writer, hidden)
         if watch is not None:
             manifest.guard = {
@@ -132,6 +131,10 @@ def process(
         if hashing is not None:
             manifest.input |= {"sha256": hashing.result(), "place": place(source.path, part.parent)}
         return manifest
+
+
+def _made_for(hashing: "Future[str] | None", options: Options) -> dict[str, Any]:
+    return made_for(None if hashing is None else hashing.result(), options.start, options.end)
 
 
 def _searched(
