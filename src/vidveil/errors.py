@@ -5,7 +5,10 @@
     ├── DeviceError    the device that was asked for is not there
     ├── InputError     a source cannot be opened, or holds no picture
     ├── OutputError    the result cannot be written, or something of the user's is in the way
-    └── WeightsError   learned weights are not here and cannot be fetched
+    ├── WeightsError   learned weights are not here and cannot be fetched
+    ├── DataError      a dataset is not where it should be, is damaged, or its splits overlap
+    ├── RecipeError    a recipe has an unknown key or a value that makes no sense
+    └── TrainingError  training cannot go on: the loss is not a number, a checkpoint does not fit
 
 The message is one line, made for the person at the terminal; the command puts the file's name before it.
 """
@@ -33,3 +36,15 @@ class OutputError(VidveilError):
 
 class WeightsError(VidveilError):
     """Learned weights are not here and cannot be fetched."""
+
+
+class DataError(VidveilError):
+    """A dataset is not where it should be, is damaged, or its splits overlap."""
+
+
+class RecipeError(VidveilError):
+    """A recipe has an unknown key or a value that makes no sense."""
+
+
+class TrainingError(VidveilError):
+    """Training cannot go on."""

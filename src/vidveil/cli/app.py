@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from vidveil import __version__
-from vidveil.cli import anonymize, demo, doctor, fetch, ls, review
+from vidveil.cli import anonymize, demo, doctor, evaluate, fetch, ls, report, review, train
 from vidveil.errors import VidveilError
 
 app = typer.Typer(
@@ -19,6 +19,9 @@ app = typer.Typer(
 )
 app.command()(anonymize.anonymize)
 app.command()(review.review)
+app.command()(evaluate.evaluate)
+app.command()(report.report)
+app.command()(train.train)
 app.command()(ls.ls)
 app.command()(fetch.fetch)
 app.command()(doctor.doctor)

@@ -1,18 +1,33 @@
 """`vidveil ls`: what there is to choose from."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+What = Literal["methods", "weights", "data", "recipes", "runs"]
 
-def ls(what: Annotated[Literal["methods", "weights"], typer.Argument(help="What to list.")] = "methods") -> None:
+
+def ls(
+    what: Annotated[What, typer.Argument(help="What to list.")] = "methods",
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
+    ] = None,
+) -> None:
     """List what there is to choose from.
 
     \b
     vidveil ls methods
     vidveil ls weights      and whether they are here; asks no network
+    vidveil ls data         datasets, and whether they are where --data or VIDVEIL_DATA says
+    vidveil ls recipes      for `vidveil train` and `vidveil evaluate`
+    vidveil ls runs         what is under runs/ and how far it is
     """
-    {"methods": _methods, "weights": _weights}[what]()
+    if what == "data":
+        _data(data)
+    else:
+        {"methods": _methods, "weights": _weights, "recipes": _recipes, "runs": _runs}[what]()
 
 
 def _methods() -> None:
@@ -32,7 +47,35 @@ def _weights() -> None:
         (name, entry.purpose, entry.licence, f"{entry.size / 1e6:.1f} MB", state(name))
         for name, entry in WEIGHTS.items()
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    _columns([head, *rows])
     typer.echo(f"\nKept in {cache_folder()}. Fetched when first needed, or now: vidveil fetch NAME")
+
+
+def _data(root: Path | None) -> None:
+    from vidveil.data import DATA, available
+
+    rows = [(dataset.usage, dataset.summary, available(name, root)) for name, dataset in DATA.items()]
+    _columns([("name", "what", "here"), *rows])
+
+
+def _recipes() -> None:
+    from vidveil.recipe import find, header, names
+
+    _columns([(name, header(find(name))) for name in names()])
+    typer.echo("\nRun one with the command in its second line; recipes of your own are YAML files like these.")
+
+
+def _runs() -> None:
+    from vidveil.training.runs import list_runs
+
+    rows = [(run.name, run.state) for run in list_runs()]
+    if not rows:
+        typer.echo("no runs here yet: vidveil evaluate raw_puppets")
+        return
+    _columns([("name", "state"), *rows])
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,42 @@
+"""`vidveil evaluate`: a method judged by attack."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    recipe: Annotated[str, typer.Argument(help="A name from `vidveil ls recipes`, or a YAML file of your own.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Fields of the recipe to change.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an evaluation that was interrupted.")] = False,
+) -> None:
+    """Anonymize a dataset, train a recognizer and attackers anew on the result, report both with their floors.
+
+    \b
+    vidveil evaluate raw_puppets                           what raw video of the built-in people gives away
+    vidveil evaluate blur_puppets                          the same after a strong blur, beside raw
+    vidveil evaluate blur_puppets method=pixelate:8 name=mosaic
+    vidveil evaluate raw_ucf101_5 --data sets/             real video; see `vidveil ls data`
+    vidveil evaluate raw_puppets seeds=[0,1,2] device=cuda
+    vidveil evaluate raw_puppets --resume                  after a crash or Ctrl-C
+
+    Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
+    """
+    from rich.console import Console
+
+    from vidveil.evaluation.engine import run
+    from vidveil.evaluation.recipe import EvaluateRecipe
+    from vidveil.recipe import find, read_for
+
+    wanted = read_for("evaluate", EvaluateRecipe, find(recipe), overrides or [])
+    results = run(wanted, root=data, resume=resume, console=Console(stderr=True))
+
+    from vidveil.report.tables import table
+
+    typer.echo(table([results]))

@@ -1,0 +1,40 @@
+"""`vidveil train`: one network, by a recipe."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A name from `vidveil ls recipes`, or a YAML file of your own.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Fields of the recipe to change.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was interrupted.")] = False,
+) -> None:
+    """Train one network; the epoch is chosen on validation, test is looked at once.
+
+    \b
+    vidveil train action_puppets                              an action recognizer of the built-in people
+    vidveil train action_puppets recognizer=r3d18 device=cuda name=big
+    vidveil train action_puppets tasks=[identity,attributes]
+    vidveil train action_puppets --resume                     after a crash or Ctrl-C: to the bit as if never stopped
+
+    Weights, logs and results are in runs/NAME; `tensorboard --logdir runs` shows the curves.
+    """
+    from rich.console import Console
+
+    from vidveil.evaluation.train import run
+    from vidveil.recipe import find, read_for
+    from vidveil.training.recipe import TrainRecipe
+
+    wanted = read_for("train", TrainRecipe, find(recipe), overrides or [])
+    results = run(wanted, root=data, resume=resume, console=Console(stderr=True))
+
+    from vidveil.report.tables import table
+
+    typer.echo(table([results]))

@@ -1,0 +1,106 @@
+"""A set of clips with their labels: what every dataset becomes, and all that training and evaluation know of it.
+
+One row a video. `split` says where it belongs, `group` what must never be in two splits: a person, or a (class, group)
+of UCF101. A group, an id or the very same pixels in two splits is an error when the set is made, since every number
+measured on such a split would be too good.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.errors import DataError
+
+Split = Literal["train", "val", "test"]
+SPLITS: tuple[Split, ...] = ("train", "val", "test")
+Gallery = Literal["any", "same action", "other action"]
+
+
+class Videos(Protocol):
+    """Decoded videos, wherever they lie."""
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 over everything in it."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def frames(self, i: int) -> NDArray[np.uint8]:
+        """(T, H, W, 3) RGB, read-only."""
+        ...
+
+    def digest(self, i: int) -> str:
+        """sha256 of the pixels of one video."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClipSet:
+    name: str
+    """As it was asked for: `puppets:rho=1`."""
+    videos: Videos
+    ids: Sequence[str]
+    """One a video, unique."""
+    split: NDArray[np.str_]
+    """(N,) of `train`, `val`, `test`."""
+    group: NDArray[np.str_]
+    """(N,) what must not be in two splits."""
+    action: NDArray[np.int64]
+    """(N,) index into `actions`."""
+    actions: Sequence[str]
+    person: NDArray[np.int64]
+    """(N,) who is seen; -1 where nobody knows."""
+    attributes: NDArray[np.float32]
+    """(N, A) 1 or 0, NaN where nobody knows. A may be 0."""
+    attribute_names: Sequence[str] = ()
+    gallery: Gallery = "any"
+    """Which clips linkage may look among: `same action` where an action tells who, `other action` where a person does
+    each action once."""
+    tags: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Anything else that is known of each clip: outfit, place, camera."""
+
+    def __post_init__(self) -> None:
+        rows = len(self.videos)
+        columns = {"ids": self.ids, "split": self.split, "group": self.group, "action": self.action}
+        columns |= {"person": self.person, "attributes": self.attributes, **self.tags}
+        for name, column in columns.items():
+            if len(column) != rows:
+                raise DataError(f"{self.name}: {rows} videos, but {len(column)} entries of {name}")
+        if strange := set(self.split.tolist()) - set(SPLITS):
+            raise DataError(f"{self.name}: no split is called {', '.join(sorted(map(str, strange)))}")
+        if self.attributes.ndim != 2 or self.attributes.shape[1] != len(self.attribute_names):
+            raise DataError(f"{self.name}: attributes are {self.attributes.shape}, names {len(self.attribute_names)}")
+        self._refuse_overlap()
+
+    def _refuse_overlap(self) -> None:
+        pixels = [self.videos.digest(i) for i in range(len(self.videos))]
+        for what, values in (("group", self.group.tolist()), ("id", self.ids), ("video", pixels)):
+            first: dict[str, str] = {}
+            for value, split, name in zip(values, self.split.tolist(), self.ids, strict=True):
+                if first.setdefault(value, split) != split:
+                    raise DataError(f"{self.name}: the {what} of {name} is in both {first[value]} and {split}")
+        if len(set(self.ids)) != len(self.ids):
+            raise DataError(f"{self.name}: an id is there twice")
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    def indices(self, split: Split) -> NDArray[np.int64]:
+        return np.flatnonzero(self.split == split)
+
+    def with_videos(self, videos: Videos, name: str | None = None) -> "ClipSet":
+        """The same clips and labels after a method has been over the pixels.
+
+        Not checked for overlap again: a method that paints all black makes all videos the same, and that is no leak.
+        """
+        if len(videos) != len(self):
+            raise DataError(f"{self.name}: {len(self)} videos, but {len(videos)} after the method")
+        changed = copy(self)
+        object.__setattr__(changed, "videos", videos)
+        object.__setattr__(changed, "name", name or self.name)
+        return changed

@@ -1,0 +1,225 @@
+"""The evaluation of a method: freeze it, anonymize everything once, train judges and attackers anew, test once.
+
+    raw video ──┬──────────────────────────► recognizer, attackers ─► R, raw top-1
+                └─► method (a black box) ──► recognizer, attackers ─► v, top-1       excess (v − f)/(R − f), retention
+
+Every network is trained once a seed on the clips as they are after the method, its epoch is chosen on validation
+people, and test people are looked at once. Each training is a part of the run, found again after an interruption.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+
+from rich.console import Console
+
+from vidveil.data import load_data
+from vidveil.data.clips import ClipSet
+from vidveil.data.controls import CONTROLS
+from vidveil.errors import DataError, UsageError
+from vidveil.evaluation.conditions import anonymized
+from vidveil.evaluation.crossing import crossings
+from vidveil.evaluation.learner import Learned, learn, options
+from vidveil.evaluation.measure import Measure, Number
+from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.evaluation.results import Results
+from vidveil.evaluation.telling import about_data, control_metrics, point
+from vidveil.recipe import as_values
+from vidveil.training.machine import describe
+from vidveil.training.runs import Run, runs_folder
+
+TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
+ONLY = ("background", "mask", "motion")  # views that built-in worlds have
+HEADLINES = ("action_top1", "linkage_rank1", "cmap")
+
+
+def run(
+    recipe: EvaluateRecipe, *, root: Path | None = None, resume: bool = False, console: Console | None = None
+) -> Results:
+    """All of it. `root` is the folder with datasets."""
+    accelerator = options(recipe, 0).accelerator()
+    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
+        data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+        results = Engine(recipe, data, made, root, console).evaluate()
+        results.write(made.folder / "results.json")
+    return results
+
+
+@dataclass
+class Judged:
+    """Raw video or one setting of the method, with everything that was found about it."""
+
+    method: str
+    keep: float | None
+    numbers: dict[str, Number] = field(default_factory=dict)
+    constant: list[str] = field(default_factory=list)
+    attackers: dict[str, list[Learned]] = field(default_factory=dict)
+    """Those that learned identity, one a seed."""
+
+
+class Engine:
+    def __init__(
+        self, recipe: EvaluateRecipe, data: ClipSet, run: Run, root: Path | None, console: Console | None
+    ) -> None:
+        self.recipe, self.data, self.run, self.root, self.console = recipe, data, run, root, console
+        self.measure = Measure(data, permutations=recipe.permutations, resamples=recipe.resamples)
+        self.targets = [TARGETS[name] for name in recipe.attack if _can_attack(data, name)]
+        if not self.targets:
+            raise DataError(f"{data.name} names neither people nor attributes: there is nothing to attack")
+        self.cost: dict[str, dict[str, float]] = {}
+        self.began = monotonic()
+
+    def evaluate(self) -> Results:
+        recipe = self.recipe
+        raw = self.judge(self.data, Judged("raw", None))
+        judged = []
+        if recipe.method != "raw":
+            for keep in recipe.keep or (None,):
+                after = anonymized(self.data, recipe.method, region=recipe.region, keep=keep)
+                judged.append(self.judge(after, Judged(recipe.method, keep), raw))
+        elif recipe.keep:
+            raise UsageError("raw video has no keep rate: leave keep out, or name a method")
+        controls = {name: number for which in recipe.controls for name, number in self.control(which, raw).items()}
+        return Results(
+            name=recipe.name,
+            recipe=as_values(recipe),
+            data=about_data(self.data),
+            machine=describe(options(recipe, 0).accelerator()),
+            seconds=round(monotonic() - self.began, 1),
+            raw=point(raw.method, raw.keep, raw.numbers, raw.constant, raw.numbers),
+            points=[point(one.method, one.keep, one.numbers, one.constant, raw.numbers) for one in judged],
+            controls=control_metrics(controls),
+            cost=self.cost,
+        )
+
+    def judge(self, data: ClipSet, about: Judged, raw: Judged | None = None) -> Judged:
+        """Utility and every attack on the clips as they are after the method."""
+        tag = about.method if about.keep is None else f"{about.method}-{about.keep:g}"
+        recipe = self.recipe
+        utility = self._seeds(data, ["action"], recipe.utility, recipe, tag)
+        about.numbers["action_top1"] = self.measure.action(utility, recipe.utility)
+        for tasks in [self.targets] if recipe.joint else [[task] for task in self.targets]:
+            found = self._attackers(data, tasks, tag, raw)
+            if "identity" in tasks:
+                about.attackers = found
+                about.numbers |= self.measure.linkage(found)
+            if "attributes" in tasks:
+                trained = {name: seeds for name, seeds in found.items() if not name.endswith(":frozen")}
+                numbers, about.constant = self.measure.attributes(trained) if trained else ({}, [])
+                about.numbers |= numbers
+        if raw is not None and "identity" in self.targets:
+            crossed = crossings(recipe, self.data, data, about.attackers, raw.attackers)
+            about.numbers["linkage_rank1_raw_gallery"] = self.measure.raw_gallery(crossed)
+        values = {name: about.numbers[name].leak.value.value for name in HEADLINES if name in about.numbers}
+        self._say(f"{tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
+        return about
+
+    def _attackers(self, data: ClipSet, tasks: Sequence[str], tag: str, raw: Judged | None) -> dict[str, list[Learned]]:
+        """Every attacker at every rate, all of its seeds."""
+        recipe, found = self.recipe, {}
+        for network in recipe.attackers:
+            frozen = network.endswith(":frozen")
+            if frozen and "identity" not in tasks:
+                continue
+            for lr in recipe.attacker_lr[:1] if frozen else recipe.attacker_lr:
+                settings = replace(recipe, epochs=recipe.attacker_epochs, lr=lr)
+                name = network if frozen or len(recipe.attacker_lr) == 1 else f"{network} lr {lr:g}"
+                wanted = ["identity"] if frozen else list(tasks)
+                found[name] = self._seeds(data, wanted, network, settings, tag, raw, rate=lr)
+        return found
+
+    def _seeds(
+        self,
+        data: ClipSet,
+        tasks: Sequence[str],
+        network: str,
+        settings: EvaluateRecipe,
+        tag: str,
+        raw: Judged | None = None,
+        control: str | None = None,
+        rate: float | None = None,
+    ) -> list[Learned]:
+        """One training a seed."""
+        learned = []
+        for seed in settings.seeds:
+            words = ["+".join(tasks), network, *([] if rate is None else [f"lr {rate:g}"]), f"seed {seed}"]
+            label = " ".join([tag, *words])
+            start = None
+            if network.endswith(":raw") and raw is not None:
+                start = self._folder(" ".join(["raw", *words])) / "weights.safetensors"
+            one = learn(
+                data,
+                tasks,
+                network,
+                settings,
+                seed=seed,
+                folder=self._folder(label),
+                transform=CONTROLS.get(control or ""),
+                start=start,
+                log=self.run.log,
+                label=label,
+            )
+            learned.append(one)
+            self._say(f"{label}: " + ", ".join(f"{task} {score:.3f}" for task, score in one.scores.items()) + " (val)")
+        self.cost[f"{tag} {'+'.join(tasks)} {network}"] = {
+            "parameters": learned[0].parameters,
+            "seconds": round(sum(one.seconds for one in learned), 1),
+        }
+        return learned
+
+    def _folder(self, label: str) -> Path:
+        """Where a training is kept: in this run, or in the one that evaluated raw video already."""
+        if self.recipe.raw and label.startswith("raw "):
+            return runs_folder() / self.recipe.raw / self.run.part(label).relative_to(self.run.folder)
+        return self.run.part(label)
+
+    # ---- what raw video leaks through
+
+    def control(self, which: str, raw: Judged) -> dict[str, Number]:
+        """The same numbers with a part of the video taken away."""
+        recipe = replace(self.recipe, epochs=self.recipe.control_epochs)
+        found: dict[str, Number] = {}
+        if which in ("one_frame", "shuffled"):
+            # one frame: for the attacker that reads frame by frame, by custom the first; order: for the utility network
+            network = recipe.attackers[0].removesuffix(":frozen") if which == "one_frame" else recipe.utility
+            tasks = ["action", "identity"] if which == "one_frame" and "identity" in self.targets else ["action"]
+            learned = self._seeds(self.data, tasks, network, recipe, which, control=which)
+            found[f"{which}_top1"] = self.measure.action(learned, network)
+            if "identity" in tasks:
+                found[f"{which}_rank1"] = self.measure.linkage({network: learned})["linkage_rank1"]
+            return found
+        if "identity" not in self.targets:
+            raise UsageError(f"the control {which} is about linkage, and nobody is linked here")
+        data = self._view(which)
+        measure = Measure(data, permutations=recipe.permutations, resamples=recipe.resamples)
+        network = strongest(raw.numbers["linkage_rank1"]).partition(" ")[0]
+        attackers = {network: self._seeds(data, ["identity"], network, recipe, which, control=which)}
+        found[f"{which}_rank1"] = measure.linkage(attackers)["linkage_rank1"]
+        return found
+
+    def _view(self, which: str) -> ClipSet:
+        recipe = self.recipe
+        if which == "person_crop":
+            from vidveil.data.crops import person_crops
+
+            return person_crops(self.data)
+        if which not in ONLY:
+            return self.data
+        if not recipe.data.startswith("puppets"):
+            raise UsageError(f"{which} alone is known of built-in people only; for real video take the control median")
+        spec = recipe.data + ("," if ":" in recipe.data else ":") + f"view={which}"
+        return load_data(spec, frames=recipe.frames, size=recipe.size, root=self.root, seed=recipe.data_seed)
+
+    def _say(self, line: str) -> None:
+        if self.console is not None:
+            self.console.print(f"{monotonic() - self.began:6.0f} s  {line}", highlight=False, markup=False)
+
+
+def strongest(number: Number) -> str:
+    """The network behind a number, without the space that its features were compared in."""
+    return number.measured_by.partition(",")[0]
+
+
+def _can_attack(data: ClipSet, what: str) -> bool:
+    return bool((data.person >= 0).any()) if what == "linkage" else bool(len(data.attribute_names))

@@ -1,0 +1,264 @@
+"""One network trained on one set of clips: the step that utility models, attackers and controls have in common.
+
+The epoch is chosen on validation. Test is looked at once, after training, and the predictions are written down: all
+numbers are computed from them, and a second run of the same evaluation finds them again.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file, save_file
+from torch import Tensor, nn
+
+from vidveil.data.clips import ClipSet, Split
+from vidveil.data.controls import Control
+from vidveil.data.loader import Batch, Loader
+from vidveil.data.views import Augment
+from vidveil.errors import UsageError
+from vidveil.recognizers import RECOGNIZERS, build
+from vidveil.recognizers.recognizer import Classifier
+from vidveil.tasks import TASKS, Predictions, Task
+from vidveil.training.log import Log
+from vidveil.training.loop import fit
+from vidveil.training.options import Options
+from vidveil.training.recipe import LearningRecipe
+
+Order = Literal["shuffle", "sequential"]
+TESTED: tuple[Split, ...] = ("val", "test")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What came out of one training."""
+
+    predictions: Mapping[str, Predictions]
+    """By split: val and test; train too, where the ranking learns from its features."""
+    scores: Mapping[str, float]
+    """On validation, by task."""
+    parameters: int
+    seconds: float
+    network: str
+    folder: Path
+    """Where its weights are."""
+
+
+def learn(
+    data: ClipSet,
+    tasks: Sequence[str],
+    network: str,
+    recipe: LearningRecipe,
+    *,
+    seed: int,
+    folder: Path,
+    transform: Control | None = None,
+    start: Path | None = None,
+    log: Log | None = None,
+    label: str = "",
+) -> Learned:
+    """Train `network` on the training clips for all `tasks` at once.
+
+    Args:
+        network: a recognizer's name, `NAME:pretrained`, `NAME:frozen` (not trained at all) or `NAME:raw`.
+        folder: keeps checkpoints on the way and predictions at the end; a finished one is read, not computed.
+        start: weights of the same network trained elsewhere, for `NAME:raw`.
+    """
+    key = _key(data, tasks, network, recipe, seed, start)
+    if (found := _read(folder, network, key)) is not None:
+        return found
+    began = monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    device = options(recipe, seed).accelerator()
+    learned_tasks = [TASKS[name](data, device, recipe.label_smoothing) for name in tasks]
+    model = classifier(network, learned_tasks, recipe, seed)
+    if start is not None:
+        model.recognizer.load_state_dict(_weights(start))
+    model.to(device)
+
+    def loader(split: Split, order: Order, augment: Augment) -> Loader:
+        return Loader(
+            data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch,
+            augment=augment, seed=seed, device=device, order=order, transform=transform,
+        )  # fmt: skip
+
+    if not network.endswith(":frozen"):
+        _train(model, learned_tasks, loader, recipe, seed, folder, key, log, label)
+        save_file(_arrays(model.recognizer), folder / "weights.safetensors")
+    predictions: dict[str, Predictions] = {
+        split: predict(model, loader(split, "sequential", "none"), learned_tasks, recipe.views) for split in TESTED
+    }
+    if "identity" in tasks:  # whitening and LDA learn from the training people; one view of each clip is enough
+        predictions["train"] = predict(model, loader("train", "sequential", "none"), learned_tasks, "1x1")
+    scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
+    parameters = sum(p.numel() for p in model.parameters())
+    learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
+    _write(learned, key)
+    return learned
+
+
+def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
+    """What a network that learned elsewhere sees in the validation and test clips of another set."""
+    device = options(recipe, 0).accelerator()
+    model = classifier(learned.network.partition(":")[0], [], recipe, 0)
+    model.recognizer.load_state_dict(_weights(learned.folder / "weights.safetensors"))
+    model.to(device)
+    found: dict[str, Predictions] = {}
+    for split in TESTED:
+        loader = Loader(
+            data,
+            data.indices(split),
+            frames=recipe.frames,
+            size=recipe.size,
+            stride=recipe.stride,
+            batch=recipe.batch,
+            device=device,
+            order="sequential",
+        )
+        found[split] = predict(model, loader, [], recipe.views)
+    return found
+
+
+def _train(
+    model: Classifier,
+    tasks: Sequence[Task],
+    loader: Callable[[Split, Order, Augment], Loader],
+    recipe: LearningRecipe,
+    seed: int,
+    folder: Path,
+    key: str,
+    log: Log | None,
+    label: str,
+) -> None:
+    validation = loader("val", "sequential", "none")
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        outputs = model(batch.video)
+        return torch.stack([task.loss(outputs[task.name], batch.index) for task in tasks]).sum()
+
+    def validate(_: nn.Module) -> Mapping[str, float]:  # the model itself: what wraps it lets only `forward` through
+        predictions = predict(model, validation, tasks, "1x1")
+        scores = {task.name: task.score(predictions) for task in tasks}
+        return {**scores, "score": float(np.mean(list(scores.values())))}
+
+    fit(
+        model,
+        batches=loader("train", "shuffle", recipe.augment),
+        loss=loss,
+        validate=validate,
+        options=options(recipe, seed),
+        folder=folder / "training",
+        fingerprint=key,
+        log=log,
+        label=label,
+    )
+
+
+def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str) -> Predictions:
+    """Features and probabilities of every clip, averaged over its views."""
+    rows, features = [], []
+    probabilities: dict[str, list[Tensor]] = {task.name: [] for task in tasks}
+    model.eval()
+    with torch.inference_mode():
+        for batch in loader.views(views):
+            clips, count = batch.video.flatten(0, 1), batch.video.shape[1]  # (B, V, 3, T, H, W) → (B·V, 3, T, H, W)
+            with torch.autocast("cuda", torch.bfloat16, enabled=clips.is_cuda):
+                embedded = model.features(clips).float()
+            rows.append(batch.index.cpu())
+            features.append(embedded.view(-1, count, embedded.shape[-1]).mean(1).cpu())
+            for task in tasks:
+                each = task.probabilities(model.heads[task.name](embedded))  # (B·V, outputs)
+                probabilities[task.name].append(each.view(-1, count, each.shape[-1]).mean(1).cpu())
+    return Predictions(
+        torch.cat(rows).numpy(),
+        torch.cat(features).numpy(),
+        {name: torch.cat(parts).numpy() for name, parts in probabilities.items()},
+    )
+
+
+def classifier(network: str, tasks: Sequence[Task], recipe: LearningRecipe, seed: int) -> Classifier:
+    """A fresh network with a head for each task; `seed` decides its first weights."""
+    name, _, start = network.partition(":")
+    if start not in ("", "pretrained", "frozen", "raw"):
+        raise UsageError(f"{network}: after the colon comes pretrained, frozen or raw")
+    torch.manual_seed(seed)
+    pretrained = start == "pretrained" or (start == "frozen" and RECOGNIZERS[name].weights is not None)
+    recognizer = build(name, frames=recipe.frames, size=recipe.size, pretrained=pretrained)
+    return Classifier(recognizer, {task.name: task.outputs for task in tasks})
+
+
+def options(recipe: LearningRecipe, seed: int) -> Options:
+    """The loop's part of a recipe."""
+    return Options(
+        epochs=recipe.epochs,
+        lr=recipe.lr,
+        trunk_lr=recipe.trunk_lr,
+        weight_decay=recipe.weight_decay,
+        warmup_epochs=recipe.warmup_epochs,
+        clip_norm=recipe.clip_norm,
+        ema=recipe.ema,
+        patience=recipe.patience,
+        precision=recipe.precision,
+        channels_last=True,
+        device=recipe.device,
+        compile=recipe.compile,
+        monitor="score",
+        seed=seed,
+    )
+
+
+def _arrays(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: value.detach().cpu().contiguous().numpy() for name, value in module.state_dict().items()}
+
+
+def _weights(path: Path) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in load_file(path).items()}
+
+
+def _key(
+    data: ClipSet, tasks: Sequence[str], network: str, recipe: LearningRecipe, seed: int, start: Path | None
+) -> str:
+    """Everything that the outcome depends on: a part of a run is used again only for the same question."""
+    about = {
+        "data": data.videos.fingerprint,
+        "labels": [data.action.tolist(), data.person.tolist(), data.attributes.tolist(), data.split.tolist()],
+        "tasks": list(tasks),
+        "network": network,
+        "start": None if start is None else start.name,
+        "options": options(recipe, seed).fixed(),
+        "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
+        "label_smoothing": recipe.label_smoothing,
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def _write(learned: Learned, key: str) -> None:
+    arrays: dict[str, Any] = {}
+    for split, said in learned.predictions.items():
+        arrays |= {f"{split}/rows": said.rows, f"{split}/features": said.features}
+        arrays |= {f"{split}/{task}": values for task, values in said.probabilities.items()}
+    save_file(arrays, learned.folder / "predictions.safetensors")
+    about = {"key": key, "scores": learned.scores, "parameters": learned.parameters, "seconds": learned.seconds}
+    part = learned.folder / ".learned.json.part"
+    part.write_text(json.dumps(about) + "\n", encoding="utf-8")
+    part.replace(learned.folder / "learned.json")  # last: where it is, everything is
+
+
+def _read(folder: Path, network: str, key: str) -> Learned | None:
+    try:
+        about = json.loads((folder / "learned.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    if about["key"] != key:
+        raise UsageError(f"{folder} was trained on other clips or with other settings; choose another run")
+    said: dict[str, dict[str, Any]] = {}
+    for name, array in load_file(folder / "predictions.safetensors").items():
+        split, _, part = name.partition("/")
+        said.setdefault(split, {})[part] = array
+    predictions = {split: Predictions(parts.pop("rows"), parts.pop("features"), parts) for split, parts in said.items()}
+    return Learned(predictions, about["scores"], about["parameters"], about["seconds"], network, folder)

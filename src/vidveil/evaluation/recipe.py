@@ -1,0 +1,57 @@
+"""What an evaluation is told."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vidveil.errors import RecipeError
+from vidveil.training.recipe import LearningRecipe
+
+Control = Literal["one_frame", "shuffled", "background", "mask", "motion", "median", "person_crop"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateRecipe(LearningRecipe):
+    """`vidveil evaluate`: anonymize a dataset, train a recognizer and attackers anew on the result, report."""
+
+    method: str = "raw"
+    """What is judged: a method from `vidveil ls methods`, or a control: raw, noise, random (tubelets)."""
+    region: str = "frame"
+    """Where a classical method works: frame, faces, people."""
+    keep: tuple[float, ...] = ()
+    """Keep rates to sweep over, for methods that have that knob; empty: the method's own."""
+
+    utility: str = "r3d_tiny"
+    """Recognizer of the action, trained on the anonymized clips; `NAME:pretrained` starts from fetched weights."""
+    attackers: tuple[str, ...] = ("resnet_tiny", "r3d_tiny", "vit_mini")
+    """Networks that attack; every one is reported, the strongest on validation counts. `NAME:frozen` trains nothing but
+    the ranking (whitening, LDA), `NAME:pretrained` starts from fetched weights, `NAME:raw` from what it learned on raw
+    video."""
+    attack: tuple[Literal["linkage", "attributes"], ...] = ("linkage", "attributes")
+    """What attackers are after."""
+    joint: bool = True
+    """One network for both of them (half the time) or one for each."""
+    attacker_epochs: int = 20
+    attacker_lr: tuple[float, ...] = (2e-3,)
+    """Each attacker is trained at each of these, and the better one on validation counts."""
+    controls: tuple[Control, ...] = ()
+    """What else is measured, on raw video: what the set leaks through."""
+    control_epochs: int = 20
+    raw: str = ""
+    """results.json of the same evaluation of raw video; empty: raw is evaluated first, in the same run."""
+
+    seeds: tuple[int, ...] = (0,)
+    permutations: int = 1000
+    """Of the labels, for the floor under the same scores."""
+    resamples: int = 2000
+    """Of the test people, for the interval."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("attacker_epochs", "control_epochs", "permutations", "resamples"):
+            self.at_least_one(key)
+        if not self.attackers or not self.attack or not self.attacker_lr:
+            raise RecipeError("attackers, attack and attacker_lr need one entry at least: unattacked proves nothing")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise RecipeError("seeds must be different numbers, at least one")
+        if any(not 0 < keep <= 1 for keep in self.keep):
+            raise RecipeError(f"keep rates are in (0, 1], got {list(self.keep)}")

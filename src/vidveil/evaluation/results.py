@@ -1,0 +1,133 @@
+"""`results.json`: what an evaluation found, for people and other programs. The layout is told in docs/results.md.
+
+A result is a list of points, one a setting of the method; raw video stands beside them. A point has metrics, and every
+metric carries its floor, its interval, each seed's value and who measured it: a number never travels alone.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from vidveil.errors import DataError
+from vidveil.training.runs import runs_folder
+
+LAYOUT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    kind: Literal["utility", "leakage", "control"]
+    value: float
+    """Mean over seeds, on test."""
+    seeds: list[float]
+    """Each seed's value, in the order of the recipe."""
+    interval: list[float]
+    """95 %, cluster bootstrap over test people, of the mean over seeds."""
+    floor: float
+    """What knowing nothing gives: the mean under permuted labels with the same scores."""
+    floor_range: list[float]
+    """95 % of what permuted labels give."""
+    floor_analytic: float
+    """The same from counts alone: largest class, prevalence, expected hit of a random neighbour."""
+    measured_by: str
+    """The recognizer or attacker behind the value, chosen on validation."""
+    raw: float | None = None
+    """The same metric on raw video, by its own strongest attacker."""
+    raw_interval: list[float] | None = None
+    excess: float | None = None
+    """Leakage: (value − floor) / (raw − raw's floor): 1 as leaky as raw video, 0 at the floor."""
+    retention: float | None = None
+    """Utility: value / raw."""
+    others: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Every attacker that tried: `{"test": …, "val": …}`."""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One setting of a method."""
+
+    method: str
+    keep: float | None
+    metrics: dict[str, Metric]
+    attribute_excess: float | None = None
+    """Over the measurable attributes together: sum of (value − floor) over sum of (raw − floor)."""
+    not_measurable: list[str] = field(default_factory=list)
+    """Attributes whose raw value is too near its floor to say anything."""
+    constant: list[str] = field(default_factory=list)
+    """Attributes that are the same in all test clips: left out."""
+    verdict: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    name: str
+    recipe: dict[str, Any]
+    data: dict[str, Any]
+    """Name, fingerprint, clips and people in each split."""
+    machine: dict[str, Any]
+    seconds: float
+    raw: Point
+    points: list[Point]
+    """The method at each of its settings; empty where raw video itself was asked for."""
+    controls: dict[str, Metric] = field(default_factory=dict)
+    cost: dict[str, dict[str, float]] = field(default_factory=dict)
+    """A network: parameters, seconds of training."""
+    layout: int = LAYOUT
+
+    def write(self, path: Path) -> None:
+        text = json.dumps(_plain(asdict(self)), indent=1, allow_nan=False)
+        part = path.with_name(f".{path.name}.part")
+        part.write_text(text + "\n", encoding="utf-8")
+        part.replace(path)
+
+
+def locate(run: str) -> Path:
+    """The results of a run: by its name, its folder, or the file itself."""
+    path = Path(run)
+    if path.suffix == ".json":
+        return path
+    folders = [path, runs_folder() / run]
+    return next((folder for folder in folders if (folder / "results.json").is_file()), folders[-1]) / "results.json"
+
+
+def read(path: Path) -> Results:
+    """Whatever is wrong with the file is said in one line."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values.get("layout") != LAYOUT:
+            raise DataError(f"{path} has layout {values.get('layout')}, this vidveil reads {LAYOUT}")
+        return Results(
+            **values
+            | {
+                "raw": _point(values["raw"]),
+                "points": [_point(point) for point in values["points"]],
+                "controls": _metrics(values["controls"]),
+            }
+        )
+    except FileNotFoundError:
+        raise DataError(f"there are no results at {path}") from None
+    except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
+        raise DataError(f"{path} is not a result of `vidveil evaluate` ({error})") from error
+
+
+def _point(values: Mapping[str, Any]) -> Point:
+    return Point(**dict(values) | {"metrics": _metrics(values["metrics"])})
+
+
+def _metrics(values: Mapping[str, Any]) -> dict[str, Metric]:
+    return {name: Metric(**metric) for name, metric in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no NaN: what could not be measured is null. Six digits are more than any of these figures has."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return None if not math.isfinite(value) else float(f"{value:.6g}")
+    return value

@@ -1,0 +1,77 @@
+"""`vidveil train`: one recognizer, kept as a checkpoint, with its test numbers beside their floors."""
+
+import json
+from pathlib import Path
+from time import monotonic
+
+from rich.console import Console
+from safetensors.numpy import load_file, save_file
+
+from vidveil import __version__
+from vidveil.data import load_data
+from vidveil.evaluation.learner import learn, options
+from vidveil.evaluation.measure import Measure, Number
+from vidveil.evaluation.results import Results
+from vidveil.evaluation.telling import about_data, point
+from vidveil.recipe import as_values
+from vidveil.training.machine import describe
+from vidveil.training.recipe import TrainRecipe
+from vidveil.training.runs import Run
+
+PERMUTATIONS, RESAMPLES = 1000, 2000
+
+
+def run(
+    recipe: TrainRecipe, *, root: Path | None = None, resume: bool = False, console: Console | None = None
+) -> Results:
+    """Train; the epoch is chosen on validation, test is looked at once. `runs/NAME/checkpoint/` holds the weights."""
+    began = monotonic()
+    accelerator = options(recipe, recipe.seed).accelerator()
+    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
+        data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+        learned = learn(
+            data,
+            recipe.tasks,
+            recipe.recognizer,
+            recipe,
+            seed=recipe.seed,
+            folder=made.part("train"),
+            log=made.log,
+            label=recipe.name,
+        )
+        measure = Measure(data, permutations=PERMUTATIONS, resamples=RESAMPLES)
+        numbers: dict[str, Number] = {}
+        constant: list[str] = []
+        if "action" in recipe.tasks:
+            numbers["action_top1"] = measure.action([learned], recipe.recognizer)
+        if "identity" in recipe.tasks:
+            numbers |= measure.linkage({recipe.recognizer: [learned]})
+        if "attributes" in recipe.tasks:
+            found, constant = measure.attributes({recipe.recognizer: [learned]})
+            numbers |= found
+        results = Results(
+            name=recipe.name,
+            recipe=as_values(recipe),
+            data=about_data(data),
+            machine=describe(accelerator),
+            seconds=round(monotonic() - began, 1),
+            raw=point("raw", None, numbers, constant, numbers),
+            points=[],
+            cost={recipe.recognizer: {"parameters": learned.parameters, "seconds": learned.seconds}},
+        )
+        results.write(made.folder / "results.json")
+        _checkpoint(made.folder / "checkpoint", learned.folder / "weights.safetensors", results)
+    return results
+
+
+def _checkpoint(folder: Path, weights: Path, results: Results) -> None:
+    """safetensors and a JSON: everything to rebuild the network, and nothing that runs."""
+    folder.mkdir(exist_ok=True)
+    save_file(load_file(weights), folder / "weights.safetensors")
+    about = {
+        "recipe": results.recipe,
+        "data": results.data,
+        "vidveil": __version__,
+        "metrics": {name: metric.value for name, metric in results.raw.metrics.items()},
+    }
+    (folder / "checkpoint.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,144 @@
+"""Recipes: one flat YAML file each, read strictly into a frozen dataclass that documents every field.
+
+    recipe = read(find("raw_puppets"), ["seeds=[0,1,2]"])
+
+The first key, `verb`, says which command a recipe is for. An unknown key or a value of the wrong kind is an error that
+names the file, the key and what was probably meant. `key=value` on the command line overrides a field; values are
+written as in YAML.
+"""
+
+import types
+import typing
+from collections.abc import Sequence
+from dataclasses import MISSING, asdict, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from vidveil.errors import RecipeError
+
+Recipe = TypeVar("Recipe")
+FOLDER = Path(__file__).parent / "recipes"
+
+
+def names() -> list[str]:
+    """The recipes that come with vidveil."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def find(name: str) -> Path:
+    """A recipe by its name, or by the path of a YAML file of one's own."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml"):
+        if not path.is_file():
+            raise RecipeError(f"there is no recipe at {path}")
+        return path
+    if name not in names():
+        close = get_close_matches(name, names(), n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names())}"
+        raise RecipeError(f"no recipe is called {name!r}; {hint} A recipe of your own is the path of a .yaml file")
+    return FOLDER / f"{name}.yaml"
+
+
+def header(path: Path) -> str:
+    """The first line of its opening comment: what it does and what to expect."""
+    first = path.read_text(encoding="utf-8").partition("\n")[0]
+    return first.lstrip("# ").strip() if first.startswith("#") else ""
+
+
+def read_for(verb: str, kind: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """The recipe of a verb; that of another verb is an error that says which."""
+    recipe = read(path, overrides)
+    if not isinstance(recipe, kind):
+        other = next(name for name, belongs in _kinds().items() if isinstance(recipe, belongs))
+        raise RecipeError(f"{path.name} is a recipe for `vidveil {other}`, not for `vidveil {verb}`")
+    return recipe
+
+
+def read(path: Path, overrides: Sequence[str] = ()) -> Any:
+    """The recipe as the dataclass that belongs to its verb, with overrides applied and everything checked."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{path.name} is not YAML: {str(error).splitlines()[0]}") from error
+    if not isinstance(values, dict):
+        raise RecipeError(f"{path.name} must be lines of `key: value`")
+    changed = values | dict(_override(text) for text in overrides)
+    verb = changed.pop("verb", None)
+    kinds = _kinds()
+    if verb not in kinds:
+        raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(kinds)}`, not {verb!r}")
+    changed.setdefault("name", path.stem)
+    return build(kinds[verb], changed, path.name)
+
+
+def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
+    """`kind(**values)` with every key known and every value of the kind that its field says."""
+    known = {field.name: field for field in fields(kind)}
+    hints = typing.get_type_hints(kind)
+    for key in values:
+        if key not in known:
+            close = get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            raise RecipeError(f"{where}: nothing is called {key!r}; {hint}")
+    for name, field in known.items():
+        if name not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise RecipeError(f"{where}: {name} is missing")
+    try:
+        return kind(**{key: _as(hints[key], value, f"{where}: {key}") for key, value in values.items()})
+    except RecipeError as error:
+        raise RecipeError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+
+
+def as_values(recipe: Any) -> dict[str, Any]:
+    """For results and checkpoints: plain values that JSON can hold."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(recipe).items()}
+
+
+def _kinds() -> dict[str, type[Any]]:
+    from vidveil.evaluation.recipe import EvaluateRecipe
+    from vidveil.training.recipe import TrainRecipe
+
+    return {"evaluate": EvaluateRecipe, "train": TrainRecipe}
+
+
+def _override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise RecipeError(f"{text!r}: write key=value, as in seeds=[0,1,2]")
+    try:
+        return key.strip(), yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{text!r}: the value is not YAML") from error
+
+
+def _as(hint: Any, value: Any, where: str) -> Any:
+    """`value` as the type hint says: int stays int, an int is a float where one is wanted, a list becomes a tuple."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        (inner,) = [part for part in arguments if part is not type(None)]
+        return _as(inner, value, where)
+    if origin is typing.Literal:
+        if value not in arguments:
+            raise RecipeError(f"{where} must be {' or '.join(map(str, arguments))}, not {value!r}")
+        return value
+    if origin is tuple:
+        listed = value if isinstance(value, list) else [value]  # one value may stand for a list of one
+        return tuple(_as(arguments[0], item, where) for item in listed)
+    if hint is float and isinstance(value, str):
+        try:  # YAML takes 1e-3 for a word
+            return float(value)
+        except ValueError:
+            pass
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if type(value) is not hint:
+        kind = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}.get(hint, str(hint))
+        raise RecipeError(f"{where} must be {kind}, not {value!r}")
+    return value

@@ -1,0 +1,74 @@
+"""What training is told: the part that all recipes share, and the recipe of one recognizer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vidveil.errors import RecipeError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningRecipe:
+    """Data, clips and the knobs of the loop."""
+
+    name: str
+    """Of the run: everything it makes is in `runs/NAME`."""
+    data: str
+    """Dataset, as printed by `vidveil ls data`."""
+    data_seed: int = 0
+    """Of built-in worlds: another number makes people that nobody has tuned on."""
+
+    frames: int = 8
+    """Frames a clip."""
+    size: int = 64
+    """Side of the square that networks see, in pixels."""
+    stride: int = 1
+    """Every how many-th frame of the video is one of the clip."""
+    views: Literal["1x1", "5x1", "5x3"] = "1x1"
+    """At test: clips evenly spaced x crops."""
+    augment: Literal["none", "light", "crop"] = "light"
+    """In training: light = small shifts, flips, brightness; crop = random resized crop and flip."""
+
+    epochs: int = 20
+    batch: int = 32
+    lr: float = 2e-3
+    trunk_lr: float = 1.0
+    """Factor on the rate of pretrained weights below the heads."""
+    weight_decay: float = 0.05
+    warmup_epochs: float = 1.0
+    label_smoothing: float = 0.1
+    clip_norm: float = 1.0
+    ema: float = 0.0
+    """Decay of the running mean of the weights, which is then what is judged; 0: off."""
+    patience: int = 0
+    """Validations without a better one after which training stops; 0: never."""
+    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Asking for one that is not there is an error."""
+    compile: bool = False
+    """Whether torch compiles the networks: worth it for long runs on an accelerator."""
+
+    def __post_init__(self) -> None:
+        for key in ("frames", "size", "stride", "epochs", "batch"):
+            self.at_least_one(key)
+        if not 0 <= self.label_smoothing < 1 or not 0 <= self.ema < 1:
+            raise RecipeError("label_smoothing and ema are in [0, 1)")
+
+    def at_least_one(self, key: str) -> None:
+        if getattr(self, key) < 1:
+            raise RecipeError(f"{key} must be at least 1, got {getattr(self, key)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRecipe(LearningRecipe):
+    """`vidveil train`: one recognizer on one dataset, the epoch chosen on validation, test looked at once."""
+
+    recognizer: str = "r3d_tiny"
+    """The network; `NAME:pretrained` starts from fetched weights."""
+    tasks: tuple[Literal["action", "attributes", "identity"], ...] = ("action",)
+    """What it learns, one head each."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.tasks:
+            raise RecipeError("tasks must name at least one of action, attributes, identity")

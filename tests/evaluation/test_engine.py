@@ -1,0 +1,206 @@
+"""Whole evaluations of a toy world: what is there is found, what is not there is not."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from tests.evaluation.toy import FRAMES, SIZE, Arrays, toy
+from vidveil.data.clips import ClipSet
+from vidveil.errors import DataError, UsageError
+from vidveil.evaluation.engine import Engine
+from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.evaluation.results import Results, read
+from vidveil.recipe import as_values
+from vidveil.training.runs import Run
+
+RECIPE = EvaluateRecipe(
+    name="toy",
+    data="toy",
+    frames=FRAMES,
+    size=SIZE,
+    utility="r3d_tiny",
+    attackers=("resnet_tiny",),
+    epochs=4,
+    attacker_epochs=4,
+    control_epochs=4,
+    batch=16,
+    lr=3e-3,
+    attacker_lr=(3e-3,),
+    permutations=100,
+    resamples=200,
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+    torch.set_num_threads(1)
+
+
+def evaluate(data: ClipSet, recipe: EvaluateRecipe = RECIPE, **changes: object) -> Results:
+    recipe = replace(recipe, **changes)
+    with Run.create(recipe.name, as_values(recipe)) as run:
+        return Engine(recipe, data, run, None, Console(quiet=True)).evaluate()
+
+
+def test_raw_video_has_excess_one_and_retention_one():
+    results = evaluate(toy())
+    raw = results.raw.metrics
+    assert raw["action_top1"].retention == 1
+    assert raw["linkage_rank1"].excess == pytest.approx(1)
+    assert raw["action_top1"].value > 0.9
+    assert raw["linkage_rank1"].value > raw["linkage_rank1"].floor + 0.3
+    assert "identities" in results.raw.verdict
+
+
+def test_noise_leaks_nothing_and_is_of_no_use():
+    results = evaluate(toy(), method="noise")
+    (point,) = results.points
+    assert point.verdict == "nothing leaks, nothing is useful"
+    linkage = point.metrics["linkage_rank1"]
+    assert linkage.floor_range[0] <= linkage.value <= linkage.floor_range[1] + 0.06
+    assert abs(linkage.excess or 0) < 0.25
+    assert (point.metrics["action_top1"].retention or 0) < 0.8
+
+
+def test_black_video_is_at_its_floor_exactly():
+    """All clips are the same: ties must not be broken by the order of a list that is sorted by person."""
+    (point,) = evaluate(toy(), method="solid").points
+    linkage = point.metrics["linkage_rank1"]
+    assert linkage.value == pytest.approx(linkage.floor_analytic, abs=1e-6)
+    assert point.metrics["ap_bright"].value == pytest.approx(point.metrics["ap_bright"].floor_analytic, abs=1e-6)
+
+
+def test_people_who_are_not_in_the_picture_are_not_found():
+    results = evaluate(toy(identity=False))
+    linkage = results.raw.metrics["linkage_rank1"]
+    assert linkage.floor_range[0] - 0.02 <= linkage.value <= linkage.floor_range[1] + 0.02
+    assert "identities" not in results.raw.verdict
+
+
+def test_random_labels_of_actions_are_of_no_use():
+    top1 = evaluate(toy(action=False)).raw.metrics["action_top1"]
+    assert top1.interval[0] <= top1.floor
+
+
+def test_a_constant_attribute_is_named_and_left_out():
+    data = toy()
+    constant = np.concatenate([data.attributes, np.ones((len(data), 1), np.float32)], axis=1)
+    results = evaluate(replace(data, attributes=constant, attribute_names=("bright", "always")))
+    assert results.raw.constant == ["always"]
+    assert "ap_always" not in results.raw.metrics
+
+
+def test_an_attacker_chosen_on_test_would_be_caught():
+    """The best on test is not the one that is reported, unless it is also the best on validation."""
+    tried = evaluate(toy(), attackers=("resnet_tiny", "r3d_tiny:frozen", "vit_mini:frozen")).raw.metrics[
+        "linkage_rank1"
+    ]
+    best = max(tried.others, key=lambda name: tried.others[name]["val"])
+    assert tried.measured_by == best
+    assert tried.value == pytest.approx(tried.others[best]["test"])
+
+
+def test_a_leaky_split_is_an_error():
+    data = toy()
+    split = data.split.copy()
+    split[np.flatnonzero(data.person == 0)[0]] = "test"
+    with pytest.raises(DataError, match="is in both"):
+        replace(data, split=split)
+    doubled = data.videos.clips.copy()
+    doubled[-1] = doubled[0]  # a test clip with the pixels of a training clip, under another name
+    with pytest.raises(DataError, match=r"the video of .* is in both train and test"):
+        replace(data, videos=Arrays(doubled))
+
+
+def test_an_evaluation_that_was_interrupted_goes_on(tmp_path):
+    recipe = replace(RECIPE, attackers=("resnet_tiny",))
+    first = evaluate(toy(), recipe, name="whole")
+    with pytest.raises(RuntimeError, match="cut"):
+        _cut_short(recipe)
+    stamp = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs" / "toy").rglob("weights.safetensors")}
+    assert stamp
+    with Run.create("toy", as_values(recipe), resume=True) as run:
+        second = Engine(recipe, toy(), run, None, None).evaluate()
+    assert {path: path.stat().st_mtime_ns for path in stamp} == stamp  # found, not trained again
+    assert {name: metric.value for name, metric in second.raw.metrics.items()} == {
+        name: metric.value for name, metric in first.raw.metrics.items()
+    }
+
+
+def _cut_short(recipe: EvaluateRecipe) -> None:
+    def cut(*_: object) -> None:
+        raise RuntimeError("cut")
+
+    with Run.create(recipe.name, as_values(recipe)) as run:
+        engine = Engine(recipe, toy(), run, None, None)
+        engine.measure.linkage = cut  # type: ignore[assignment, method-assign]
+        engine.evaluate()
+
+
+def test_the_curve_of_a_knob_is_one_point_a_setting():
+    results = evaluate(toy(), method="random", keep=(1.0, 0.1), attack=("linkage",))
+    whole, little = results.points
+    assert (whole.keep, little.keep) == (1.0, 0.1)
+    assert whole.metrics["action_top1"].retention == pytest.approx(1, abs=0.1)
+    assert (little.metrics["linkage_rank1"].excess or 0) < (whole.metrics["linkage_rank1"].excess or 0)
+    assert 0 <= whole.metrics["linkage_rank1_raw_gallery"].value <= 1
+
+
+def test_one_frame_and_shuffled_frames_do_not_tell_a_direction():
+    results = evaluate(toy(), controls=("one_frame", "shuffled", "median"))
+    assert results.controls["one_frame_top1"].value < 0.8
+    assert results.raw.metrics["action_top1"].value > 0.9
+    assert {"shuffled_top1", "median_rank1", "one_frame_rank1"} <= results.controls.keys()
+
+
+def test_results_are_read_back_as_they_were_written(tmp_path):
+    results = evaluate(toy())
+    results.write(tmp_path / "results.json")
+    again = read(tmp_path / "results.json")
+    assert again.raw.metrics["linkage_rank1"].measured_by == results.raw.metrics["linkage_rank1"].measured_by
+    assert again.raw.metrics["action_top1"].value == pytest.approx(results.raw.metrics["action_top1"].value, rel=1e-5)
+    assert json.loads((tmp_path / "results.json").read_text())["layout"] == 1
+
+
+def test_results_of_another_layout_are_refused(tmp_path):
+    (tmp_path / "results.json").write_text('{"layout": 99}')
+    with pytest.raises(DataError, match="layout 99"):
+        read(tmp_path / "results.json")
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(DataError, match="is not a result"):
+        read(tmp_path / "other.json")
+    with pytest.raises(DataError, match="there are no results"):
+        read(tmp_path / "none.json")
+
+
+def test_a_set_without_people_and_attributes_cannot_be_attacked():
+    data = toy()
+    nobody = replace(
+        data,
+        person=np.full(len(data), -1),
+        attributes=np.zeros((len(data), 0), np.float32),
+        attribute_names=(),
+    )
+    with pytest.raises(DataError, match="nothing to attack"):
+        evaluate(nobody)
+
+
+def test_what_only_built_in_worlds_know_is_refused_elsewhere():
+    with pytest.raises(UsageError, match="take the control median"):
+        evaluate(toy(), controls=("background",))
+
+
+def test_raw_video_of_another_run_is_used_again(tmp_path):
+    first = evaluate(toy(), name="before")
+    second = evaluate(toy(), name="after", method="blur:strong", raw="before")
+    assert second.raw.metrics["action_top1"].value == first.raw.metrics["action_top1"].value
+    assert not list(Path(tmp_path, "runs", "after", "fits").glob("raw*"))
+    with pytest.raises(UsageError, match="other settings"):
+        evaluate(toy(), name="wrong", method="blur:strong", raw="before", epochs=3)
