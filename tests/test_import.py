@@ -5,7 +5,7 @@ import pytest
 
 import vidveil
 
-HEAVY = ("torch", "av", "numpy", "cv2")
+HEAVY = ("torch", "av", "numpy", "cv2", "lightning", "matplotlib")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_importing_and_asking_for_help_load_nothing_heavy(statement):
 
 
 def test_every_public_name_is_there():
-    assert set(vidveil.__all__) == {"Anonymizer", "VidveilError", "__version__", "anonymize", "load"}
+    assert set(vidveil.__all__) == {"Anonymizer", "VidveilError", "__version__", "anonymize", "evaluate", "load"}
     for name in vidveil.__all__:
         assert getattr(vidveil, name) is not None
 

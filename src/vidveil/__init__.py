@@ -4,6 +4,7 @@
     vidveil.anonymize("clip.mp4")                      # writes clip_anonymized.mp4 and its manifest
     blur = vidveil.load("blur:strong")                 # the method alone
     blur.anonymize(clip).video                         # clip: float tensor (3, T, H, W) in [0, 1]
+    vidveil.evaluate("blur_puppets", "seeds=[0,1,2]")  # what attackers still get: a recipe, with fields to change
 
 Importing this module loads nothing heavy; each name below is fetched when it is first used.
 """
@@ -14,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 from vidveil.errors import VidveilError
 
 if TYPE_CHECKING:
+    from vidveil.evaluation.engine import evaluate
     from vidveil.methods import Anonymizer, load
     from vidveil.video.jobs import anonymize
 
 __version__ = "0.1.0"
-__all__ = ["Anonymizer", "VidveilError", "__version__", "anonymize", "load"]
+__all__ = ["Anonymizer", "VidveilError", "__version__", "anonymize", "evaluate", "load"]
 
 _HOME = {
     "Anonymizer": "vidveil.methods",
     "anonymize": "vidveil.video.jobs",
+    "evaluate": "vidveil.evaluation.engine",
     "load": "vidveil.methods",
 }
 

@@ -5,7 +5,7 @@ of UCF101. A group, an id or the very same pixels in two splits is an error when
 measured on such a split would be too good.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -66,7 +66,7 @@ class ClipSet:
 
     def __post_init__(self) -> None:
         rows = len(self.videos)
-        columns = {"ids": self.ids, "split": self.split, "group": self.group, "action": self.action}
+        columns: dict[str, Sized] = {"ids": self.ids, "split": self.split, "group": self.group, "action": self.action}
         columns |= {"person": self.person, "attributes": self.attributes, **self.tags}
         for name, column in columns.items():
             if len(column) != rows:

@@ -25,13 +25,18 @@ from vidveil.evaluation.measure import Measure, Number
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.telling import about_data, control_metrics, point
-from vidveil.recipe import as_values
+from vidveil.recipe import as_values, find, read_for
 from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
 
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
 ONLY = ("background", "mask", "motion")  # views that built-in worlds have
 HEADLINES = ("action_top1", "linkage_rank1", "cmap")
+
+
+def evaluate(recipe: str, *overrides: str, data: Path | None = None, resume: bool = False) -> Results:
+    """What `vidveil evaluate RECIPE [KEY=VALUE…]` does, silently: the results, which are also in `runs/NAME`."""
+    return run(read_for("evaluate", EvaluateRecipe, find(recipe), overrides), root=data, resume=resume)
 
 
 def run(

@@ -1,0 +1,209 @@
+"""Batches of views, in an order that depends on nothing but (seed, epoch).
+
+    loader = Loader(clips, clips.indices("train"), frames=8, size=64, batch=32, augment="light", seed=0)
+    for batch in loader.epoch(3, start=17):       # batches 17, 18, ... of epoch 3, as if 0 to 16 had been asked for
+        batch.video   (B, 3, T, H, W) float in [0, 1] on the device
+        batch.index   (B,) rows of the clip set: its labels are columns there
+    for batch in loader.views("5x1"):             # every clip once, in order
+        batch.video   (B, V, 3, T, H, W)
+
+Videos that fit lie on the device as a whole. Those that do not are read, moved and resized by a thread that is a batch
+or two ahead.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from weakref import WeakValueDictionary
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vidveil.data.clips import ClipSet
+from vidveil.data.controls import Control
+from vidveil.data.resident import Resident
+from vidveil.data.views import ORDER, VIEW, Augment, augmented, cropped, draw, even_picks, parse_views, training_picks
+from vidveil.errors import UsageError
+
+AHEAD = 2  # batches
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    video: Tensor
+    """(B, 3, T, H, W), or (B, V, 3, T, H, W) where there are views; float in [0, 1]."""
+    index: Tensor
+    """(B,) int64: rows of the clip set. On the CPU, where the labels are."""
+
+
+class Loader:
+    """Args:
+    indices: rows of the clip set, such as `clips.indices("train")`.
+    stride: frames of the video from one frame of a view to the next.
+    augment: of the batches of an epoch; `views` are never augmented.
+    order: `shuffle` draws a new order each epoch and leaves out an incomplete last batch, if it is not the only one.
+    transform: applied to every batch, see `controls`.
+    prefetch: batches made ahead by a thread; by default only where videos do not lie on the device.
+    """
+
+    def __init__(
+        self,
+        clips: ClipSet,
+        indices: Sequence[int] | NDArray[np.int64],
+        *,
+        frames: int,
+        size: int,
+        stride: int = 1,
+        batch: int = 32,
+        augment: Augment = "none",
+        scale: tuple[float, float] = (0.5, 1.0),
+        flip: bool = True,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+        order: Literal["shuffle", "sequential"] = "shuffle",
+        transform: Control | None = None,
+        prefetch: int | None = None,
+    ) -> None:
+        if min(frames, size, stride, batch) < 1:
+            raise UsageError(f"frames, size, stride and batch are 1 or more, not {frames}, {size}, {stride}, {batch}")
+        self.clips = clips
+        self.indices = np.asarray(indices, np.int64)
+        self.frames, self.size, self.stride, self.batch = frames, size, stride, batch
+        self.augment, self.scale, self.flip, self.seed = augment, scale, flip, seed
+        self.order, self.transform = order, transform
+        self.device = torch.device(device)
+        self.resident = _shared(clips, self.device)
+        self.prefetch = (
+            (0 if self.resident.whole or self.device.type == "cpu" else AHEAD) if prefetch is None else prefetch
+        )
+
+    def __len__(self) -> int:
+        """Batches an epoch."""
+        full, rest = divmod(len(self.indices), self.batch)
+        return full + bool(rest) if self.order == "sequential" or not full else full
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch from number `start` on."""
+        rows = self.indices
+        if self.order == "shuffle":
+            rows = np.random.default_rng((self.seed, ORDER, epoch)).permutation(rows)
+        numbers = range(start, len(self))
+        return self._run(lambda i: self._training_batch(rows[i * self.batch : (i + 1) * self.batch], epoch), numbers)
+
+    def views(self, spec: str = "1x1") -> Iterator[Batch]:
+        """Every clip once, in the order of `indices`.
+
+        Views that are the same for all of them are made once: five clips of videos that are no longer than one clip,
+        three squares of square pictures. Their mean is that of one.
+        """
+        clips, crops = parse_views(spec)
+        shapes = [self.resident.shape(i) for i in self.indices]
+        if all(shape[0] <= (self.frames - 1) * self.stride + 1 for shape in shapes):
+            clips = 1
+        if all(shape[1] == shape[2] for shape in shapes):
+            crops = 1
+        starts = range(0, len(self.indices), self.batch)
+        return self._run(lambda i: self._test_batch(self.indices[i : i + self.batch], clips, crops), starts)
+
+    def _run(self, make: Callable[[int], Batch], numbers: range) -> Iterator[Batch]:
+        batches = map(make, numbers)
+        return ahead(batches, self.prefetch) if self.prefetch else batches
+
+    def _training_batch(self, rows: NDArray[np.int64], epoch: int) -> Batch:
+        numbers = draw(self.seed, VIEW, epoch, rows)
+        shapes = [self.resident.shape(i) for i in rows]
+        if self.augment == "none":
+            picks = [even_picks(shape[0], self.frames, self.stride, 1)[0] for shape in shapes]
+        else:
+            lengths = [shape[0] for shape in shapes]
+            picks = [
+                training_picks(length, self.frames, self.stride, number[0])
+                for length, number in zip(lengths, numbers, strict=True)
+            ]
+        video = torch.empty(len(rows), 3, self.frames, self.size, self.size, device=self.device)
+        for same in _groups(shapes):
+            clips = self.resident.clips(rows[same], [picks[i] for i in same])
+            views = augmented(
+                clips, numbers[same], size=self.size, augment=self.augment, scale=self.scale, flip=self.flip
+            )
+            if len(same) == len(rows):
+                video = views
+            else:
+                video[torch.as_tensor(same, device=self.device)] = views
+        if self.transform is not None:
+            video = self.transform(video, rows, self.seed, epoch)
+        return Batch(video, torch.as_tensor(rows))
+
+    def _test_batch(self, rows: NDArray[np.int64], clips: int, crops: int) -> Batch:
+        shapes = [self.resident.shape(i) for i in rows]
+        video = torch.empty(len(rows), clips * crops, 3, self.frames, self.size, self.size, device=self.device)
+        for same in _groups(shapes):
+            picks = [even_picks(shapes[i][0], self.frames, self.stride, clips).reshape(-1) for i in same]
+            found = self.resident.clips(rows[same], picks)  # (B, clips * frames, H, W, 3)
+            views = cropped(found.view(len(same), clips, self.frames, *found.shape[2:]), size=self.size, crops=crops)
+            video[torch.as_tensor(same, device=self.device)] = views
+        if self.transform is not None:
+            flat = self.transform(video.flatten(0, 1), np.repeat(rows, video.shape[1]), self.seed, None)
+            video = flat.view(len(rows), -1, *flat.shape[1:])
+        return Batch(video, torch.as_tensor(rows))
+
+
+def _groups(shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:
+    """Places in a batch whose pictures have the same height and width."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for i, shape in enumerate(shapes):
+        found.setdefault(shape[1:3], []).append(i)
+    return [np.asarray(same) for same in found.values()]
+
+
+_residents: WeakValueDictionary[tuple[int, torch.device], Resident] = WeakValueDictionary()
+
+
+def _shared(clips: ClipSet, device: torch.device) -> Resident:
+    """Loaders of the same videos share what lies on the device, for as long as one of them is there."""
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", torch.cuda.current_device())  # so that it is not taken for another
+    key = (id(clips.videos), device)  # a resident holds its videos, so no other object can have this id meanwhile
+    resident = _residents.get(key)
+    if resident is None:
+        resident = _residents[key] = Resident(clips.videos, device)
+    return resident
+
+
+def ahead(batches: Iterator[Batch], count: int) -> Iterator[Batch]:
+    """The same batches, made by a thread that is up to `count` ahead. It ends with the iterator that is given back."""
+    ready: queue.Queue[Batch | BaseException | None] = queue.Queue(count)
+    stopped = threading.Event()
+
+    def put(item: Batch | BaseException | None) -> bool:
+        while not stopped.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            for batch in batches:
+                if not put(batch):
+                    return
+            put(None)
+        except BaseException as error:  # whatever it was, it belongs to who asked for the batch
+            put(error)
+
+    thread = threading.Thread(target=work, name="vidveil-loader", daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stopped.set()
+        thread.join()

@@ -1,0 +1,190 @@
+"""Views of a video: which frames, which part of the picture, at which size.
+
+    video (T, H, W, 3) uint8   →   view (3, frames, size, size) float in [0, 1]
+
+In time, a view takes `frames` frames, `stride` apart. A video that is too short gives its last frame again and again.
+In space, it is a box of the picture resized to size × size by an antialiased bilinear filter. Both directions of that
+filter are matrices with a row a pixel of the result,
+
+    view = Y · picture · Xᵀ          Y (size, H), X (size, W): triangles as wide as the pixels they replace
+
+so boxes that differ from video to video, and mirroring, are one batched product on any device. A picture that has the
+asked size already is taken as it is, pixel for pixel.
+
+    training   a random start; `crop`: a random box of 50-100 % of the area, mirrored half of the time
+               `light`: the middle square shifted by up to 1/16, mirrored, a little brighter or flatter (for small sets
+               whose people stand where they should)
+    test       `5x1`: five clips evenly spaced, the middle square; `5x3`: three squares along the long side of each
+
+Chance is a function of (seed, epoch, row) alone: a resumed run sees what an uninterrupted one would have seen.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+
+from vidveil.errors import UsageError
+
+Augment = Literal["none", "light", "crop"]
+Floats = NDArray[np.float64]
+
+DRAWS = 8  # random numbers a view: start, area, aspect, left, top, mirror, brightness, contrast
+SHIFT = 1 / 16  # of the size, at most, by which `light` moves the picture
+ASPECT = 4 / 3  # of a random box, at most
+VIEW, ORDER, CONTROL = 0, 1, 2  # streams of chance that must not repeat one another
+
+
+def draw(seed: int, stream: int, epoch: int, rows: Sequence[int] | NDArray[np.int64], count: int = DRAWS) -> Floats:
+    """(B, count) uniform in [0, 1): the same for the same arguments, whoever asked for what before."""
+    return np.stack([np.random.default_rng((seed, stream, epoch, int(row))).random(count) for row in rows])
+
+
+def training_picks(length: int, frames: int, stride: int, number: float) -> NDArray[np.int64]:
+    """(frames,) which frames of a video of that length, from a random start."""
+    start = int(number * (max(length - _span(frames, stride), 0) + 1))
+    return _picks(length, frames, stride, start)
+
+
+def even_picks(length: int, frames: int, stride: int, clips: int) -> NDArray[np.int64]:
+    """(clips, frames): clips evenly spaced from the first frame to the last; a single one is in the middle."""
+    last = max(length - _span(frames, stride), 0)
+    starts = np.linspace(0, last, clips) if clips > 1 else np.array([last / 2])
+    return np.stack([_picks(length, frames, stride, int(start + 0.5)) for start in starts])
+
+
+def _span(frames: int, stride: int) -> int:
+    return (frames - 1) * stride + 1
+
+
+def _picks(length: int, frames: int, stride: int, start: int) -> NDArray[np.int64]:
+    return np.minimum(start + stride * np.arange(frames), length - 1)
+
+
+def parse_views(spec: str) -> tuple[int, int]:
+    """`5x3` → 5 clips, 3 crops."""
+    match = re.fullmatch(r"([1-9]\d?)x([13])", spec)
+    if not match:
+        raise UsageError(f"views are CLIPSxCROPS with 1 or 3 crops, such as 5x1 or 5x3, not {spec!r}")
+    return int(match[1]), int(match[2])
+
+
+def training_view(
+    video: Tensor,
+    numbers: Floats,
+    *,
+    frames: int,
+    size: int,
+    stride: int = 1,
+    augment: Augment = "crop",
+    scale: tuple[float, float] = (0.5, 1.0),
+    flip: bool = True,
+) -> Tensor:
+    """uint8 (T, H, W, 3), numbers (DRAWS,) → (3, frames, size, size)."""
+    picks = training_picks(len(video), frames, stride, numbers[0])
+    clip = video[torch.as_tensor(picks, device=video.device)]
+    return augmented(clip[None], numbers[None], size=size, augment=augment, scale=scale, flip=flip)[0]
+
+
+def even_views(video: Tensor, spec: str, *, frames: int, size: int, stride: int = 1) -> Tensor:
+    """uint8 (T, H, W, 3) → (V, 3, frames, size, size), the crops of a clip side by side."""
+    clips, crops = parse_views(spec)
+    picks = torch.as_tensor(even_picks(len(video), frames, stride, clips), device=video.device)
+    return cropped(video[picks][None], size=size, crops=crops)[0]
+
+
+def augmented(
+    clips: Tensor,
+    numbers: Floats,
+    *,
+    size: int,
+    augment: Augment,
+    scale: tuple[float, float] = (0.5, 1.0),
+    flip: bool = True,
+) -> Tensor:
+    """uint8 (B, T, H, W, 3), numbers (B, DRAWS) → (B, 3, T, size, size)."""
+    _, _, height, width, _ = clips.shape
+    mirror = numbers[:, 5] < 0.5 if flip else np.zeros(len(numbers), bool)
+    if augment == "crop":
+        return _resized(clips, _random_boxes(numbers, height, width, scale), size, mirror)
+    views = cropped(clips[:, None], size=size, crops=1)[:, 0]
+    return _jittered(views, numbers, mirror) if augment == "light" else views
+
+
+def cropped(clips: Tensor, *, size: int, crops: int) -> Tensor:
+    """uint8 (B, K, T, H, W, 3) → (B, K * crops, 3, T, size, size): squares along the long side, from left or top."""
+    b, k, t, height, width, _ = clips.shape
+    flat = clips.reshape(b * k, t, height, width, 3)
+    if height == width == size:
+        whole = flat.permute(0, 4, 1, 2, 3).float().div_(255).view(b, k, 3, t, size, size)
+        return whole.repeat_interleave(crops, dim=1)
+    side = min(height, width)
+    share = np.linspace(0, 1, crops) if crops > 1 else np.array([0.5])
+    views = []
+    for x, y in zip((share * (width - side)).astype(int), (share * (height - side)).astype(int), strict=True):
+        box = np.tile(np.array([x, y, side, side], np.float64), (b * k, 1))
+        views.append(_resized(flat, box, size, np.zeros(b * k, bool)))
+    return torch.stack(views, dim=1).view(b, k * crops, 3, t, size, size)
+
+
+def _random_boxes(numbers: Floats, height: int, width: int, scale: tuple[float, float]) -> Floats:
+    """(B, 4) left, top, width, height in whole pixels."""
+    area = (scale[0] + numbers[:, 1] * (scale[1] - scale[0])) * height * width
+    aspect = ASPECT ** (2 * numbers[:, 2] - 1)
+    w = np.clip(np.round(np.sqrt(area * aspect)), 1, width)
+    h = np.clip(np.round(np.sqrt(area / aspect)), 1, height)
+    left = np.floor(numbers[:, 3] * (width - w + 1))
+    top = np.floor(numbers[:, 4] * (height - h + 1))
+    return np.stack([left, top, w, h], axis=1)
+
+
+def _resized(clips: Tensor, boxes: Floats, size: int, mirror: NDArray[np.bool_]) -> Tensor:
+    """uint8 (B, T, H, W, 3), boxes (B, 4) → (B, 3, T, size, size)."""
+    b, t, height, width, _ = clips.shape
+    box = torch.as_tensor(boxes, dtype=torch.float32, device=clips.device)
+    x = _filter(box[:, 0], box[:, 2], width, size)  # (B, size, W)
+    y = _filter(box[:, 1], box[:, 3], height, size)  # (B, size, H)
+    back = torch.as_tensor(mirror, device=clips.device)[:, None, None]
+    x = torch.where(back, x.flip(1), x)
+    out = clips.permute(0, 4, 1, 2, 3).float().reshape(b, 3 * t * height, width)
+    out = torch.bmm(out, x.mT)  # (B, 3TH, size)
+    out = out.view(b, 3 * t, height, size).mT.reshape(b, 3 * t * size, height)
+    out = torch.bmm(out, y.mT).view(b, 3, t, size, size).mT
+    return out.div(255).clamp_(0, 1).contiguous()
+
+
+def _filter(start: Tensor, length: Tensor, pixels: int, size: int) -> Tensor:
+    """(B, size, pixels): what each pixel of a row weighs in each pixel of the resized box."""
+    step = (length / size)[:, None, None]
+    at = start[:, None, None] + (torch.arange(size, device=start.device)[:, None] + 0.5) * step
+    pixel = torch.arange(pixels, device=start.device) + 0.5
+    weight = (1 - (pixel - at).abs() / step.clamp(min=1)).clamp_(min=0)
+    inside = (pixel > start[:, None, None]) & (pixel < (start + length)[:, None, None])  # nothing from beside the box
+    weight = weight * inside
+    return weight / weight.sum(-1, keepdim=True)
+
+
+def _jittered(views: Tensor, numbers: Floats, mirror: NDArray[np.bool_]) -> Tensor:
+    """(B, 3, T, S, S): shifted with the edge repeated, mirrored, brightness and contrast changed by up to a tenth."""
+    size = views.shape[-1]
+    reach = int(size * SHIFT)
+    left = (numbers[:, 3] * (2 * reach + 1)).astype(int)
+    top = (numbers[:, 4] * (2 * reach + 1)).astype(int)
+    wide = pad(views, (reach, reach, reach, reach, 0, 0), mode="replicate")
+    moved = torch.empty_like(views)
+    for i, (x, y) in enumerate(zip(left, top, strict=True)):
+        part = wide[i, :, :, y : y + size, x : x + size]
+        moved[i] = part.flip(-1) if mirror[i] else part
+    brighter = _column(0.2 * numbers[:, 6] - 0.1, views)
+    contrast = _column(0.8 + 0.4 * numbers[:, 7], views)
+    mean = moved.mean(dim=(1, 2, 3, 4), keepdim=True)
+    return moved.mul_(contrast).add_(mean * (1 - contrast) + brighter).clamp_(0, 1)
+
+
+def _column(values: Floats, like: Tensor) -> Tensor:
+    return torch.as_tensor(values, dtype=like.dtype, device=like.device).view(-1, 1, 1, 1, 1)

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from tests.evaluation.toy import toy
+from vidveil.data.crops import person_boxes, person_crops, square
+from vidveil.data.store import VideoStore
+
+
+def test_the_square_holds_everybody_who_was_found():
+    boxes = np.array([[10, 20, 30, 60], [15, 22, 35, 61]], dtype=float)
+    left, top, right, bottom = square(boxes, 100, 80)
+    assert right - left == bottom - top == 50  # 41 high, a tenth more above and below, rounded up
+    assert left <= 10
+    assert right >= 35
+    assert top <= 20
+    assert bottom >= 61
+
+
+def test_the_square_stays_inside_the_picture():
+    assert square(np.array([[0.0, 0.0, 90.0, 79.0]]), 100, 80) == (5, 0, 85, 80)
+    assert square(np.array([[95.0, 70.0, 100.0, 80.0]]), 100, 80) == (88, 68, 100, 80)
+
+
+def test_without_anybody_it_is_the_middle_of_the_picture():
+    assert square(np.empty((0, 4)), 100, 80) == (10, 0, 90, 80)
+
+
+@pytest.fixture
+def marked(tmp_path, monkeypatch):
+    """The toy's clips with a ground truth: a block that stands at another place in each clip."""
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path))
+    data = toy()
+    masks = np.zeros((len(data), 4, 16, 16), np.uint8)
+    for i in range(len(data)):
+        masks[i, :, 4:8, i % 9 : i % 9 + 4] = 1
+    arrays = (data.videos.frames(i) for i in range(len(data)))
+    return data.with_videos(VideoStore.write(tmp_path / "store", arrays, {}, {"masks": masks})), masks
+
+
+def test_the_ground_truth_is_inside_its_crop_and_little_else(marked):
+    data, masks = marked
+    for mask, (left, top, right, bottom) in zip(masks, person_boxes(data), strict=True):
+        assert mask[:, top:bottom, left:right].sum() == mask.sum()
+        assert right - left == bottom - top == 5
+
+
+def test_crops_are_the_pixels_of_the_videos(marked):
+    data, _ = marked
+    crops = person_crops(data)
+    for i in (0, 7, 100):
+        left, top, right, bottom = person_boxes(data)[i]
+        np.testing.assert_array_equal(crops.videos.frames(i), data.videos.frames(i)[:, top:bottom, left:right])
+    assert crops.person is data.person

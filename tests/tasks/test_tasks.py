@@ -1,0 +1,73 @@
+"""Losses and validation scores, against what a person computes by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.evaluation.toy import toy
+from vidveil.errors import DataError
+from vidveil.tasks import Action, Attributes, Identity, Predictions
+from vidveil.tasks.retrieval import retrieval
+
+
+@pytest.fixture
+def data():
+    return toy(people=(3, 2, 2), clips=4)
+
+
+def test_action_is_cross_entropy_with_the_clips_own_labels(data):
+    task = Action(data, "cpu")
+    rows = torch.tensor([0, 1, 5])
+    logits = torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    chosen = logits.log_softmax(1)[torch.arange(3), torch.from_numpy(data.action)[rows]]
+    assert task.loss(logits, rows).item() == pytest.approx(-chosen.mean().item())
+
+
+def test_the_score_of_actions_is_top_1(data):
+    rows = data.indices("val")
+    said = np.eye(2, dtype=np.float32)[data.action[rows]]
+    said[0] = said[0, ::-1]
+    score = Action(data, "cpu").score(Predictions(rows, np.zeros((len(rows), 1), np.float32), {"action": said}))
+    assert score == pytest.approx(1 - 1 / len(rows))
+
+
+def test_an_attribute_that_nobody_knows_has_no_loss(data):
+    data.attributes[0] = np.nan
+    task = Attributes(data, "cpu")
+    certain = task.loss(torch.tensor([[50.0], [50.0]]), torch.tensor([0, 4]))
+    only = task.loss(torch.tensor([[50.0]]), torch.tensor([4]))
+    assert certain.item() == pytest.approx(only.item())
+    assert task.loss(torch.tensor([[50.0]]), torch.tensor([0])).item() == 0
+
+
+def test_identity_is_about_training_people_alone(data):
+    task = Identity(data, "cpu")
+    assert task.outputs == 3
+    stranger = int(data.indices("test")[0])
+    known = int(data.indices("train")[0])
+    logits = torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    both = task.loss(logits, torch.tensor([stranger, known]))
+    assert both.item() == pytest.approx(task.loss(logits[1:], torch.tensor([known])).item())
+
+
+def test_the_score_of_identity_is_linkage_of_people_never_trained_on(data):
+    rows = data.indices("val")
+    features = np.eye(10, dtype=np.float32)[data.person[rows]]
+    assert Identity(data, "cpu").score(Predictions(rows, features)) == 1
+
+
+def test_without_people_there_is_no_identity(data):
+    data.person[:] = -1
+    with pytest.raises(DataError, match="nobody to tell apart"):
+        Identity(data, "cpu")
+
+
+def test_retrieval_looks_among_training_clips(data):
+    def seen(split):
+        rows = data.indices(split)
+        return Predictions(rows, np.eye(2, dtype=np.float32)[data.action[rows]])
+
+    found = retrieval(data, seen("test"), seen("train"))
+    assert found.recall == {1: 1.0, 5: 1.0, 10: 1.0}
+    assert found.floor == pytest.approx(0.5)
+    assert np.isnan(found.ranked.hit[len(data.indices("test")) :]).all()  # training clips ask nothing
