@@ -16,6 +16,7 @@ import pytest
 import vidveil
 from tests.packages import DATA, FETCH, TOY, make_source_archive, make_wheel, open_shop, without_root_powers
 from vidveil import weights as module
+from vidveil import weights_download
 from vidveil.errors import UsageError, WeightsError
 from vidveil.weights import WEIGHTS, cache_folder, describe, state, weights
 
@@ -162,8 +163,8 @@ def test_a_registry_that_refuses_the_connection_is_one_line(monkeypatch, capfd):
 
 @pytest.mark.usefixtures("shop")
 def test_a_registry_that_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 2.0)
-    monkeypatch.setattr(module, "ANSWER", 60)
+    monkeypatch.setattr(weights_download, "PATIENCE", 2.0)
+    monkeypatch.setattr(weights_download, "ANSWER", 60)
     monkeypatch.delenv("PIP_NO_INDEX")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
@@ -175,10 +176,10 @@ def test_a_registry_that_never_answers_is_given_up(monkeypatch):
 
 
 def test_a_slow_download_that_goes_on_is_not_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 1.0)
+    monkeypatch.setattr(weights_download, "PATIENCE", 1.0)
     trickle = "import sys, time\nfor i in range(8):\n  open(sys.argv[1], 'a').write('x'); time.sleep(0.3)"
     with subprocess.Popen([sys.executable, "-c", trickle, tmp_path / "part"]) as process:
-        assert module._ends(process, tmp_path)
+        assert weights_download._ends(process, tmp_path)
 
 
 def test_what_pip_moves_away_while_it_is_counted_is_no_error(tmp_path):
@@ -192,7 +193,7 @@ def test_what_pip_moves_away_while_it_is_counted_is_no_error(tmp_path):
     thread = threading.Thread(target=come_and_go)
     thread.start()
     try:
-        assert {module._size(tmp_path) for _ in range(3000)} == {0}
+        assert {weights_download._size(tmp_path) for _ in range(3000)} == {0}
     finally:
         ended.set()
         thread.join()
@@ -321,6 +322,8 @@ def test_the_registry_still_has_what_we_name(tmp_path, monkeypatch):
     monkeypatch.setenv("VIDVEIL_WEIGHTS", str(tmp_path))
     monkeypatch.delenv("VIDVEIL_OFFLINE", raising=False)
     for name, entry in list(WEIGHTS.items()):
+        if entry.tensors:
+            continue  # tens of megabytes: tests/test_weights_archives.py looks at them where they are
         try:
             path = weights(name)
         except WeightsError as error:

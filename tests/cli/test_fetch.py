@@ -90,7 +90,7 @@ def test_the_list_says_which_are_here_and_asks_no_network(monkeypatch):
 def test_the_doctor_says_which_weights_are_here():
     cache_folder().mkdir()
     (cache_folder() / TOY.file).write_bytes(DATA)
-    assert doctor._weights() == "centerface absent, yolox_nano absent, toy present"
+    assert doctor._weights() == ", ".join(f"{name} {'present' if name == 'toy' else 'absent'}" for name in WEIGHTS)
 
 
 def test_the_doctor_names_the_version_of_onnxruntime_or_says_that_it_is_missing(monkeypatch):

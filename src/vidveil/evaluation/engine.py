@@ -22,6 +22,7 @@ from vidveil.evaluation.conditions import anonymized
 from vidveil.evaluation.crossing import crossings
 from vidveil.evaluation.learner import Learned, learn, options
 from vidveil.evaluation.measure import Measure, Number
+from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.telling import about_data, control_metrics, point
@@ -62,6 +63,10 @@ class Judged:
     attackers: dict[str, list[Learned]] = field(default_factory=dict)
     """Those that learned identity, one a seed."""
 
+    @property
+    def tag(self) -> str:
+        return self.method if self.keep is None else f"{self.method}-{self.keep:g}"
+
 
 class Engine:
     def __init__(
@@ -85,6 +90,8 @@ class Engine:
                 judged.append(self.judge(after, Judged(recipe.method, keep), raw))
         elif recipe.keep:
             raise UsageError("raw video has no keep rate: leave keep out, or name a method")
+        per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
+        write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip)
         controls = {name: number for which in recipe.controls for name, number in self.control(which, raw).items()}
         return Results(
             name=recipe.name,
@@ -100,10 +107,9 @@ class Engine:
 
     def judge(self, data: ClipSet, about: Judged, raw: Judged | None = None) -> Judged:
         """Utility and every attack on the clips as they are after the method."""
-        tag = about.method if about.keep is None else f"{about.method}-{about.keep:g}"
-        recipe = self.recipe
+        tag, recipe = about.tag, self.recipe
         utility = self._seeds(data, ["action"], recipe.utility, recipe, tag)
-        about.numbers["action_top1"] = self.measure.action(utility, recipe.utility)
+        about.numbers["action_top1"] = self.measure.action({recipe.utility: utility})
         for tasks in [self.targets] if recipe.joint else [[task] for task in self.targets]:
             found = self._attackers(data, tasks, tag, raw)
             if "identity" in tasks:
@@ -185,14 +191,14 @@ class Engine:
         """The same numbers with a part of the video taken away."""
         recipe = replace(self.recipe, epochs=self.recipe.control_epochs)
         found: dict[str, Number] = {}
-        if which in ("one_frame", "shuffled"):
-            # one frame: for the attacker that reads frame by frame, by custom the first; order: for the utility network
-            network = recipe.attackers[0].removesuffix(":frozen") if which == "one_frame" else recipe.utility
-            tasks = ["action", "identity"] if which == "one_frame" and "identity" in self.targets else ["action"]
-            learned = self._seeds(self.data, tasks, network, recipe, which, control=which)
-            found[f"{which}_top1"] = self.measure.action(learned, network)
-            if "identity" in tasks:
-                found[f"{which}_rank1"] = self.measure.linkage({network: learned})["linkage_rank1"]
+        if which in ("one_frame", "shuffled"):  # for the utility network, and for one that reads frame by frame
+            first = recipe.attackers[0].partition(":")[0]
+            readers = [recipe.utility, *([first] if which == "one_frame" and first != recipe.utility else [])]
+            learned = {name: self._seeds(self.data, ["action"], name, recipe, which, control=which) for name in readers}
+            found[f"{which}_top1"] = self.measure.action(learned)
+            if which == "one_frame" and "identity" in self.targets:
+                linked = self._seeds(self.data, ["identity"], recipe.attackers[0], recipe, which, control=which)
+                found["one_frame_rank1"] = self.measure.linkage({recipe.attackers[0]: linked})["linkage_rank1"]
             return found
         if "identity" not in self.targets:
             raise UsageError(f"the control {which} is about linkage, and nobody is linked here")

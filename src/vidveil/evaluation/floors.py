@@ -205,7 +205,7 @@ def linkage_map_floor(
 
 
 def over_seeds(floors: Sequence[Floor]) -> Floor:
-    """Floor of the mean over training seeds: the same labels were dealt to all of them, so means are taken in each deal.
+    """Floor of the mean over training seeds: all of them were dealt the same labels, so the mean is taken in each deal.
 
     The mean over seeds scatters less than one seed does, so its range is narrower than the mean of their ranges.
     """

@@ -164,11 +164,13 @@ def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str
     rows, features = [], []
     probabilities: dict[str, list[Tensor]] = {task.name: [] for task in tasks}
     model.eval()
-    with torch.inference_mode():
+    with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):
         for batch in loader.views(views):
             clips, count = batch.video.flatten(0, 1), batch.video.shape[1]  # (B, V, 3, T, H, W) → (B·V, 3, T, H, W)
+            missing = (loader.batch - len(batch.index)) * count  # batches of one size: the same clip, the same features
+            padded = torch.cat([clips, clips[:1].expand(missing, *clips.shape[1:])]) if missing else clips
             with torch.autocast("cuda", torch.bfloat16, enabled=clips.is_cuda):
-                embedded = model.features(clips).float()
+                embedded = model.features(padded)[: len(clips)].float()
             rows.append(batch.index.cpu())
             features.append(embedded.view(-1, count, embedded.shape[-1]).mean(1).cpu())
             for task in tasks:

@@ -34,6 +34,10 @@ class Number:
     others: dict[str, dict[str, float]] = field(default_factory=dict)
     per_clip: Floats | None = None
     """(S, N) what the number is the mean of, where it is one: for paired comparisons with other runs."""
+    p: float | None = None
+    """Share of permutations of the labels that reach the value."""
+    chance_per_clip: Floats | None = None
+    """(N,) what its floor by formula is the mean of."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,18 @@ class Measure:
         self.people = np.where(known, data.person[self.rows].astype(str), data.group[self.rows])
         self.resamples = Resamples(self.people, resamples=resamples)
 
-    def action(self, learned: Sequence[Learned], name: str) -> Number:
-        """Top-1."""
+    def action(self, networks: Mapping[str, Sequence[Learned]]) -> Number:
+        """Top-1, by the network that is best on validation."""
         truth = self.data.action[self.rows]
-        hits = np.stack([metrics.top1_hits(_log(_test(one).probabilities["action"]), truth) for one in learned])
-        floor = floors.largest_class(truth)
-        value = self.resamples.mean(hits)
-        tried = {name: {"test": value.value, "val": float(np.mean([one.scores["action"] for one in learned]))}}
-        return Number(Leak("top-1", value, floor), (floor, floor), name, tried, hits)
+        hits = {
+            name: np.stack([metrics.top1_hits(_log(_test(one).probabilities["action"]), truth) for one in learned])
+            for name, learned in networks.items()
+        }
+        val = {name: _mean([one.scores["action"] for one in learned]) for name, learned in networks.items()}
+        best = max(val, key=lambda name: val[name])
+        tried = {name: {"test": float(hits[name].mean()), "val": val[name]} for name in networks}
+        floor = floors.largest_class(truth)  # higher than what permuted labels give: always saying that class is no use
+        return Number(Leak("top-1", self.resamples.mean(hits[best]), floor), (floor, floor), best, tried, hits[best])
 
     # ---- linkage
 
@@ -89,7 +97,7 @@ class Measure:
         tried = {name: {"test": _mean([one.rank1 for one in test[name]]), "val": val[name]} for name in spaces}
         embeddings = [one["test"] for one in spaces[best]]
         found = {"linkage_rank1": self._rank1(embeddings, lineups["test"], test[best], best, tried)}
-        found["linkage_map"] = self._map(test[best], best)
+        found["linkage_map"] = self._map(embeddings, lineups["test"], test[best], best)
         for suffix, clothes in CLOTHES.items() if "outfit" in self.data.tags else ():
             lineup = self.lineup("test", clothes)
             ranked = [rank(embedding, lineup) for embedding in embeddings]
@@ -131,24 +139,29 @@ class Measure:
         galleries: Sequence[Floats] | None = None,
     ) -> Number:
         among: Sequence[Floats | None] = galleries or [None] * len(embeddings)
-        permuted = [
-            floors.linkage_floor(embedding, lineup, one, gallery=gallery, permutations=self.permutations)
-            for embedding, one, gallery in zip(embeddings, ranked, among, strict=True)
-        ]
+        floor = floors.over_seeds(
+            [
+                floors.linkage_floor(embedding, lineup, one, gallery=gallery, permutations=self.permutations)
+                for embedding, one, gallery in zip(embeddings, ranked, among, strict=True)
+            ]
+        )
         hits = np.stack([one.hit for one in ranked])
-        chance = self.resamples.mean(ranked[0].chance)
-        leak = Leak("rank-1", self.resamples.mean(hits), _mean([one.value for one in permuted]), chance)
-        return Number(leak, _range(permuted), name, tried, hits)
+        leak = Leak("rank-1", self.resamples.mean(hits), floor.value, self.resamples.mean(ranked[0].chance))
+        return Number(leak, (floor.low, floor.high), name, tried, hits, floor.p, ranked[0].chance)
 
-    def _map(self, ranked: Sequence[Linkage], name: str) -> Number:
-        """mAP; its floor is the exact expectation over all orders of the gallery."""
+    def _map(self, embeddings: Sequence[Floats], lineup: Lineup, ranked: Sequence[Linkage], name: str) -> Number:
+        floor = floors.over_seeds(
+            [
+                floors.linkage_map_floor(embedding, lineup, one, permutations=self.permutations)
+                for embedding, one in zip(embeddings, ranked, strict=True)
+            ]
+        )
         precision = np.stack([one.average_precision for one in ranked])
         queries = ranked[0].queries
         expected = np.full(len(queries), np.nan)
         expected[queries] = floors.expected_average_precision(ranked[0].positives[queries], ranked[0].gallery[queries])
-        chance = self.resamples.mean(expected)
-        leak = Leak("mAP", self.resamples.mean(precision), chance.value, chance)
-        return Number(leak, (chance.value, chance.value), name, {}, precision)
+        leak = Leak("mAP", self.resamples.mean(precision), floor.value, self.resamples.mean(expected))
+        return Number(leak, (floor.low, floor.high), name, {}, precision, floor.p, expected)
 
     # ---- attributes
 
@@ -196,15 +209,19 @@ class Measure:
         tried: dict[str, dict[str, float]],
     ) -> Number:
         value = self.resamples.statistic([_weighted(metric, truth, each) for each in scores])
-        permuted = [
-            floors.permutation_floor(_relabelled(metric, each), truth, self.people, permutations=self.permutations)
-            for each in scores
-        ]
+        floor = floors.over_seeds(
+            [
+                floors.permutation_floor(
+                    _relabelled(metric, each), truth, self.people, observed=seen, permutations=self.permutations
+                )
+                for each, seen in zip(scores, value.per_seed, strict=True)
+            ]
+        )
         chance = None
         if metric is metrics.average_precision:
             chance = self.resamples.statistic(lambda weights: floors.prevalence(truth, weights))
         kind = "average precision" if metric is metrics.average_precision else "AUROC"
-        return Number(Leak(kind, value, _mean([one.value for one in permuted]), chance), _range(permuted), name, tried)
+        return Number(Leak(kind, value, floor.value, chance), (floor.low, floor.high), name, tried, None, floor.p)
 
     def _together(
         self, attackers: Mapping[str, Sequence[Learned]], truth: Floats, alive: NDArray[np.bool_]
@@ -261,7 +278,3 @@ def _logit(probabilities: NDArray[np.float32]) -> Floats:
 
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values))
-
-
-def _range(permuted: Sequence[floors.Floor]) -> tuple[float, float]:
-    return _mean([one.low for one in permuted]), _mean([one.high for one in permuted])

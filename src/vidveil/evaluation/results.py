@@ -15,11 +15,12 @@ from vidveil.errors import DataError
 from vidveil.training.runs import runs_folder
 
 LAYOUT = 1
+Kind = Literal["utility", "leakage", "control"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    kind: Literal["utility", "leakage", "control"]
+    kind: Kind
     value: float
     """Mean over seeds, on test."""
     seeds: list[float]
@@ -34,13 +35,17 @@ class Metric:
     """The same from counts alone: largest class, prevalence, expected hit of a random neighbour."""
     measured_by: str
     """The recognizer or attacker behind the value, chosen on validation."""
+    p: float | None = None
+    """Share of permutations of the labels that reach the value; null where nothing is permuted."""
     raw: float | None = None
     """The same metric on raw video, by its own strongest attacker."""
     raw_interval: list[float] | None = None
     excess: float | None = None
     """Leakage: (value − floor) / (raw − raw's floor): 1 as leaky as raw video, 0 at the floor."""
+    excess_interval: list[float] | None = None
     retention: float | None = None
     """Utility: value / raw."""
+    retention_interval: list[float] | None = None
     others: dict[str, dict[str, float]] = field(default_factory=dict)
     """Every attacker that tried: `{"test": …, "val": …}`."""
     note: str = ""
@@ -55,6 +60,7 @@ class Point:
     metrics: dict[str, Metric]
     attribute_excess: float | None = None
     """Over the measurable attributes together: sum of (value − floor) over sum of (raw − floor)."""
+    attribute_excess_interval: list[float] | None = None
     not_measurable: list[str] = field(default_factory=list)
     """Attributes whose raw value is too near its floor to say anything."""
     constant: list[str] = field(default_factory=list)

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from vidveil.data.clips import SPLITS, ClipSet
+from vidveil.evaluation.floors import above_chance
+from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.measure import Number
-from vidveil.evaluation.results import Metric, Point
+from vidveil.evaluation.results import Kind, Metric, Point
 from vidveil.evaluation.tradeoff import excess, excess_over_attributes, retention
 
 UTILITY = "action_top1"
@@ -34,21 +36,21 @@ def point(
     metrics = {}
     for name, number in numbers.items():
         beside = raw.get(name)
+        kept = left = None
         if name == UTILITY and beside is not None:
-            kept = retention(number.leak.value, beside.leak.value).value
-            metrics[name] = _metric("utility", number, beside, retention=kept)
+            kept = retention(number.leak.value, beside.leak.value)
         elif beside is not None and name not in NO_EXCESS:
-            left = excess(number.leak, beside.leak, name)
-            metrics[name] = _metric("leakage", number, beside, excess=left.estimate.value if left.estimate else None)
-        else:
-            metrics[name] = _metric("leakage", number, beside)
+            left = excess(number.leak, beside.leak, name).estimate
+        metrics[name] = _metric("utility" if name == UTILITY else "leakage", number, beside, left, kept)
     ours, theirs = ({k: n.leak for k, n in these.items() if k.startswith("ap_")} for these in (numbers, raw))
     together = excess_over_attributes(ours, theirs) if ours else None
+    overall = together.estimate if together else None
     return Point(
         method=method,
         keep=keep,
         metrics=metrics,
-        attribute_excess=together.estimate.value if together and together.estimate else None,
+        attribute_excess=overall.value if overall else None,
+        attribute_excess_interval=list(overall.interval) if overall else None,
         not_measurable=[name.removeprefix("ap_") for name in together.not_measurable] if together else [],
         constant=list(constant),
         verdict=verdict(numbers),
@@ -60,12 +62,16 @@ def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
 
 
 def verdict(numbers: Mapping[str, Number]) -> str:
-    """What an interval that holds the floor allows to say, and what one above it does."""
-    leaks = [name for name, number in numbers.items() if name.startswith(("linkage_rank1", "ap_")) and _above(number)]
+    """One sentence. A leak is called one if permuted labels hardly ever reach it, all of them tested together, and its
+    interval lies above the floor; use, if the interval lies above the floor."""
+    tested = {name: number.p for name, number in numbers.items() if name.startswith(("linkage_rank1", "ap_"))}
+    above = above_chance({name: p for name, p in tested.items() if p is not None})
+    leaks = [name for name in above if _interval_is_above(numbers[name])]
     told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "nothing leaks"
     if UTILITY not in numbers:
         return told
-    return f"{told}, {'the action is still readable' if _above(numbers[UTILITY]) else 'nothing is useful'}"
+    useful = _interval_is_above(numbers[UTILITY])
+    return f"{told}, {'the action is still readable' if useful else 'nothing is useful'}"
 
 
 def _spoken(leaks: Sequence[str]) -> list[str]:
@@ -74,19 +80,13 @@ def _spoken(leaks: Sequence[str]) -> list[str]:
     return linked + ([f"attributes ({', '.join(attributes)})"] if attributes else [])
 
 
-def _above(number: Number) -> bool:
-    """Whether the interval lies above the floor, and the value above what permuted labels reach."""
+def _interval_is_above(number: Number) -> bool:
     above = number.leak.above_floor()
-    low = above.low if np.isfinite(above.low) else above.value
-    return low > 0 and number.leak.value.value > number.floor_range[1]
+    return (above.low if np.isfinite(above.low) else above.value) > 0
 
 
 def _metric(
-    kind: Any,
-    number: Number,
-    raw: Number | None,
-    excess: float | None = None,
-    retention: float | None = None,
+    kind: Kind, number: Number, raw: Number | None, left: Estimate | None = None, kept: Estimate | None = None
 ) -> Metric:
     leak = number.leak
     return Metric(
@@ -97,10 +97,13 @@ def _metric(
         floor=leak.floor,
         floor_range=list(number.floor_range),
         floor_analytic=leak.floor if leak.chance is None else leak.chance.value,
+        p=number.p,
         measured_by=number.measured_by,
         raw=None if raw is None else raw.leak.value.value,
         raw_interval=None if raw is None else list(raw.leak.value.interval),
-        excess=excess,
-        retention=retention,
+        excess=None if left is None else left.value,
+        excess_interval=None if left is None else list(left.interval),
+        retention=None if kept is None else kept.value,
+        retention_interval=None if kept is None else list(kept.interval),
         others=number.others,
     )

@@ -43,7 +43,7 @@ def run(
         numbers: dict[str, Number] = {}
         constant: list[str] = []
         if "action" in recipe.tasks:
-            numbers["action_top1"] = measure.action([learned], recipe.recognizer)
+            numbers["action_top1"] = measure.action({recipe.recognizer: [learned]})
         if "identity" in recipe.tasks:
             numbers |= measure.linkage({recipe.recognizer: [learned]})
         if "attributes" in recipe.tasks:

@@ -1,0 +1,36 @@
+"""What numbers are the means of, one entry a test clip: so that two runs can be compared on the very same videos.
+
+people                          (N,) the number of the person, or group, in each test clip
+METHOD[-KEEP]/METRIC            (S, N) hits or average precisions, one row a seed; NaN where a clip asked nothing
+METHOD[-KEEP]/METRIC/chance     (N,) positives / gallery, for linkage
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from vidveil.errors import DataError
+from vidveil.evaluation.measure import Number
+
+PEOPLE = "people"
+
+
+def write_per_clip(path: Path, people: NDArray[np.str_], numbers: Mapping[str, Number]) -> None:
+    arrays: dict[str, NDArray[np.generic]] = {PEOPLE: np.unique(people, return_inverse=True)[1].astype(np.int64)}
+    for name, number in numbers.items():
+        if number.per_clip is not None:
+            arrays[name] = number.per_clip.astype(np.float32)
+            if number.chance_per_clip is not None:
+                arrays[f"{name}/chance"] = number.chance_per_clip.astype(np.float32)
+    save_file(arrays, path)
+
+
+def read_per_clip(path: Path) -> dict[str, NDArray[np.generic]]:
+    """By the names above. An evaluation that stopped early, or was made elsewhere, may have none."""
+    if not path.is_file():
+        raise DataError(f"there is no {path.name} in {path.parent}: only whole runs can be compared clip by clip")
+    found: dict[str, NDArray[np.generic]] = load_file(path)
+    return found
