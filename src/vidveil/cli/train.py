@@ -24,7 +24,7 @@ def train(
     vidveil train action_puppets tasks=[identity,attributes]
     vidveil train action_puppets --resume                     after a crash or Ctrl-C: to the bit as if never stopped
 
-    Weights, logs and results are in runs/NAME; `tensorboard --logdir runs` shows the curves.
+    Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
     from rich.console import Console
 

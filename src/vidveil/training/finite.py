@@ -1,0 +1,100 @@
+"""Numbers that are no numbers: noticed without waiting for the GPU, and traced to where they came from.
+
+Asking a GPU after each step whether the loss is finite would make it idle while the answer travels. So the first step
+with a bad loss or gradient is noted on the device itself, the optimizer skips every update from there on (weights stay
+as they were before it), and the host looks at the note every few steps. The batch of that step is then taken again and
+followed through the network, module by module.
+
+    bad_i   = not (loss_i and every ‖∇_p‖_i are finite)
+    note    = (i, loss_i, (‖∇_p‖_i for all p)) of the smallest i with bad_i
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Finite:
+    """The note. `names` and `parameters` are those that learn."""
+
+    def __init__(self, model: nn.Module, device: torch.device) -> None:
+        learning = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+        self.names, self.parameters = [name for name, _ in learning], [p for _, p in learning]
+        self._zero = torch.zeros((), device=device)
+        self.bad = torch.zeros((), device=device)
+        """1 from the first bad step on: AdamW's `found_inf`."""
+        self._step = torch.full((), -1, dtype=torch.int64, device=device)
+        self._loss = torch.zeros((), device=device)
+        self._norms = torch.zeros(len(learning), device=device)  # (P,)
+
+    @torch.no_grad()
+    def watch(self, step: int, loss: Tensor) -> Tensor:
+        """Note this step if it is the first bad one. Gives the length of the whole gradient."""
+        gradients = [self._zero if p.grad is None else p.grad for p in self.parameters]
+        norms = torch.stack(torch._foreach_norm(gradients)).float()  # (P,)
+        total: Tensor = torch.linalg.vector_norm(norms)
+        first = ~(torch.isfinite(total) & torch.isfinite(loss)) & (self.bad == 0)
+        self._step = torch.where(first, step, self._step)
+        self._loss = torch.where(first, loss.detach().float(), self._loss)
+        self._norms = torch.where(first, norms, self._norms)
+        self.bad = torch.maximum(self.bad, first.float())
+        return total
+
+    def first_bad(self) -> tuple[int, float, str] | None:
+        """Step, loss, and the first parameter with a bad gradient or "". Waits for the device."""
+        if not self.bad.item():
+            return None
+        broken = (~torch.isfinite(self._norms)).nonzero().flatten().tolist()
+        return int(self._step.item()), float(self._loss.item()), self.names[broken[0]] if broken else ""
+
+
+def explain(bad: tuple[int, float, str], origin: str, steps: int) -> str:
+    """The line for whoever trains. `steps` an epoch; all counts from 1."""
+    step, loss, parameter = bad
+    return (
+        f"training broke at step {step + 1} (epoch {step // steps + 1}, batch {step % steps + 1}): the loss is {loss:g}"
+        + (f", the first number that is not finite is in {origin}" if origin else "")
+        + (f", the first such gradient is that of {parameter}" if parameter else "")
+        + "; try a lower lr, a longer warm-up or precision=32-true"
+    )
+
+
+def find_origin(model: nn.Module, forward: Callable[[], Any], batch: Any) -> str:
+    """Where the first bad number appears on the way from a batch to its loss; "" if all are finite this time."""
+    if any(not bool(torch.isfinite(tensor).all()) for tensor in _tensors(batch)):
+        return "the batch itself"
+    found: list[str] = []
+
+    def look(name: str) -> Callable[[nn.Module, Any, Any], None]:
+        def hook(module: nn.Module, _: Any, output: Any) -> None:
+            if not found and any(not bool(torch.isfinite(tensor).all()) for tensor in _tensors(output)):
+                found.append(f"the output of {name} ({type(module).__name__})")
+
+        return hook
+
+    for name, parameter in model.named_parameters():
+        if not bool(torch.isfinite(parameter).all()):
+            return f"the weights {name}"
+    hooks = [module.register_forward_hook(look(name or "the model")) for name, module in model.named_modules()]
+    try:
+        with torch.no_grad():
+            forward()
+    finally:
+        for handle in hooks:
+            handle.remove()
+    return found[0] if found else ""
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """Floating-point tensors anywhere in tuples, lists, dicts and objects with attributes."""
+    if isinstance(value, Tensor):
+        return [value] if value.is_floating_point() else []
+    if isinstance(value, Mapping):
+        return [tensor for part in value.values() for tensor in _tensors(part)]
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [tensor for part in value for tensor in _tensors(part)]
+    if hasattr(value, "__dict__"):
+        return [tensor for part in vars(value).values() for tensor in _tensors(part)]
+    return []

@@ -1,0 +1,132 @@
+"""What training tells: lines of JSON for programs, curves for TensorBoard, a bar for whoever watches.
+
+Each line of `log.jsonl` is one object with `time` (Unix seconds), `event`, and what belongs to it; docs/training.md
+lists them. A number that is none is null. After a resumption some steps are told twice: the later line counts.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from vidveil.training.events import EventFile
+
+QUIET = 10.0
+"""Seconds between plain lines where there is no terminal."""
+
+
+class Log:
+    """`log.jsonl` and `tensorboard/` in a folder; without one, only the console. Without a console, silent."""
+
+    def __init__(self, folder: Path | None = None, console: Console | None = None) -> None:
+        self.console = console
+        self._folder = folder
+        self._curves: dict[str, EventFile] = {}
+        self._file = None
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = (folder / "log.jsonl").open("a+b", buffering=0)
+            self._end_torn_line()
+
+    def write(self, event: str, **values: Any) -> None:
+        if self._file is not None:
+            line = {"time": round(time(), 3), "event": event, **_plain(values)}
+            self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")  # one call: lines do not mix
+
+    def curves(self, label: str, step: int, values: Mapping[str, float]) -> None:
+        """Points of curves; each label has its own, so that TensorBoard lays them over one another."""
+        if self._folder is not None:
+            if label not in self._curves:
+                self._curves[label] = EventFile(self._folder / "tensorboard" / file_name(label), step)
+            self._curves[label].add(step, values)
+
+    def say(self, line: str, style: str = "") -> None:
+        if self.console is not None:
+            self.console.print(Text(line, style=style), soft_wrap=True)
+
+    @contextmanager
+    def bar(self, label: str, total: int, done: int = 0) -> Iterator["Bar"]:
+        bar = Bar(self, label, total, done)
+        try:
+            yield bar
+        finally:
+            bar.close()
+
+    def close(self) -> None:
+        for file in self._curves.values():
+            file.close()
+        self._curves.clear()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _end_torn_line(self) -> None:
+        """A run that was killed may have left half a line; what follows begins a new one."""
+        assert self._file is not None
+        if size := self._file.seek(0, 2):
+            self._file.seek(size - 1)
+            if self._file.read(1) != b"\n":
+                self._file.write(b"\n")
+
+
+class Bar:
+    """Progress with the time left on a terminal; elsewhere a plain line now and then."""
+
+    def __init__(self, log: Log, label: str, total: int, done: int) -> None:
+        self._log, self._label = log, label
+        self._told = monotonic()
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        if log.console is not None and log.console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(compact=True),
+                console=log.console,
+                transient=True,
+                speed_estimate_period=300,  # long enough to hold a validation
+            )
+            self._task = self._bar.add_task(label, total=total, completed=done)
+            self._bar.start()
+
+    def advance(self) -> None:
+        if self._bar is not None:
+            self._bar.advance(self._task)
+
+    def tell(self, text: str) -> None:
+        """After an epoch."""
+        line = f"{self._label}: {text}" if self._label else text
+        if self._bar is not None:
+            self._bar.update(self._task, description=line)
+        elif monotonic() - self._told >= QUIET:
+            self._log.say(line)
+            self._told = monotonic()
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def file_name(label: str) -> str:
+    """A label as the name of a file or folder: `attacker r3d, seed 0` → `attacker_r3d_seed_0`."""
+    return re.sub(r"[^A-Za-z0-9.=-]+", "_", label).strip("_.") or "fit"
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)

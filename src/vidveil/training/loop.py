@@ -1,0 +1,245 @@
+"""The training loop, to be read from top to bottom.
+
+    found = fit(model, batches=loader, loss=loss, validate=validate, options=Options(epochs=20), folder=run.part("one"))
+
+AdamW with warm-up and cosine, gradient clipping, a running average of weights, mixed precision; the epoch with the best
+validation is what the model holds in the end. Everything that the next step depends on is in the checkpoint: weights,
+moments, average, best so far, generators, and how many batches of which epoch are done. So a run that was killed
+anywhere goes on as if nothing had been, on a CPU to the bit.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+
+from vidveil.errors import TrainingError, UsageError
+from vidveil.training.average import Average, fill
+from vidveil.training.checkpoint import Keeper, fill_optimizer, optimizer_tensors
+from vidveil.training.finite import Finite, explain, find_origin
+from vidveil.training.log import Log
+from vidveil.training.options import Options
+from vidveil.training.place import Fit, Place
+from vidveil.training.schedule import parameter_groups, rate
+from vidveil.training.seeds import deterministic, restore, seeded, snapshot
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+
+Loss = Callable[[nn.Module, Any], Tensor]
+Validate = Callable[[nn.Module], Mapping[str, float]]
+
+
+class Batches(Protocol):
+    """What is trained on, in an order that depends on the epoch alone."""
+
+    def __len__(self) -> int:
+        """Batches an epoch."""
+        ...
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
+        """The batches of this epoch (from 0) but the first `start`: the same each time, on the device they are for."""
+        ...
+
+
+def fit(
+    model: nn.Module,
+    *,
+    batches: Batches,
+    loss: Loss,
+    validate: Validate | None,
+    options: Options,
+    folder: Path | None = None,
+    fingerprint: str = "",
+    console: Console | None = None,
+    label: str = "",
+    log: Log | None = None,
+) -> Fit:
+    """Train `model` in place; it ends on the training device, in eval mode, with the weights of the best epoch.
+
+    `loss(model, batch)` and `validate(model)` get the model as Fabric wraps it: call it, or its `features`. A `folder`
+    keeps checkpoints, and where one is there training goes on from it; `fingerprint` (of data and recipe) must be the
+    same then. Without validation the last weights are returned. A `log` of the run is written to, or else one is made
+    in `folder`; `console` is for the latter.
+    """
+    from lightning.fabric import Fabric  # takes seconds to import
+
+    if options.devices > 1 and "RANK" not in os.environ:
+        raise UsageError(f"devices={options.devices} needs torchrun --nproc_per_node={options.devices}")
+    accelerator = options.accelerator()
+    with deterministic(accelerator):
+        fabric = Fabric(
+            accelerator=accelerator,
+            devices=options.devices,
+            strategy=options.strategy,
+            precision=options.exact_precision(),
+        )
+        fabric.launch()
+        lead = fabric.is_global_zero
+        its_log = log or Log(folder if lead else None, console if lead else None)
+        try:
+            with seeded(options.seed + fabric.global_rank):
+                return _fit(fabric, model, batches, loss, validate, options, folder, fingerprint, label, its_log)
+        finally:
+            if log is None:
+                its_log.close()
+
+
+def _fit(
+    fabric: "Fabric",
+    model: nn.Module,
+    batches: Batches,
+    loss: Loss,
+    validate: Validate | None,
+    options: Options,
+    folder: Path | None,
+    fingerprint: str,
+    label: str,
+    log: Log,
+) -> Fit:
+    world, rank, on_cpu = fabric.world_size, fabric.global_rank, fabric.device.type == "cpu"
+    steps = len(batches) // world  # of an epoch; what is over when ranks share is left out
+    if steps == 0:
+        raise TrainingError(f"{len(batches)} batches an epoch are too few for {world} processes: use a smaller batch")
+    total, warmup = steps * options.epochs, round(steps * options.warmup_epochs)
+
+    model.to(fabric.device)
+    if options.channels_last:
+        _lay_channels_last(model)
+    adamw = torch.optim.AdamW(parameter_groups(model, options), lr=options.lr, betas=options.betas, fused=True)
+    compiled: Any = torch.compile(model) if options.compile else model
+    net, optimizer = fabric.setup(compiled, adamw)
+    if callable(getattr(model, "features", None)):
+        net.mark_forward_method("features")
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    weights = dict(model.state_dict())  # the tensors themselves: they change as it learns
+    best = {name: tensor.clone() for name, tensor in weights.items()}
+    average = Average(weights, options.ema) if options.ema else None
+    judged = average.state if average else weights  # what is validated and returned
+    finite = Finite(model, fabric.device)
+    place, loss_sum = Place(), torch.zeros((), device=fabric.device)  # of this epoch
+
+    about = {"fingerprint": fingerprint, "options": options.fixed(), "batches": len(batches)}
+    keeper = Keeper(folder, options.checkpoint_seconds)
+    if saved := keeper.load():
+        saved.check_fits(about, {name: tuple(tensor.shape) for name, tensor in weights.items()}, folder)
+        if saved.passed_over:
+            log.say(f"note: an older checkpoint is used, since the newest cannot be read: {saved.passed_over}")
+        place = Place(**saved.about["place"])
+        fill(best, saved.part("best"))
+        if not place.finished:
+            fill(weights, saved.part("model"))
+            fill_optimizer(adamw, names, saved.part("optimizer"))
+            loss_sum.copy_(saved.tensors["epoch/loss_sum"])
+            if average is not None:
+                fill(average.state, saved.part("average"))
+                average.count = place.averaged
+            restore(saved.part("random"))  # the last thing before the loop: nothing may draw in between
+            if rank > 0:  # the file is of rank 0, and two ranks must not draw the same
+                torch.manual_seed(options.seed + rank + world * place.step)
+
+    def save() -> None:
+        place.seconds = monotonic() - began
+        place.averaged = average.count if average else 0
+        parts: dict[str, Mapping[str, Tensor]] = {"best": best}
+        if not place.finished:
+            parts |= {"model": weights, "average": average.state if average else {}, "random": snapshot()}
+            parts |= {"optimizer": optimizer_tensors(adamw, names), "epoch": {"loss_sum": loss_sum}}
+        if rank == 0:
+            keeper.save(parts, {**about, "place": asdict(place)}, final=place.finished)
+
+    def check() -> None:
+        """Raises if any step so far was bad. Called before each checkpoint, so that the last good one stays."""
+        if bad := finite.first_bad():
+            epoch, batch = divmod(bad[0], steps)
+            again = next(batches.epoch(epoch, batch * world + rank))
+            with fabric.autocast():
+                origin = find_origin(model, lambda: loss(net, again), again)
+            raise TrainingError(f"{label}: {explain(bad, origin, steps)}".removeprefix(": "))
+
+    began = monotonic() - place.seconds
+    if not place.finished:
+        log.write("resumed" if saved else "started", fit=label, step=place.step, steps=total, epochs=options.epochs)
+    with log.bar(label, total, place.step) as bar:
+        net.train()
+        while not place.finished:
+            for batch in _share(batches, place, steps, world, rank):
+                for group in adamw.param_groups:
+                    group["lr"] = options.lr * group["scale"] * rate(place.step, total, warmup)
+                with fabric.autocast():
+                    value = loss(net, batch)
+                fabric.backward(value)
+                norm = finite.watch(place.step, value)
+                if on_cpu:
+                    check()  # at once: there is nothing to wait for
+                else:
+                    adamw.found_inf = finite.bad  # type: ignore[attr-defined]  # then the step changes no weight
+                if options.clip_norm:
+                    torch.nn.utils.clip_grads_with_norm_(finite.parameters, options.clip_norm, norm)
+                optimizer.step()
+                optimizer.zero_grad()
+                if average is not None:
+                    average.update()
+                loss_sum += value.detach()
+                place.step, place.batch = place.step + 1, place.batch + 1
+                bar.advance()
+                if place.step % options.log_every == 0:
+                    check()
+                    line = {"loss": value.item(), "lr": adamw.param_groups[0]["lr"], "gradient": norm.item()}
+                    log.write("step", fit=label, step=place.step, **line)
+                    log.curves(label, place.step, line)
+                if keeper.due():
+                    check()
+                    save()
+            check()
+
+            row: dict[str, float] = {"epoch": place.epoch + 1, "train_loss": loss_sum.item() / steps}
+            loss_sum.zero_()
+            if validate is None:
+                place.best_epoch = place.epoch + 1
+                fill(best, judged)
+            elif place.is_time_to_validate(options):
+                net.eval()
+                with torch.no_grad(), fabric.autocast(), average.in_place() if average else nullcontext():
+                    metrics = {name: float(number) for name, number in validate(net).items()}
+                net.train()
+                metrics = dict(fabric.broadcast(metrics))  # all ranks must decide alike
+                if place.judge(metrics, options):
+                    fill(best, judged)
+                row |= metrics
+            place.end_epoch(row)
+            log.write("epoch", fit=label, step=place.step, seconds=round(monotonic() - began, 3), **row)
+            log.curves(label, place.step, {name: number for name, number in row.items() if name != "epoch"})
+            told = "  ".join(f"{name} {number:.4g}" for name, number in row.items() if name != "epoch")
+            bar.tell(f"epoch {place.epoch}/{options.epochs}  {told}")
+            if place.epoch == options.epochs or place.stopped_early:
+                place.finished = True
+                save()
+                log.write("finished", fit=label, step=place.step, best_epoch=place.best_epoch, best=place.best)
+
+    fill(weights, best)
+    model.eval()
+    return place.fit()
+
+
+def _share(batches: Batches, place: Place, steps: int, world: int, rank: int) -> Iterator[Any]:
+    """This rank's batches of the epoch that are still to be done: of each `world` in a row, one."""
+    begun = place.batch
+    yield from islice(batches.epoch(place.epoch, begun * world), rank, (steps - begun) * world, world)
+    if place.batch < steps:
+        raise TrainingError(f"epoch {place.epoch + 1} ended after {place.batch} of {steps} batches")
+
+
+def _lay_channels_last(model: nn.Module) -> None:
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    for parameter in model.parameters():
+        if parameter.ndim in formats:
+            parameter.data = parameter.data.contiguous(memory_format=formats[parameter.ndim])

@@ -1,0 +1,95 @@
+"""How to train: everything about `fit` that is a number or a name."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from vidveil.errors import DeviceError, RecipeError
+
+PRECISIONS = ("auto", "32-true", "bf16-mixed")
+STRATEGIES = ("auto", "ddp")
+DEVICES = ("auto", "cpu", "cuda")
+FREE = ("checkpoint_seconds", "device", "compile")
+"""What may change between a run and its resumption: the weights that come out do not depend on them by intent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    epochs: int = 20
+    """Times that the training set is gone through, at most."""
+    lr: float = 1e-3
+    """Learning rate at its peak, after the warm-up."""
+    weight_decay: float = 0.05
+    """AdamW's decay, on matrices and kernels only: not on biases, gains of norms, tokens, embeddings of place."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """AdamW's memory of gradients and of their squares."""
+    warmup_epochs: float = 1.0
+    """Epochs, or a part of one, over which the rate rises from 0 in a straight line; then it falls as a cosine to 0."""
+    trunk_lr: float = 1.0
+    """Factor on the rate of a pretrained trunk: 0.1 lets new heads learn ten times as fast."""
+    trunk: str = "recognizer."
+    """How the names of the trunk's parameters begin."""
+    clip_norm: float = 1.0
+    """Gradients longer than this are scaled down to it; 0 leaves them as they are."""
+    ema: float = 0.0
+    """Decay a step of the running average of weights that is validated and returned; 0 is off."""
+    precision: str = "auto"
+    """`32-true`, `bf16-mixed`, or `auto`: bf16 on CUDA, 32 bits on a CPU."""
+    patience: int = 0
+    """Stop after this many epochs without a better validation; 0 never stops early."""
+    monitor: str = ""
+    """The validation metric that chooses the epoch, higher is better; empty: the first that `validate` gives."""
+    validate_every: int = 1
+    """Epochs between validations; the last epoch is always validated."""
+    seed: int = 0
+    """Of dropout and whatever else draws numbers while training; the order of data is up to the batches."""
+    device: str = "auto"
+    """`cpu`, `cuda`, or `auto`: CUDA where there is one."""
+    devices: int = 1
+    """Processes, one a GPU, that share the batches of an epoch; more than one needs torchrun."""
+    strategy: str = "auto"
+    """How several devices work together: `auto` or `ddp`."""
+    checkpoint_seconds: float = 30.0
+    """Seconds between checkpoints, the most that is lost when a run is killed. 0: after every step."""
+    log_every: int = 25
+    """Steps between lines of the log. On CUDA also between looks at whether the numbers are finite."""
+    compile: bool = False
+    """torch.compile: slower to start, faster after."""
+    channels_last: bool = False
+    """Kernels of convolutions in the layout that tensor cores and oneDNN like."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "betas", tuple(self.betas))  # a list, where it comes from JSON or YAML
+        for name, choices in (("precision", PRECISIONS), ("strategy", STRATEGIES), ("device", DEVICES)):
+            if getattr(self, name) not in choices:
+                raise RecipeError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        for name in ("epochs", "validate_every", "devices", "log_every"):
+            if getattr(self, name) < 1:
+                raise RecipeError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        for name in ("lr", "weight_decay", "warmup_epochs", "clip_norm", "patience", "checkpoint_seconds", "trunk_lr"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise RecipeError(f"{name} must be 0 or more, and finite, got {getattr(self, name)}")
+        for name, value in (("ema", self.ema), *(("betas", beta) for beta in self.betas)):
+            if not 0 <= value < 1:
+                raise RecipeError(f"{name} must be in [0, 1), got {value}")
+        if len(self.betas) != 2:
+            raise RecipeError(f"betas must be two numbers, got {len(self.betas)}")
+
+    def fixed(self) -> dict[str, Any]:
+        """What must be the same when a run is resumed, as JSON gives it back."""
+        kept = {name: value for name, value in asdict(self).items() if name not in FREE}
+        return kept | {"betas": list(self.betas)}
+
+    def accelerator(self) -> str:
+        """`cpu` or `cuda`: where it will run here."""
+        here = torch.cuda.is_available()
+        if self.device == "cuda" and not here:
+            raise DeviceError("device=cuda: there is no CUDA device here; device=auto takes what there is")
+        return "cuda" if here and self.device != "cpu" else "cpu"
+
+    def exact_precision(self) -> Any:
+        """A precision as Fabric names it."""
+        if self.precision != "auto":
+            return self.precision
+        return "bf16-mixed" if self.accelerator() == "cuda" else "32-true"

@@ -1,0 +1,220 @@
+"""Runs: `runs/NAME` holds all that one `train` or `evaluate` made.
+
+    runs/NAME/recipe.json       what was asked for
+    runs/NAME/machine.json      what it ran on
+    runs/NAME/state.json        running, done, failed or interrupted; since when, and why
+    runs/NAME/log.jsonl         what happened, a line each
+    runs/NAME/tensorboard/      curves
+    runs/NAME/fits/LABEL/       checkpoints of one training
+    runs/NAME/results.json      what came out
+
+A name is used once: a second run of it is refused, unless it resumes one that was not finished. A process holds a lock
+on its run, which the system takes away when it dies: `running` without a lock means that it was killed.
+
+Under torchrun the process of rank 0 owns the run; the others read along and write nothing.
+"""
+
+import fcntl
+import json
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from time import sleep
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from rich.console import Console
+
+from vidveil.errors import OutputError, UsageError, VidveilError
+from vidveil.training.checkpoint import put
+from vidveil.training.log import Log, file_name
+from vidveil.training.machine import describe
+
+
+def runs_folder() -> Path:
+    """`runs` in the current folder, or what VIDVEIL_RUNS says."""
+    return Path(os.environ.get("VIDVEIL_RUNS") or "runs").expanduser()
+
+
+class Run:
+    """A run that this process works on. As a context it is finished, or failed with the reason, in the end."""
+
+    def __init__(self, folder: Path, lock: BinaryIO | None, log: Log) -> None:
+        self.folder, self.log = folder, log
+        self.name = folder.name
+        self._lock = lock
+        self._started = str(_read(folder / "state.json").get("started", _now()))
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        recipe: dict[str, Any],
+        *,
+        resume: bool = False,
+        accelerator: str = "cpu",
+        console: Console | None = None,
+    ) -> Self:
+        """Begin a run, or with `resume` go on with one that was not finished. The recipe must then be the same."""
+        folder = _folder_of(name)
+        if int(os.environ.get("RANK", "0")) > 0:
+            return cls(folder, None, Log())
+        recipe = json.loads(json.dumps(recipe))  # as it will be read back: tuples become lists
+        if resume and not folder.is_dir():
+            close = get_close_matches(name, [info.name for info in list_runs()], n=1)
+            hint = f"did you mean {close[0]}?" if close else "without --resume it starts"
+            raise UsageError(f"there is no run {name!r} to resume in {folder.parent}; {hint}")
+        lock = _take_lock(folder)
+        try:
+            if (folder / "recipe.json").exists():
+                _check_may_go_on(folder, recipe, resume)
+            else:
+                put(folder / "recipe.json", _json(recipe))
+            put(folder / "machine.json", _json(describe(accelerator)))
+            run = cls(folder, lock, Log(folder, console))
+        except BaseException as error:
+            lock.close()
+            if isinstance(error, OSError):
+                raise _cannot_write(folder, error) from error
+            raise
+        run._tell("running")
+        run.log.write("run resumed" if resume else "run started", run=name)
+        return run
+
+    def part(self, label: str) -> Path:
+        """Where one training of this run keeps its checkpoints."""
+        return self.folder / "fits" / file_name(label)
+
+    def finish(self) -> None:
+        self._end("done", "")
+
+    def fail(self, reason: str) -> None:
+        self._end("failed", reason)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None:
+            self.finish()
+        elif isinstance(error, KeyboardInterrupt):
+            self._end("interrupted", "stopped by Ctrl-C")
+        else:
+            self.fail(str(error) if isinstance(error, VidveilError) else f"{type(error).__name__}: {error}")
+
+    def _end(self, state: str, reason: str) -> None:
+        if self._lock is None:
+            return
+        self._tell(state, reason)
+        self.log.write("run " + state, run=self.name, reason=reason)
+        self.log.close()
+        self._lock.close()
+        self._lock = None
+
+    def _tell(self, state: str, reason: str = "") -> None:
+        line = {"state": state, "reason": reason, "started": self._started, "changed": _now()}
+        try:
+            put(self.folder / "state.json", _json(line))
+        except OSError as error:
+            raise _cannot_write(self.folder, error) from error
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """A row of `vidveil ls runs`."""
+
+    name: str
+    state: str
+    """running, done, failed, interrupted, or unknown where the files cannot be read."""
+    reason: str
+    started: str
+    """UTC, as ISO 8601."""
+    recipe: dict[str, Any]
+    has_results: bool
+
+
+def list_runs() -> list[RunInfo]:
+    """All runs, the oldest first."""
+    folders = [path.parent for path in runs_folder().glob("*/recipe.json")]
+    return sorted((_info(folder) for folder in folders), key=lambda info: (info.started, info.name))
+
+
+def _info(folder: Path) -> RunInfo:
+    said = _read(folder / "state.json")
+    state, reason = str(said.get("state", "unknown")), str(said.get("reason", ""))
+    if state == "running" and not _is_locked(folder):
+        state, reason = "interrupted", "killed, or the machine went down"
+    results = (folder / "results.json").is_file()
+    return RunInfo(folder.name, state, reason, str(said.get("started", "")), _read(folder / "recipe.json"), results)
+
+
+def _check_may_go_on(folder: Path, recipe: dict[str, Any], resume: bool) -> None:
+    said = _read(folder / "state.json")
+    done = said.get("state") == "done"
+    if not resume:
+        way = "" if done else "go on with it by --resume, "
+        how = "is done" if done else "exists and is not finished"
+        raise UsageError(f"run {folder.name!r} {how}: {way}choose another name by name=…, or delete {folder}")
+    if done:
+        raise UsageError(f"run {folder.name!r} is done: there is nothing to resume; choose another name by name=…")
+    before = _read(folder / "recipe.json")
+    if differ := sorted(key for key in before.keys() | recipe.keys() if before.get(key) != recipe.get(key)):
+        was = ", ".join(f"{key} was {before.get(key)!r}, is {recipe.get(key)!r}" for key in differ)
+        raise UsageError(f"run {folder.name!r} cannot be resumed with another recipe: {was}")
+
+
+def _folder_of(name: str) -> Path:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,99}", name):
+        raise UsageError(f"{name!r} is no name for a run: use letters, digits and _ . = + -, at most 100 of them")
+    return runs_folder() / name
+
+
+def _take_lock(folder: Path) -> BinaryIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("ab")
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    for _ in range(20):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sleep(0.02)  # somebody who lists runs looks at the lock, and holds it for as long as that takes
+        else:
+            return lock
+    lock.close()
+    raise UsageError(f"run {folder.name!r} is being worked on by another process; choose another name by name=…")
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        with (folder / ".lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _cannot_write(folder: Path, error: OSError) -> OutputError:
+    return OutputError(f"{folder} cannot be written to: {(error.strerror or type(error).__name__).lower()}")

@@ -1,0 +1,112 @@
+"""Lines for programs, curves for TensorBoard, a bar or a few lines for people."""
+
+import io
+import json
+import math
+
+import pytest
+from rich.console import Console
+
+from tests.training.toy import Sums, accuracy, loss, network, train
+from vidveil.training import log as log_module
+from vidveil.training.events import EventFile
+from vidveil.training.log import Log, file_name
+from vidveil.training.loop import fit
+from vidveil.training.options import Options
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_each_line_is_an_object_with_its_time_and_event(tmp_path):
+    train(tmp_path, log_every=20)
+    told = lines(tmp_path)
+    assert [line["event"] for line in told] == [
+        "started",
+        "epoch",
+        "step",
+        "epoch",
+        "epoch",
+        "step",
+        "epoch",
+        "finished",
+    ]
+    assert all(line["time"] > 1e9 for line in told)
+    assert [line["step"] for line in told if line["event"] == "epoch"] == [10, 20, 30, 40]
+    assert {"loss", "lr", "gradient"} <= told[2].keys()
+    assert {"train_loss", "top1", "seconds"} <= told[1].keys()
+
+
+def test_a_number_that_is_none_is_null(tmp_path):
+    log = Log(tmp_path)
+    log.write("odd", a=math.nan, b=[math.inf, 1], c={"d": tmp_path})
+    log.close()
+    assert lines(tmp_path)[0] | {"time": 0} == {
+        "time": 0,
+        "event": "odd",
+        "a": None,
+        "b": [None, 1],
+        "c": {"d": str(tmp_path)},
+    }
+
+
+def test_half_a_line_of_a_killed_run_does_not_spoil_the_next(tmp_path):
+    (tmp_path / "log.jsonl").write_bytes(b'{"event": "st')
+    log = Log(tmp_path)
+    log.write("whole")
+    log.close()
+    assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[1])["event"] == "whole"
+
+
+def test_tensorboard_reads_the_curves_and_forgets_what_was_redone(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    first = EventFile(tmp_path)
+    for step in (10, 20, 300):
+        first.add(step, {"loss": step / 10, "größe/x": 1.0})
+    first.close()
+    second = EventFile(tmp_path, first_step=300)
+    second.add(300, {"loss": 7.5})
+    second.close()
+    events = accumulator.EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert [(event.step, event.value) for event in events.Scalars("loss")] == [(10, 1.0), (20, 2.0), (300, 7.5)]
+    assert events.Scalars("größe/x")[0].value == 1.0
+
+
+def test_names_of_event_files_do_not_tell_the_machine(tmp_path):
+    import socket
+
+    train(tmp_path)
+    (path,) = tmp_path.rglob("events*")
+    assert socket.gethostname() not in path.name
+
+
+def told_by(console, **options):
+    fit(
+        network(),
+        batches=Sums(),
+        loss=loss,
+        validate=accuracy,
+        options=Options(epochs=4, device="cpu", **options),
+        console=console,
+        label="toy",
+    )
+    return console.file.getvalue()
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left():
+    told = told_by(Console(file=io.StringIO(), force_terminal=True, width=120))
+    assert "toy: epoch 4/4  train_loss" in told
+    assert "0:00" in told
+
+
+def test_elsewhere_there_is_a_line_now_and_then_and_none_from_a_short_run(monkeypatch):
+    assert told_by(Console(file=io.StringIO())) == ""
+    monkeypatch.setattr(log_module, "QUIET", 0)
+    assert len(told_by(Console(file=io.StringIO(), width=40)).splitlines()) == 4
+
+
+def test_labels_become_names_of_files():
+    assert file_name("attacker r3d/x, seed=0") == "attacker_r3d_x_seed=0"
+    assert file_name("../..") == "fit"
