@@ -1,9 +1,14 @@
 """`vidveil report`: results as a table and a picture."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from vidveil.errors import DataError, OutputError, UsageError
+
+if TYPE_CHECKING:
+    from vidveil.evaluation.results import Results
 
 
 def report(
@@ -15,22 +20,73 @@ def report(
 ) -> None:
     """Draw results: every number with its floor and interval, and the trade-off of several runs in one picture.
 
+    Two methods or more are also compared on the same clips, the first with each of the others: differences, leakage at
+    equal retention, and the area of their trade-off, where `per_clip.safetensors` stands beside their results.
+
     \b
     vidveil report raw_puppets                                the table, on the terminal
     vidveil report blur_puppets random_puppets -o compared.md writes compared.md and compared.png
-    vidveil report benchmarks/results/raw_puppets_large.json
+    vidveil report runs/blur_puppets elsewhere/results.json   folders and files, too
     """
-    from vidveil.evaluation.results import locate, read
+    if output is not None:
+        _check_name(output)
+
+    from vidveil.report.compared import section
     from vidveil.report.tables import table
 
-    results = [read(locate(run)) for run in runs]
+    found = list(dict(_read(run) for run in runs).items())  # the same run by two names is one
+    results = [one for _, one in found]
+    text = table(results, section(found))
     if output is None:
-        typer.echo(table(results))
+        typer.echo(text)
         return
 
     from vidveil.report.plot import trade_off
 
     picture = output.with_suffix(".png")
-    trade_off(results, picture)
-    output.write_text(table(results) + f"\n\n![trade-off]({picture.name})\n", encoding="utf-8")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        trade_off(results, picture)
+        output.write_text(f"{text}\n\n![trade-off]({picture.name})\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from error
     typer.echo(f"wrote {output} and {picture}")
+
+
+def _check_name(output: Path) -> None:
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder: name a file in it, such as {output / 'report.md'}")
+    if output.suffix != ".md":
+        raise UsageError(f"a report is Markdown: name it {output.with_suffix('.md')}, not {output}")
+
+
+def _read(run: str) -> tuple[Path, "Results"]:
+    """The results, by the file they are in."""
+    from vidveil.evaluation.results import locate, read
+
+    path = locate(run)
+    if not path.is_file() and Path(run).suffix != ".json":
+        raise DataError(_what_is_there_instead(run, path))
+    try:
+        return path.resolve(), read(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read ({error})") from error
+
+
+def _what_is_there_instead(run: str, path: Path) -> str:
+    """A run without results may still be at it; a name without a run may be a slip of the pen."""
+    from difflib import get_close_matches
+
+    from vidveil.training.runs import list_runs
+
+    known = {info.name: info for info in list_runs()}
+    if Path(run).is_dir():
+        path = Path(run) / "results.json"
+    if info := known.get(path.parent.name):
+        return f"run {info.name!r} has no results yet: it is {info.state}" + (
+            f" ({info.reason})" if info.reason else ""
+        )
+    names = [name for name, info in known.items() if info.has_results]
+    close = get_close_matches(run, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else "`vidveil ls runs` shows which there are"
+    return f"there are no results at {path}; {hint}"

@@ -1,0 +1,161 @@
+"""The section "Compared, on the same clips": the first method beside each of the others, as Markdown.
+
+Made of `paired`'s numbers. Where runs cannot be paired the section says why, in one line each, and holds the rest.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from vidveil.errors import DataError
+from vidveil.evaluation.intervals import RESAMPLES, Difference, Resamples, difference
+from vidveil.evaluation.results import Results
+from vidveil.evaluation.tradeoff import Comparison
+from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
+from vidveil.report.paired import Area, Method, area, at_equal_retention, differences, method
+from vidveil.report.same_clips import RANK1, TOP1, Run, comparable, judged_otherwise
+from vidveil.report.tables import spoken
+
+TITLE = "## Compared, on the same clips"
+FEW_PEOPLE = 20
+
+
+def section(runs: Sequence[tuple[Path, Results]]) -> str:
+    """Of results and the files they were read from; empty where there are not two methods to compare."""
+    if sum(bool(results.points) for _, results in runs) < 2:
+        return ""
+    opened, reasons = comparable(runs)
+    parts = [f"Not compared clip by clip: {escaped(reason)}." for reason in reasons]
+    if len(opened) > 1:
+        times = opened[0].results.recipe.get("resamples", RESAMPLES)  # as many as the evaluation drew: the same draws
+        draws = Resamples(opened[0].people, resamples=int(times))
+        methods = [method(run, draws) for run in opened]
+        parts += [_about(opened[0], draws)]
+        for run, other in zip(opened[1:], methods[1:], strict=True):
+            parts += _pair(methods[0], other, _warnings(opened[0], run, methods[0], other))
+        parts += _areas(methods)
+    return "\n\n".join([TITLE, *parts])
+
+
+def _about(first: Run, draws: Resamples) -> str:
+    few = f" {draws.people} people are few: intervals are somewhat too narrow." if draws.people < FEW_PEOPLE else ""
+    return (
+        f"{len(first.people)} test clips of {draws.people} people, the same for all. Differences are those of "
+        f"{escaped(first.name)} minus the other, in the same {len(draws.counts):,} draws of people; where 0 is outside "
+        "their 95 % interval the methods differ. Each row is judged by itself: of 20 rows without any difference, "
+        f"one has 0 outside by chance.{few}"
+    )
+
+
+def _pair(first: Method, second: Method, warnings: Iterable[str]) -> Iterable[str]:
+    names = [escaped(one.name) for one in (first, second)]
+    yield f"### {names[0]} − {names[1]}"
+    yield from warnings
+    pairs = differences(first, second)
+    if pairs:
+        values = [f"{one.name} [95 %]" for one in (first, second)]
+        head = ["number", "first", "second", *values, "difference [95 %]", "0 is outside"]
+        yield grid(
+            head,
+            (
+                [
+                    spoken(pair.metric),
+                    *pair.settings,
+                    with_interval(pair.first.value, pair.first.interval),
+                    with_interval(pair.second.value, pair.second.interval),
+                    *_judged(pair.difference),
+                ]
+                for pair in pairs
+            ),
+        )
+    else:
+        yield "They have no keep rate in common, so no two settings are set side by side."
+    yield from _equal_retention(first, second)
+
+
+def _equal_retention(first: Method, second: Method) -> Iterable[str]:
+    yield (
+        "At equal retention, excess of linkage, read off the straight lines between settings. "
+        f"Below 0, {escaped(first.name)} leaks less for the same use:"
+    )
+    try:
+        found = at_equal_retention(first, second)
+    except DataError as error:
+        yield f"Not measured: {escaped(str(error))}."
+        return
+    reached = {number(one.retention): one for one in found if one.difference is not None}
+    if reached:
+        values = [f"{one.name} [95 %]" for one in (first, second)]
+        head = ["retention", *values, "difference [95 %]", "0 is outside", ""]
+        yield grid(head, (_reading(one) for one in reached.values()))
+    missed = {number(one.retention): one for one in found if one.difference is None}
+    told = {at: _why_missed(one, first, second) for at, one in missed.items() if at not in reached}
+    if told:
+        yield "Not measured: " + "; ".join(escaped(why) for why in told.values()) + "."
+
+
+def _reading(one: Comparison) -> list[str]:
+    """A row: both readings at one retention."""
+    assert one.difference is not None
+    notes = []
+    if one.first.ambiguous or one.second.ambiguous:
+        notes.append("a curve passes here more than once: its most leakage")
+    if not known(one.difference.low):
+        notes.append("too near an end of a curve: many draws of people do not reach it")
+    sides = [
+        with_interval(side.leakage.value, side.leakage.interval) if side.leakage else NOTHING
+        for side in (one.first, one.second)
+    ]
+    return [number(one.retention), *sides, *_judged(one.difference), "; ".join(notes)]
+
+
+def _why_missed(one: Comparison, first: Method, second: Method) -> str:
+    short = [(side, run) for side, run in ((one.first, first), (one.second, second)) if side.reason]
+    return " and ".join(f"of {run.name}, {side.reason}" for side, run in short)
+
+
+def _areas(methods: Sequence[Method]) -> Iterable[str]:
+    """One number a method, and how it differs from the first one's."""
+    areas = [area(one) for one in methods]
+    yield "### Trade-off"
+    yield (
+        "NHV: the area that the settings of a method cover, of usefulness by 1 − excess of linkage. 1 is all the use "
+        "and no leakage; raw video and noise have 0."
+    )
+    head = ["run", "operating points", "NHV [95 %]", "difference [95 %]", "0 is outside", ""]
+    yield grid(head, (_area_row(one, found, areas[0]) for one, found in zip(methods, areas, strict=True)))
+    if len({found.points for found in areas if found.estimate}) > 1:
+        yield "**With more operating points any method covers more: these areas are not of equal numbers of them.**"
+
+
+def _area_row(one: Method, found: Area, first: Area) -> list[str]:
+    if found.estimate is None:
+        return [one.name, str(found.points), NOTHING, NOTHING, NOTHING, found.reason]
+    minus = [NOTHING, NOTHING]
+    if found is not first and first.estimate is not None:
+        minus = _judged(difference(first.estimate, found.estimate))
+    return [one.name, str(found.points), with_interval(found.estimate.value, found.estimate.interval), *minus, ""]
+
+
+def _judged(minus: Difference) -> list[str]:
+    """The difference, and whether it is one."""
+    verdict = ("yes" if minus.excludes_zero else "no") if known(minus.low) else "not known"
+    return [signed(minus.value, (minus.low, minus.high)), verdict]
+
+
+def _warnings(first: Run, other: Run, one: Method, two: Method) -> Iterable[str]:
+    """What makes a comparison less than fair, though it can be made."""
+    if differ := judged_otherwise(first, other):
+        yield (
+            f"**These two were judged otherwise ({', '.join(differ)}): a part of every difference may be the judges', "
+            "not the methods'.**"
+        )
+    apart = [
+        f"{spoken(name)} {one.raw[name].value:.3f} and {two.raw[name].value:.3f}"
+        for name in (TOP1, RANK1)
+        if name in one.raw and name in two.raw and abs(one.raw[name].value - two.raw[name].value) >= 0.0005
+    ]
+    if apart:
+        yield (
+            f"Each run trained its own judges of raw video ({'; '.join(apart)}), and its shares are of these; "
+            "`raw=NAME` in an evaluation uses those of another run."
+        )

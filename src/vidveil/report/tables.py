@@ -1,0 +1,184 @@
+"""Results as Markdown: every number with its interval, its floor, the raw value beside it, and who measured it.
+
+table([results])            one run
+table([first, second])      several: an overview first, one row a setting, then each run by itself
+"""
+
+from collections.abc import Iterable, Sequence
+
+from vidveil.evaluation.results import Metric, Point, Results
+from vidveil.report.markdown import NOTHING, escaped, grid, known, number, with_interval
+
+_NAMES = {
+    "action_top1": "action, top-1",
+    "cmap": "attributes, cMAP",
+    "f1": "attributes, macro F1",
+    "linkage_map": "linkage, mAP",
+}
+_ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_map": "mAP"}
+_BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
+
+
+def table(results: Sequence[Results], compared: str = "") -> str:
+    """Everything that a reader needs to judge the numbers, as Markdown. `compared` goes behind the overview."""
+    parts = []
+    if len(results) > 1:
+        parts += ["## Compared", overview(results)]
+        if len({one.data.get("fingerprint") for one in results}) > 1:
+            parts.append("**These runs are about different clips: their numbers cannot be compared with each other.**")
+    parts += [compared] if compared else []
+    parts += [section for one in results for section in _run(one)]
+    return "\n\n".join(parts)
+
+
+def overview(results: Sequence[Results]) -> str:
+    """One row a run and setting: what is kept, what leaks."""
+    rows = []
+    for one in results:
+        for point in one.points or [one.raw]:
+            use, link = point.metrics.get("action_top1"), point.metrics.get("linkage_rank1")
+            rows.append(
+                [
+                    one.name,
+                    setting(point),
+                    _value(use),
+                    _unless_exact(use.retention, use.retention_interval) if use else NOTHING,
+                    _value(link),
+                    number(link.floor if link else None),
+                    _unless_exact(link.excess, link.excess_interval) if link else NOTHING,
+                    _unless_exact(point.attribute_excess, point.attribute_excess_interval),
+                ]
+            )
+    head = ["run", "method", "top-1", "retention", "rank-1", "its floor", "excess, linkage", "excess, attributes"]
+    return grid(head, rows)
+
+
+def setting(point: Point) -> str:
+    """`blur:strong`, or `dual_cls, keep 0.8`."""
+    return point.method if point.keep is None else f"{point.method}, keep {point.keep:g}"
+
+
+def spoken(name: str) -> str:
+    """The name of a metric as people write it: `linkage_rank1_same_clothes` is `linkage, rank-1, same clothes`."""
+    if name in _NAMES:
+        return _NAMES[name]
+    for beginning, metric in _BEGINNINGS.items():
+        if name.startswith(beginning):
+            return f"{name.removeprefix(beginning).replace('_', ' ')}, {metric}"
+    for ending, metric in _ENDINGS.items():
+        before, found, after = name.partition(ending)
+        if found:
+            return ", ".join(part.strip("_").replace("_", " ") for part in (before, metric, after) if part)
+    return name.replace("_", " ")
+
+
+def _run(results: Results) -> list[str]:
+    parts = [f"## {escaped(results.name)}", _about(results)]
+    for point in (results.raw, *results.points):
+        parts.append(f"### {escaped(setting(point))}")
+        if point.verdict:
+            parts.append(f"**{escaped(point.verdict[:1].upper() + point.verdict[1:])}.**")
+        parts.append(_metrics(point, beside_raw=point is not results.raw))
+        parts += _left_out(point)
+        parts += _attackers(point)
+    if results.controls:
+        parts += ["### Controls", "What raw video leaks through when a part of it is taken away.", _controls(results)]
+    return parts
+
+
+def _about(results: Results) -> str:
+    """Which clips, how many people and seeds, which machine: what a number is worth."""
+    data, machine = results.data, results.machine
+    clips, people = data.get("clips", {}).get("test"), data.get("people", {}).get("test")
+    seeds = max((len(metric.seeds) for metric in results.raw.metrics.values()), default=0)
+    told = [str(data.get("name", ""))]
+    if clips is not None:
+        told.append(f"{clips} test clips" + (f" of {people} people" if people else ""))
+    told.append(f"{seeds} seed" + ("" if seeds == 1 else "s"))
+    told += [str(machine[key]) for key in ("device", "vidveil") if machine.get(key)]
+    commit = str(machine.get("commit") or "")
+    told.append(commit[:12] + "+" * (len(commit) > 12 and commit.endswith("+")))  # + is for changes on top of it
+    told.append(f"{results.seconds:.0f} s")
+    mark = str(data.get("fingerprint", ""))[:12]
+    return escaped(" · ".join(filter(None, told))) + (f" · data `{mark}`" if mark else "")
+
+
+def _metrics(point: Point, *, beside_raw: bool) -> str:
+    several = any(len(metric.seeds) > 1 for metric in point.metrics.values())
+    permuted = any(known(metric.p) for metric in point.metrics.values())
+    head = ["number", "value [95 %]", *(["seeds"] if several else []), "floor [95 %]", *(["p"] if permuted else [])]
+    head += [*(["raw [95 %]", "left of raw [95 %]"] if beside_raw else []), "measured by"]
+    rows = []
+    for name, metric in point.metrics.items():
+        row = [spoken(name), _value(metric), *([_seeds(metric)] if several else []), _floor(metric)]
+        row += [_p(metric)] if permuted else []
+        if beside_raw:
+            row += [with_interval(metric.raw, metric.raw_interval), _left(metric)]
+        rows.append([*row, metric.measured_by + (f" ({metric.note})" if metric.note else "")])
+    return grid(head, rows)
+
+
+def _unless_exact(value: float | None, interval: Sequence[float | None] | None) -> str:
+    """An interval of no length says nothing and is left off: raw video is 1 of itself whoever is drawn."""
+    low, high = (*(interval or ()), None, None)[:2]
+    return number(value) if low == high else with_interval(value, interval)
+
+
+def _left(metric: Metric) -> str:
+    if metric.retention is not None:
+        return f"retention {_unless_exact(metric.retention, metric.retention_interval)}"
+    return NOTHING if metric.excess is None else f"excess {_unless_exact(metric.excess, metric.excess_interval)}"
+
+
+def _p(metric: Metric) -> str:
+    """How often permuted labels do as well; in a thousand permutations less than 0.001 cannot be seen."""
+    return "< 0.001" if metric.p is not None and metric.p < 0.001 else number(metric.p)
+
+
+def _left_out(point: Point) -> Iterable[str]:
+    if point.attribute_excess is not None:
+        told = _unless_exact(point.attribute_excess, point.attribute_excess_interval)
+        yield f"Excess over all measurable attributes together: {told}."
+    if point.not_measurable:
+        names = ", ".join(name.replace("_", " ") for name in point.not_measurable)
+        yield f"Not measurable, since raw video itself is too near its floor: {escaped(names)}."
+    if point.constant:
+        names = ", ".join(name.replace("_", " ") for name in point.constant)
+        yield f"The same in all test clips, and left out: {escaped(names)}."
+
+
+def _attackers(point: Point) -> Iterable[str]:
+    """Everybody who tried, so that the strongest can be seen to be the strongest."""
+    rows = [
+        [
+            spoken(name),
+            who,
+            number(tried.get("val")),
+            number(tried.get("test")),
+            "counts" * (who == metric.measured_by),
+        ]
+        for name, metric in point.metrics.items()
+        if metric.kind == "leakage" and len(metric.others) > 1
+        for who, tried in metric.others.items()
+    ]
+    if rows:
+        yield "Every attacker that tried; the best on validation counts, whatever test says:"
+        yield grid(["number", "attacker", "validation", "test", ""], rows)
+
+
+def _controls(results: Results) -> str:
+    rows = [[spoken(name), _value(one), _floor(one), one.measured_by] for name, one in results.controls.items()]
+    return grid(["number", "value [95 %]", "floor [95 %]", "measured by"], rows)
+
+
+def _value(metric: Metric | None) -> str:
+    return NOTHING if metric is None else with_interval(metric.value, metric.interval)
+
+
+def _floor(metric: Metric) -> str:
+    """The range of permuted labels is left off where the floor is a count and has none."""
+    return _unless_exact(metric.floor, metric.floor_range)
+
+
+def _seeds(metric: Metric) -> str:
+    return " ".join(number(value) for value in metric.seeds)

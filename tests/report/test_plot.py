@@ -1,0 +1,64 @@
+"""The picture of the trade-off: what stands where, and that it can always be drawn."""
+
+from dataclasses import replace
+
+import cv2
+import pytest
+
+from tests.report.made_up import metric, point, results, sweep
+from vidveil.errors import OutputError
+from vidveil.report.plot import places, trade_off
+
+
+def test_a_setting_stands_at_its_retention_and_its_excess():
+    (place,) = places(results(points=[point("blur", use=0.76, link=0.18)]), "linkage")
+    assert (place.x, place.y) == pytest.approx((0.8, 0.15 / 0.77))
+
+
+def test_bars_are_the_intervals_of_the_ratios():
+    run = results(points=[point("blur", use=0.76, link=0.18, attributes=0.4)])
+    for panel in ("linkage", "attributes"):
+        (place,) = places(run, panel)
+        assert place[2:6] == pytest.approx((0.1, 0.2, 0.1, 0.2))
+
+
+def test_settings_are_joined_in_the_order_of_the_knob():
+    run = sweep("dual_cls", 1.0)
+    shuffled = replace(run, points=[run.points[k] for k in (2, 0, 3, 1)])
+    assert [place.label for place in places(shuffled, "attributes")] == ["0.9", "0.7", "0.5", "0.3"]
+
+
+def test_a_setting_without_an_excess_is_not_drawn_as_if_it_were_zero():
+    without = point("blur", attributes=None)
+    assert places(results(points=[without]), "attributes") == []
+    assert places(results(points=[replace(without, metrics={})]), "linkage") == []
+
+
+@pytest.mark.parametrize("interval", [None, [], [None, None], [float("nan")] * 2])
+def test_an_interval_that_does_not_exist_has_no_bars(interval):
+    one = point("blur")
+    lost = metric(0.2, 0.03, excess=0.2, excess_interval=interval)
+    one = replace(one, metrics=one.metrics | {"linkage_rank1": lost})
+    assert places(results(points=[one]), "linkage")[0][4:6] == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [results()],
+        [sweep("dual_cls", 1.0), sweep("splavu", 0.6), results("blur", [point("blur", use=0.4, link=0.01)])],
+        [results(raw=point("raw", metrics={}, attributes=None))],
+        [sweep(f"method_{number}", 0.1 * number) for number in range(9)],
+    ],
+    ids=["raw alone", "several", "nothing attacked", "many"],
+)
+def test_any_results_can_be_drawn(runs, tmp_path):
+    trade_off(runs, tmp_path / "tradeoff.png")
+    picture = cv2.imread(str(tmp_path / "tradeoff.png"))
+    assert picture.shape[0] > 400
+    assert picture.min() < 128  # not an empty page
+
+
+def test_a_picture_that_cannot_be_written_is_told_in_one_line(tmp_path):
+    with pytest.raises(OutputError, match="cannot be written"):
+        trade_off([results()], tmp_path / "nowhere" / "tradeoff.png")
