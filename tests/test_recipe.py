@@ -111,7 +111,12 @@ def test_a_name_that_does_not_exist_gets_a_suggestion(tmp_path):
 
 @pytest.mark.parametrize(
     ("override", "said"),
-    [("seeds=[1,1]", "different"), ("keep=[1.5]", "keep rates"), ("attackers=[]", "unattacked"), ("controls=[x]", "must be")],
+    [
+        ("seeds=[1,1]", "different"),
+        ("keep=[1.5]", "keep rates"),
+        ("attackers=[]", "unattacked"),
+        ("controls=[x]", "must be"),
+    ],
 )
 def test_an_evaluation_that_would_prove_nothing_is_refused(override, said):
     with pytest.raises(RecipeError, match=said):

@@ -54,9 +54,9 @@ def toy(
             shown_way = way if action else int(rng.integers(2))
             colour = colours[person] if identity else rng.integers(40, 256, 3)
             frame = np.repeat(rng.integers(0, 40, (1, SIZE, SIZE, 3)), FRAMES, axis=0)
-            x, y = rng.integers(0, 5, 2)
+            x, y = rng.integers(4, 9, 2)  # where it is in the middle frame, whichever way it goes
             for t in range(FRAMES):
-                left, top = (x + 2 * t, y) if shown_way == 0 else (x, y + 2 * t)
+                left, top = (x + 2 * t - 4, y) if shown_way == 0 else (x, y + 2 * t - 4)
                 frame[t, top : top + 6, left : left + 6] = colour
                 if (bright[person] if identity else rng.integers(2)) == 1:
                     frame[t, :2] = 255

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from vidveil.errors import DataError
@@ -32,5 +33,8 @@ def read_per_clip(path: Path) -> dict[str, NDArray[np.generic]]:
     """By the names above. An evaluation that stopped early, or was made elsewhere, may have none."""
     if not path.is_file():
         raise DataError(f"there is no {path.name} in {path.parent}: only whole runs can be compared clip by clip")
-    found: dict[str, NDArray[np.generic]] = load_file(path)
+    try:
+        found: dict[str, NDArray[np.generic]] = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path} cannot be read: it is damaged") from error
     return found

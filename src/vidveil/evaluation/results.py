@@ -7,7 +7,7 @@ metric carries its floor, its interval, each seed's value and who measured it: a
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,7 +107,7 @@ def read(path: Path) -> Results:
         if values.get("layout") != LAYOUT:
             raise DataError(f"{path} has layout {values.get('layout')}, this vidveil reads {LAYOUT}")
         return Results(
-            **values
+            **_known(Results, values)
             | {
                 "raw": _point(values["raw"]),
                 "points": [_point(point) for point in values["points"]],
@@ -116,16 +116,24 @@ def read(path: Path) -> Results:
         )
     except FileNotFoundError:
         raise DataError(f"there are no results at {path}") from None
-    except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{path} is not a result of `vidveil evaluate` ({error})") from error
 
 
 def _point(values: Mapping[str, Any]) -> Point:
-    return Point(**dict(values) | {"metrics": _metrics(values["metrics"])})
+    return Point(**_known(Point, values) | {"metrics": _metrics(values["metrics"])})
 
 
 def _metrics(values: Mapping[str, Any]) -> dict[str, Metric]:
-    return {name: Metric(**metric) for name, metric in values.items()}
+    return {name: Metric(**_known(Metric, metric)) for name, metric in values.items()}
+
+
+def _known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a later vidveil may have added is passed over."""
+    names = {one.name for one in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from vidveil.errors import DataError
 from vidveil.evaluation.per_clip import PEOPLE, read_per_clip
@@ -78,8 +77,6 @@ def open_run(path: Path, results: Results) -> Run:
     try:
         run = Run(results, read_per_clip(file))
         _check(run, file.name)
-    except (OSError, SafetensorError) as error:
-        raise DataError(f"{results.name}: {file} cannot be read ({error})") from error
     except DataError as error:
         raise DataError(f"{results.name}: {error}") from error
     return run
