@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.evaluation.toy import FRAMES, SIZE, Arrays, toy
 from vidveil.data.clips import ClipSet
 from vidveil.errors import DataError, UsageError
-from vidveil.evaluation.engine import Engine
+from vidveil.evaluation.engine import Engine, refuse_mistakes
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
 from vidveil.recipe import as_values
@@ -192,9 +192,23 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         evaluate(nobody)
 
 
-def test_what_only_built_in_worlds_know_is_refused_elsewhere():
-    with pytest.raises(UsageError, match="take the control median"):
-        evaluate(toy(), controls=("background",))
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"controls": ("background",)}, "take the control median"),
+        ({"method": "blurr"}, "did you mean blur"),
+        ({"method": "blur", "keep": (0.5,)}, "has no knob|no knobs"),
+        ({"keep": (0.5,)}, "raw has no knob"),
+        ({"utility": "r3d_tinny"}, "did you mean r3d_tiny"),
+        ({"utility": "r3d_tiny:frozen"}, "is trained on what it judges"),
+        ({"attackers": ("r3d_tiny:pretrained",)}, "no published weights"),
+        ({"attackers": ("r3d_tiny:trained",)}, "pretrained, frozen or raw"),
+        ({"raw": "nothing"}, "no finished run 'nothing'"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_trained(changes, said):
+    with pytest.raises(UsageError, match=said):
+        refuse_mistakes(replace(RECIPE, **changes))
 
 
 def test_raw_video_of_another_run_is_used_again(tmp_path):

@@ -6,7 +6,7 @@ nothing, `noise` leaves nothing, `random` blackens tubelets drawn at random (wit
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,16 @@ def anonymized(data: ClipSet, method: str, *, region: str = "frame", keep: float
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     videos = VideoStore.cached(_folder() / key, about, lambda: _all(data, paint))
     return data.with_videos(videos, f"{data.name} after {method}" + ("" if keep is None else f" keeping {keep:g}"))
+
+
+def check_method(method: str, region: str = "frame", keep: Sequence[float] = ()) -> None:
+    """A method that does not exist, or has no such knob, is refused now."""
+    for share in keep or (None,):
+        if method == "raw" and share is not None:
+            raise UsageError("raw has no knob: leave keep out")
+        if method != "raw":
+            paint, _ = _painter(method, region, share)
+            paint(np.zeros((2, 32, 32, 3), np.uint8), 0)  # knobs are refused, and detectors fetched, when they are used
 
 
 def _folder() -> Path:

@@ -18,9 +18,9 @@ from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.controls import CONTROLS
 from vidveil.errors import DataError, UsageError
-from vidveil.evaluation.conditions import anonymized
+from vidveil.evaluation.conditions import anonymized, check_method
 from vidveil.evaluation.crossing import crossings
-from vidveil.evaluation.learner import Learned, learn, options
+from vidveil.evaluation.learner import Learned, check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.recipe import EvaluateRecipe
@@ -45,11 +45,27 @@ def run(
 ) -> Results:
     """All of it. `root` is the folder with datasets."""
     accelerator = options(recipe, 0).accelerator()
+    refuse_mistakes(recipe)
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
         data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
         results = Engine(recipe, data, made, root, console).evaluate()
         results.write(made.folder / "results.json")
     return results
+
+
+def refuse_mistakes(recipe: EvaluateRecipe) -> None:
+    """What can be known to be wrong is said before the first hour of training, and before there is a run."""
+    check_method(recipe.method, recipe.region, recipe.keep)
+    for network in (recipe.utility, *recipe.attackers):
+        check_network(network)
+    if recipe.utility.endswith((":frozen", ":raw")):
+        raise UsageError(
+            f"{recipe.utility}: the utility network is trained on what it judges; write its name alone"
+        )
+    if recipe.raw and not (runs_folder() / recipe.raw / "results.json").is_file():
+        raise UsageError(f"raw: there is no finished run {recipe.raw!r} in {runs_folder()}")
+    if views := [which for which in recipe.controls if which in ONLY and not recipe.data.startswith("puppets")]:
+        raise UsageError(f"{views[0]} alone is known of built-in people only; for real video take the control median")
 
 
 @dataclass
@@ -88,8 +104,6 @@ class Engine:
             for keep in recipe.keep or (None,):
                 after = anonymized(self.data, recipe.method, region=recipe.region, keep=keep)
                 judged.append(self.judge(after, Judged(recipe.method, keep), raw))
-        elif recipe.keep:
-            raise UsageError("raw video has no keep rate: leave keep out, or name a method")
         per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
         write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip)
         controls = {name: number for which in recipe.controls for name, number in self.control(which, raw).items()}
@@ -217,8 +231,6 @@ class Engine:
             return person_crops(self.data)
         if which not in ONLY:
             return self.data
-        if not recipe.data.startswith("puppets"):
-            raise UsageError(f"{which} alone is known of built-in people only; for real video take the control median")
         spec = recipe.data + ("," if ":" in recipe.data else ":") + f"view={which}"
         return load_data(spec, frames=recipe.frames, size=recipe.size, root=self.root, seed=recipe.data_seed)
 

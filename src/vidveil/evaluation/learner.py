@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -30,6 +31,7 @@ from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.recipe import LearningRecipe
 
+STARTS = ("pretrained", "frozen", "raw")
 Order = Literal["shuffle", "sequential"]
 TESTED: tuple[Split, ...] = ("val", "test")
 
@@ -183,11 +185,22 @@ def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str
     )
 
 
+def check_network(network: str) -> None:
+    """A name that does not exist, or a start that the network does not have, is refused now."""
+    name, colon, start = network.partition(":")
+    if name not in RECOGNIZERS:
+        close = get_close_matches(name, RECOGNIZERS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(RECOGNIZERS)}"
+        raise UsageError(f"no recognizer is called {name!r}; {hint}")
+    if colon and start not in STARTS:
+        raise UsageError(f"{network}: after the colon comes {', '.join(STARTS[:-1])} or {STARTS[-1]}")
+    if start == "pretrained" and RECOGNIZERS[name].weights is None:
+        raise UsageError(f"{network}: there are no published weights of {name}; leave out :pretrained")
+
+
 def classifier(network: str, tasks: Sequence[Task], recipe: LearningRecipe, seed: int) -> Classifier:
     """A fresh network with a head for each task; `seed` decides its first weights."""
     name, _, start = network.partition(":")
-    if start not in ("", "pretrained", "frozen", "raw"):
-        raise UsageError(f"{network}: after the colon comes pretrained, frozen or raw")
     torch.manual_seed(seed)
     pretrained = start == "pretrained" or (start == "frozen" and RECOGNIZERS[name].weights is not None)
     recognizer = build(name, frames=recipe.frames, size=recipe.size, pretrained=pretrained)
@@ -209,6 +222,7 @@ def options(recipe: LearningRecipe, seed: int) -> Options:
         channels_last=True,
         device=recipe.device,
         compile=recipe.compile,
+        checkpoint_seconds=recipe.checkpoint_seconds,
         monitor="score",
         seed=seed,
     )

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from vidveil import __version__
 from vidveil.data import load_data
-from vidveil.evaluation.learner import learn, options
+from vidveil.evaluation.learner import check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.telling import about_data, point
@@ -27,6 +27,7 @@ def run(
     """Train; the epoch is chosen on validation, test is looked at once. `runs/NAME/checkpoint/` holds the weights."""
     began = monotonic()
     accelerator = options(recipe, recipe.seed).accelerator()
+    check_network(recipe.recognizer)
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
         data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
         learned = learn(

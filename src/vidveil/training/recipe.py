@@ -44,6 +44,8 @@ class LearningRecipe:
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Asking for one that is not there is an error."""
+    checkpoint_seconds: float = 30.0
+    """Between checkpoints: the most that is lost when a run is killed."""
     compile: bool = False
     """Whether torch compiles the networks: worth it for long runs on an accelerator."""
 
