@@ -37,7 +37,7 @@ def find(name: str) -> Path:
         return path
     if name not in names():
         close = get_close_matches(name, names(), n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names())}"
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names())}."
         raise RecipeError(f"no recipe is called {name!r}; {hint} A recipe of your own is the path of a .yaml file")
     return FOLDER / f"{name}.yaml"
 

@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file
 
 FEW = ["data=puppets:share=0.05", "frames=4", "size=32", "batch=16"]
-QUICK = [*FEW, "epochs=1", "attacker_epochs=1", "control_epochs=1", "permutations=50", "resamples=50"]
+QUICK = [*FEW, "epochs=1", "attacker_epochs=1", "permutations=200", "resamples=50"]
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,10 @@ RECIPE = EvaluateRecipe(
     attackers=("resnet_tiny",),
     epochs=4,
     attacker_epochs=4,
-    control_epochs=4,
     batch=16,
     lr=3e-3,
     attacker_lr=(3e-3,),
-    permutations=100,
+    permutations=200,
     resamples=200,
 )
 
@@ -154,7 +153,7 @@ def test_the_curve_of_a_knob_is_one_point_a_setting():
 
 
 def test_one_frame_and_shuffled_frames_do_not_tell_a_direction():
-    results = evaluate(toy(), controls=("one_frame", "shuffled", "median"))
+    results = evaluate(toy(), controls=("one_frame", "one_frame_linkage", "shuffled", "median"))
     assert results.controls["one_frame_top1"].value < 0.8
     assert results.raw.metrics["action_top1"].value > 0.9
     assert {"shuffled_top1", "median_rank1", "one_frame_rank1"} <= results.controls.keys()

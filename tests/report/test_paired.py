@@ -113,9 +113,12 @@ def test_shares_and_their_intervals_are_those_of_the_evaluation(tmp_path):
     def numbers(use, link):
         skill = rng.normal(0, 0.15, PEOPLE).repeat(CLIPS)
         hits = [(rng.random((3, PEOPLE * CLIPS)) < level + skill).astype(float) for level in (use, link)]
-        top1 = Number(Leak("top-1", draws.mean(hits[0]), 0.1), (0.1, 0.1), "r3d_tiny", {}, hits[0])
+        same = {"measured_by": "r3d_tiny", "others": {}}
+        use = Leak("top-1", draws.mean(hits[0]), 0.1)
+        top1 = Number(leak=use, analytic=0.1, floor_range=(0.1, 0.1), per_clip=hits[0], **same)
         leak = Leak("rank-1", draws.mean(hits[1]), 0.14, draws.mean(chance))
-        linked = Number(leak, (0.1, 0.2), "r3d_tiny", {}, hits[1], 0.001, chance)
+        seen = {"per_clip": hits[1], "chance_per_clip": chance, "p": 0.001}
+        linked = Number(leak=leak, analytic=0.14, floor_range=(0.1, 0.2), **seen, **same)
         return {"action_top1": top1, "linkage_rank1": linked}
 
     raw, blurred = numbers(0.9, 0.8), numbers(0.7, 0.4)

@@ -31,6 +31,10 @@ def smaller_gallery(clips):
     ("more", "reason"),
     [
         ({"data": {"fingerprint": "cd" * 32}}, r"different videos \(data abababababab and cdcdcdcdcdcd\)"),
+        (
+            {"data": {"fingerprint": "ab" * 32, "labels": "other"}},
+            "other clips of the same videos, or with other labels",
+        ),
         ({"data": {}}, "different videos"),
         ({"people": 12}, "different numbers of clips, 200 and 120"),
         ({"change": strangers}, "different people"),

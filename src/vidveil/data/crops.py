@@ -7,6 +7,7 @@ drawn around the ground truth. Boxes are found once and kept in the cache as JSO
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
@@ -42,14 +43,16 @@ def person_crops(data: ClipSet) -> ClipSet:
 
 def person_boxes(data: ClipSet) -> list[Box]:
     """One square a video, found by the ground truth or by the detector of people."""
-    # by names and sizes rather than pixels: decoders differ in the last bit, and the boxes do not
+    # real videos by names and sizes rather than pixels: decoders differ in the last bit, and boxes do not
     sizes = [list(data.videos.frames(i).shape) for i in range(len(data))]
-    key = hashlib.sha256(json.dumps([list(data.ids), sizes]).encode()).hexdigest()[:16]
+    of = data.videos.fingerprint if _has_truth(data) else data.name
+    about = [of, list(data.ids), sizes, LOOKS, MARGIN, SURE]
+    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
     path = cache_folder() / "crops" / f"boxes-{key}.json"
     if not path.is_file():
         boxes = [_box(data, i) for i in range(len(data))]
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
+        part = path.with_suffix(f".{os.getpid()}.part")
         part.write_text(json.dumps(boxes), encoding="utf-8")
         part.replace(path)
     found: list[Box] = [tuple(box) for box in json.loads(path.read_text(encoding="utf-8"))]
@@ -73,9 +76,8 @@ def square(found: NDArray[np.float64], width: int, height: int) -> Box:
 def _box(data: ClipSet, i: int) -> Box:
     frames = data.videos.frames(i)
     height, width = frames.shape[1:3]
-    videos = data.videos
-    if isinstance(videos, VideoStore) and "masks" in videos.sides:
-        _, rows, columns = np.nonzero(videos.side("masks", i))
+    if isinstance(data.videos, VideoStore) and _has_truth(data):
+        _, rows, columns = np.nonzero(data.videos.side("masks", i))
         edges = [[columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]] if len(rows) else []
         return square(np.array(edges, dtype=np.float64).reshape(-1, 4), width, height)
     detector = _detector()
@@ -86,6 +88,10 @@ def _box(data: ClipSet, i: int) -> Box:
         if len(boxes):
             surest.append(boxes[boxes[:, 4].argmax(), :4])
     return square(np.array(surest, dtype=np.float64).reshape(-1, 4), width, height)
+
+
+def _has_truth(data: ClipSet) -> bool:
+    return isinstance(data.videos, VideoStore) and "masks" in data.videos.sides
 
 
 @cache

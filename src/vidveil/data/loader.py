@@ -37,7 +37,7 @@ class Batch:
     video: Tensor
     """(B, 3, T, H, W), or (B, V, 3, T, H, W) where there are views; float in [0, 1]."""
     index: Tensor
-    """(B,) int64: rows of the clip set. On the CPU, where the labels are."""
+    """(B,) int64: rows of the clip set, on the CPU."""
 
 
 class Loader:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vidveil import __version__
 from vidveil.data.clips import ClipSet
 from vidveil.data.store import VideoStore, cache_folder
-from vidveil.errors import UsageError
+from vidveil.errors import DataError, UsageError
 
 Paint = Callable[[NDArray[np.uint8], int], NDArray[np.uint8]]
 """(T, H, W, 3) and the number of the clip → the same shape. Controls draw lots by the number; methods ignore it."""
@@ -40,6 +40,10 @@ def anonymized(data: ClipSet, method: str, *, region: str = "frame", keep: float
     }
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     videos = VideoStore.cached(_folder() / key, about, lambda: _all(data, paint))
+    for row in {0, len(data) // 2, len(data) - 1}:  # the code of a method may have changed since
+        if not np.array_equal(videos.frames(row), paint(data.videos.frames(row), row)):
+            videos = VideoStore.write(_folder() / key, _all(data, paint), about)
+            break
     return data.with_videos(videos, f"{data.name} after {method}" + ("" if keep is None else f" keeping {keep:g}"))
 
 
@@ -80,6 +84,8 @@ def _painter(method: str, region: str, keep: float | None) -> tuple[Paint, str |
     def paint(frames: NDArray[np.uint8], row: int) -> NDArray[np.uint8]:  # noqa: ARG001
         clip = torch.from_numpy(frames.copy()).permute(3, 0, 1, 2).float() / 255  # (3, T, H, W)
         video = anonymizer.anonymize(clip, keep=keep).video
+        if video.shape[2:] != clip.shape[2:] or not bool(((video >= 0) & (video <= 1)).all()):
+            raise DataError(f"{method} changed the size {tuple(clip.shape)} of a clip, or left [0, 1]")
         return (video * 255).round().to(torch.uint8).permute(1, 2, 3, 0).contiguous().cpu().numpy()
 
     return paint, anonymizer.weights

@@ -15,8 +15,9 @@ from time import monotonic
 from rich.console import Console
 
 from vidveil.data import load_data
-from vidveil.data.clips import ClipSet
-from vidveil.data.controls import CONTROLS
+from vidveil.data.clips import SPLITS, ClipSet
+from vidveil.data.crops import person_crops
+from vidveil.data.medians import medians
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.conditions import anonymized, check_method
 from vidveil.evaluation.crossing import crossings
@@ -59,9 +60,11 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
     for network in (recipe.utility, *recipe.attackers):
         check_network(network)
     if recipe.utility.endswith((":frozen", ":raw")):
-        raise UsageError(
-            f"{recipe.utility}: the utility network is trained on what it judges; write its name alone"
-        )
+        raise UsageError(f"{recipe.utility}: the utility network is trained on what it judges; write its name alone")
+    if "attributes" in recipe.attack and all(network.endswith(":frozen") for network in recipe.attackers):
+        raise UsageError("attributes need an attacker that is trained: all are frozen")
+    if "linkage" not in recipe.attack and (about := [c for c in recipe.controls if c not in ("one_frame", "shuffled")]):
+        raise UsageError(f"the control {about[0]} is about linkage, and attack leaves it out")
     if recipe.raw and not (runs_folder() / recipe.raw / "results.json").is_file():
         raise UsageError(f"raw: there is no finished run {recipe.raw!r} in {runs_folder()}")
     if views := [which for which in recipe.controls if which in ONLY and not recipe.data.startswith("puppets")]:
@@ -93,6 +96,12 @@ class Engine:
         self.targets = [TARGETS[name] for name in recipe.attack if _can_attack(data, name)]
         if not self.targets:
             raise DataError(f"{data.name} names neither people nor attributes: there is nothing to attack")
+        if empty := [split for split in SPLITS if not len(data.indices(split))]:
+            raise DataError(
+                f"{data.name} has no clips in {' and '.join(empty)}: nothing can be trained and tested on it"
+            )
+        seen = set(data.action[data.indices("train")].tolist())
+        self.readable = set(data.action[data.indices("test")].tolist()) <= seen  # else no action of test was ever shown
         self.cost: dict[str, dict[str, float]] = {}
         self.began = monotonic()
 
@@ -106,7 +115,7 @@ class Engine:
                 judged.append(self.judge(after, Judged(recipe.method, keep), raw))
         per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
         write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip)
-        controls = {name: number for which in recipe.controls for name, number in self.control(which, raw).items()}
+        controls = {name: number for which in recipe.controls for name, number in self.control(which).items()}
         return Results(
             name=recipe.name,
             recipe=as_values(recipe),
@@ -122,16 +131,17 @@ class Engine:
     def judge(self, data: ClipSet, about: Judged, raw: Judged | None = None) -> Judged:
         """Utility and every attack on the clips as they are after the method."""
         tag, recipe = about.tag, self.recipe
-        utility = self._seeds(data, ["action"], recipe.utility, recipe, tag)
-        about.numbers["action_top1"] = self.measure.action({recipe.utility: utility})
+        if self.readable:
+            utility = self._seeds(data, ["action"], recipe.utility, recipe, tag)
+            about.numbers["action_top1"] = self.measure.action({recipe.utility: utility})
         for tasks in [self.targets] if recipe.joint else [[task] for task in self.targets]:
-            found = self._attackers(data, tasks, tag, raw)
+            found = self._attackers(data, tasks, tag, raw, recipe)
             if "identity" in tasks:
                 about.attackers = found
                 about.numbers |= self.measure.linkage(found)
             if "attributes" in tasks:
                 trained = {name: seeds for name, seeds in found.items() if not name.endswith(":frozen")}
-                numbers, about.constant = self.measure.attributes(trained) if trained else ({}, [])
+                numbers, about.constant = self.measure.attributes(trained)
                 about.numbers |= numbers
         if raw is not None and "identity" in self.targets:
             crossed = crossings(recipe, self.data, data, about.attackers, raw.attackers)
@@ -140,9 +150,17 @@ class Engine:
         self._say(f"{tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
         return about
 
-    def _attackers(self, data: ClipSet, tasks: Sequence[str], tag: str, raw: Judged | None) -> dict[str, list[Learned]]:
+    def _attackers(
+        self,
+        data: ClipSet,
+        tasks: Sequence[str],
+        tag: str,
+        raw: Judged | None,
+        recipe: EvaluateRecipe,
+        control: str = "",
+    ) -> dict[str, list[Learned]]:
         """Every attacker at every rate, all of its seeds."""
-        recipe, found = self.recipe, {}
+        found = {}
         for network in recipe.attackers:
             frozen = network.endswith(":frozen")
             if frozen and "identity" not in tasks:
@@ -151,7 +169,7 @@ class Engine:
                 settings = replace(recipe, epochs=recipe.attacker_epochs, lr=lr)
                 name = network if frozen or len(recipe.attacker_lr) == 1 else f"{network} lr {lr:g}"
                 wanted = ["identity"] if frozen else list(tasks)
-                found[name] = self._seeds(data, wanted, network, settings, tag, raw, rate=lr)
+                found[name] = self._seeds(data, wanted, network, settings, tag, raw, control, lr)
         return found
 
     def _seeds(
@@ -162,7 +180,7 @@ class Engine:
         settings: EvaluateRecipe,
         tag: str,
         raw: Judged | None = None,
-        control: str | None = None,
+        control: str = "",
         rate: float | None = None,
     ) -> list[Learned]:
         """One training a seed."""
@@ -180,14 +198,15 @@ class Engine:
                 settings,
                 seed=seed,
                 folder=self._folder(label),
-                transform=CONTROLS.get(control or ""),
+                control=control,
                 start=start,
+                only_read=bool(self.recipe.raw) and label.startswith("raw "),
                 log=self.run.log,
                 label=label,
             )
             learned.append(one)
             self._say(f"{label}: " + ", ".join(f"{task} {score:.3f}" for task, score in one.scores.items()) + " (val)")
-        self.cost[f"{tag} {'+'.join(tasks)} {network}"] = {
+        self.cost[" ".join([tag, *words[:-1]])] = {
             "parameters": learned[0].parameters,
             "seconds": round(sum(one.seconds for one in learned), 1),
         }
@@ -201,47 +220,38 @@ class Engine:
 
     # ---- what raw video leaks through
 
-    def control(self, which: str, raw: Judged) -> dict[str, Number]:
-        """The same numbers with a part of the video taken away."""
-        recipe = replace(self.recipe, epochs=self.recipe.control_epochs)
-        found: dict[str, Number] = {}
-        if which in ("one_frame", "shuffled"):  # for the utility network, and for one that reads frame by frame
-            first = recipe.attackers[0].partition(":")[0]
-            readers = [recipe.utility, *([first] if which == "one_frame" and first != recipe.utility else [])]
-            learned = {name: self._seeds(self.data, ["action"], name, recipe, which, control=which) for name in readers}
-            found[f"{which}_top1"] = self.measure.action(learned)
-            if which == "one_frame" and "identity" in self.targets:
-                linked = self._seeds(self.data, ["identity"], recipe.attackers[0], recipe, which, control=which)
-                found["one_frame_rank1"] = self.measure.linkage({recipe.attackers[0]: linked})["linkage_rank1"]
-            return found
-        if "identity" not in self.targets:
-            raise UsageError(f"the control {which} is about linkage, and nobody is linked here")
-        data = self._view(which)
-        measure = Measure(data, permutations=recipe.permutations, resamples=recipe.resamples)
-        network = strongest(raw.numbers["linkage_rank1"]).partition(" ")[0]
-        attackers = {network: self._seeds(data, ["identity"], network, recipe, which, control=which)}
-        found[f"{which}_rank1"] = measure.linkage(attackers)["linkage_rank1"]
-        return found
+    def control(self, which: str) -> dict[str, Number]:
+        """The same numbers with a part of the video taken away, by networks trained anew on what is left, as many and
+        as long as on the whole: a weak judge would find little in anything."""
+        recipe = self.recipe
+        if which in ("one_frame", "shuffled"):  # read by the utility network, and by one that reads frame by frame
+            settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
+            readers = dict.fromkeys([recipe.utility, *[name for name in recipe.attackers[:1] if ":" not in name]])
+            learned = {
+                name: self._seeds(self.data, ["action"], name, settings, which, control=which) for name in readers
+            }
+            return {f"{which}_top1": self.measure.action(learned)}
+        if which == "one_frame_linkage":
+            data, settings = self.data, replace(recipe, views="1x1")
+        else:
+            data, settings = self._left(which), recipe
+        taken = "one_frame" if which == "one_frame_linkage" else ""
+        attackers = self._attackers(data, ["identity"], which, None, settings, taken)
+        return {f"{which.removesuffix('_linkage')}_rank1": self.measure.linkage(attackers)["linkage_rank1"]}
 
-    def _view(self, which: str) -> ClipSet:
+    def _left(self, which: str) -> ClipSet:
+        """The clips with a part taken away."""
         recipe = self.recipe
         if which == "person_crop":
-            from vidveil.data.crops import person_crops
-
             return person_crops(self.data)
-        if which not in ONLY:
-            return self.data
+        if which == "median":
+            return medians(self.data)
         spec = recipe.data + ("," if ":" in recipe.data else ":") + f"view={which}"
         return load_data(spec, frames=recipe.frames, size=recipe.size, root=self.root, seed=recipe.data_seed)
 
     def _say(self, line: str) -> None:
         if self.console is not None:
             self.console.print(f"{monotonic() - self.began:6.0f} s  {line}", highlight=False, markup=False)
-
-
-def strongest(number: Number) -> str:
-    """The network behind a number, without the space that its features were compared in."""
-    return number.measured_by.partition(",")[0]
 
 
 def _can_attack(data: ClipSet, what: str) -> bool:

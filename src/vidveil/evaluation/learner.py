@@ -18,8 +18,9 @@ import torch
 from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 
+from vidveil import __version__
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.controls import Control
+from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
 from vidveil.data.views import Augment
 from vidveil.errors import UsageError
@@ -30,7 +31,9 @@ from vidveil.training.log import Log
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.recipe import LearningRecipe
+from vidveil.weights import describe
 
+NEVER_TRAINED = 1_000_000  # the number of an epoch that no training reaches
 STARTS = ("pretrained", "frozen", "raw")
 Order = Literal["shuffle", "sequential"]
 TESTED: tuple[Split, ...] = ("val", "test")
@@ -59,8 +62,9 @@ def learn(
     *,
     seed: int,
     folder: Path,
-    transform: Control | None = None,
+    control: str = "",
     start: Path | None = None,
+    only_read: bool = False,
     log: Log | None = None,
     label: str = "",
 ) -> Learned:
@@ -69,11 +73,15 @@ def learn(
     Args:
         network: a recognizer's name, `NAME:pretrained`, `NAME:frozen` (not trained at all) or `NAME:raw`.
         folder: keeps checkpoints on the way and predictions at the end; a finished one is read, not computed.
+        control: what is taken away from the clips, a name of `CONTROLS`.
         start: weights of the same network trained elsewhere, for `NAME:raw`.
+        only_read: a training that is not there is an error.
     """
-    key = _key(data, tasks, network, recipe, seed, start)
+    key = _key(data, tasks, network, recipe, seed, control, start)
     if (found := _read(folder, network, key)) is not None:
         return found
+    if only_read:
+        raise UsageError(f"the run {folder.parent.parent.name} has no training {folder.name}: leave out raw=")
     began = monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     device = options(recipe, seed).accelerator()
@@ -86,17 +94,17 @@ def learn(
     def loader(split: Split, order: Order, augment: Augment) -> Loader:
         return Loader(
             data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch,
-            augment=augment, seed=seed, device=device, order=order, transform=transform,
+            augment=augment, seed=seed, device=device, order=order, transform=CONTROLS.get(control),
         )  # fmt: skip
 
     if not network.endswith(":frozen"):
-        _train(model, learned_tasks, loader, recipe, seed, folder, key, log, label)
+        _train(model, learned_tasks, loader, recipe, network, seed, folder, key, log, label)
         save_file(_arrays(model.recognizer), folder / "weights.safetensors")
     predictions: dict[str, Predictions] = {
         split: predict(model, loader(split, "sequential", "none"), learned_tasks, recipe.views) for split in TESTED
     }
-    if "identity" in tasks:  # whitening and LDA learn from the training people; one view of each clip is enough
-        predictions["train"] = predict(model, loader("train", "sequential", "none"), learned_tasks, "1x1")
+    if "identity" in tasks:  # whitening and LDA learn from training people, in views that the network has not seen
+        predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), learned_tasks, None)
     scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
     parameters = sum(p.numel() for p in model.parameters())
     learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
@@ -131,6 +139,7 @@ def _train(
     tasks: Sequence[Task],
     loader: Callable[[Split, Order, Augment], Loader],
     recipe: LearningRecipe,
+    network: str,
     seed: int,
     folder: Path,
     key: str,
@@ -153,7 +162,7 @@ def _train(
         batches=loader("train", "shuffle", recipe.augment),
         loss=loss,
         validate=validate,
-        options=options(recipe, seed),
+        options=options(recipe, seed, network),
         folder=folder / "training",
         fingerprint=key,
         log=log,
@@ -161,14 +170,15 @@ def _train(
     )
 
 
-def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str) -> Predictions:
-    """Features and probabilities of every clip, averaged over its views."""
+def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str | None) -> Predictions:
+    """Features and probabilities of every clip, averaged over its views; without `views`, of one augmented view."""
     rows, features = [], []
     probabilities: dict[str, list[Tensor]] = {task.name: [] for task in tasks}
     model.eval()
     with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):
-        for batch in loader.views(views):
-            clips, count = batch.video.flatten(0, 1), batch.video.shape[1]  # (B, V, 3, T, H, W) → (B·V, 3, T, H, W)
+        for batch in loader.views(views) if views else loader.epoch(NEVER_TRAINED):
+            count = batch.video.shape[1] if views else 1
+            clips = batch.video.flatten(0, 1) if views else batch.video  # (B, V, 3, T, H, W) → (B·V, 3, T, H, W)
             missing = (loader.batch - len(batch.index)) * count  # batches of one size: the same clip, the same features
             padded = torch.cat([clips, clips[:1].expand(missing, *clips.shape[1:])]) if missing else clips
             with torch.autocast("cuda", torch.bfloat16, enabled=clips.is_cuda):
@@ -207,12 +217,13 @@ def classifier(network: str, tasks: Sequence[Task], recipe: LearningRecipe, seed
     return Classifier(recognizer, {task.name: task.outputs for task in tasks})
 
 
-def options(recipe: LearningRecipe, seed: int) -> Options:
-    """The loop's part of a recipe."""
+def options(recipe: LearningRecipe, seed: int, network: str = "") -> Options:
+    """The loop's part of a recipe. Only a trunk that has learned before is held back by `trunk_lr`."""
+    learned = network.endswith((":pretrained", ":raw"))
     return Options(
         epochs=recipe.epochs,
         lr=recipe.lr,
-        trunk_lr=recipe.trunk_lr,
+        trunk_lr=recipe.trunk_lr if learned else 1.0,
         weight_decay=recipe.weight_decay,
         warmup_epochs=recipe.warmup_epochs,
         clip_norm=recipe.clip_norm,
@@ -237,16 +248,29 @@ def _weights(path: Path) -> dict[str, Tensor]:
 
 
 def _key(
-    data: ClipSet, tasks: Sequence[str], network: str, recipe: LearningRecipe, seed: int, start: Path | None
+    data: ClipSet,
+    tasks: Sequence[str],
+    network: str,
+    recipe: LearningRecipe,
+    seed: int,
+    control: str,
+    start: Path | None,
 ) -> str:
     """Everything that the outcome depends on: a part of a run is used again only for the same question."""
+    name, _, begins = network.partition(":")
+    published = RECOGNIZERS[name].weights if begins in ("pretrained", "frozen") else None
     about = {
+        "vidveil": __version__,
+        "control": control,
+        "gallery": data.gallery,
+        "published": describe(published) if published else None,
+        "precision": str(options(recipe, seed).exact_precision()),
         "data": data.videos.fingerprint,
         "labels": [data.action.tolist(), data.person.tolist(), data.attributes.tolist(), data.split.tolist()],
         "tasks": list(tasks),
         "network": network,
-        "start": None if start is None else start.name,
-        "options": options(recipe, seed).fixed(),
+        "start": None if start is None else hashlib.sha256(start.read_bytes()).hexdigest(),
+        "options": options(recipe, seed, network).fixed(),
         "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
         "label_smoothing": recipe.label_smoothing,
     }

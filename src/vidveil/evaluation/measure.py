@@ -5,12 +5,13 @@ number on test people is then looked at once; those of the others stand beside i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet, Split
+from vidveil.errors import DataError
 from vidveil.evaluation import floors, metrics
 from vidveil.evaluation.intervals import Estimate, Resamples, combined
 from vidveil.evaluation.learner import Learned
@@ -23,19 +24,24 @@ Floats = NDArray[np.float64]
 CLOTHES: dict[str, Clothes] = {"_same_clothes": "same", "_changed_clothes": "changed"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Number:
     """A measured number and everything that another one needs to be set beside it."""
 
     leak: Leak
     """Value with its resamples, floor and chance. (Of a utility metric, too: the arithmetic is the same.)"""
+    analytic: float
+    """Its floor by formula."""
     floor_range: tuple[float, float]
     measured_by: str
-    others: dict[str, dict[str, float]] = field(default_factory=dict)
-    per_clip: Floats | None = None
-    """(S, N) what the number is the mean of, where it is one: for paired comparisons with other runs."""
+    others: dict[str, dict[str, float]]
+    """Every attacker that tried: what it got on test and on validation."""
     p: float | None = None
     """Share of permutations of the labels that reach the value."""
+    least_p: float = 0.0
+    """The smallest that so many permutations can give."""
+    per_clip: Floats | None = None
+    """(S, N) what the number is the mean of, where it is one: for paired comparisons with other runs."""
     chance_per_clip: Floats | None = None
     """(N,) what its floor by formula is the mean of."""
 
@@ -67,12 +73,18 @@ class Measure:
             for name, learned in networks.items()
         }
         val = {name: _mean([one.scores["action"] for one in learned]) for name, learned in networks.items()}
-        best = max(val, key=lambda name: val[name])
-        tried = {name: {"test": float(hits[name].mean()), "val": val[name]} for name in networks}
+        best = choose(val, "top-1")
         floor = floors.largest_class(truth)  # higher than what permuted labels give: always saying that class is no use
-        return Number(Leak("top-1", self.resamples.mean(hits[best]), floor), (floor, floor), best, tried, hits[best])
+        return Number(
+            leak=Leak("top-1", self.resamples.mean(hits[best]), floor),
+            analytic=floor,
+            floor_range=(floor, floor),
+            measured_by=best,
+            others={name: {"test": float(hits[name].mean()), "val": val[name]} for name in networks},
+            per_clip=hits[best],
+        )
 
-    # ---- linkage
+    # ---- linkage: every number is by the attacker, and the space, that is best at it on validation
 
     def lineup(self, split: Split, clothes: Clothes = "any") -> Lineup:
         rows = self.data.indices(split)
@@ -85,38 +97,19 @@ class Measure:
         )
 
     def linkage(self, attackers: Mapping[str, Sequence[Learned]]) -> dict[str, Number]:
-        """Rank-1 and mAP by the strongest attacker in its best space; with same and changed clothes, where known."""
-        lineups = {split: self.lineup(split) for split in ("val", "test")}
-        spaces: dict[str, list[dict[str, Floats]]] = {}  # attack → one a seed → split → embeddings
+        """Rank-1 and mAP; rank-1 with same and with changed clothes, where they are known."""
+        spaces: dict[str, list[Crossing]] = {}
         for name, learned in attackers.items():
             each = [self._spaces(one) for one in learned]
-            spaces |= {f"{name}, {space}": [one[space] for one in each] for space in each[0]}
-        val = {name: _mean([rank(one["val"], lineups["val"]).rank1 for one in seeds]) for name, seeds in spaces.items()}
-        best = max(val, key=lambda name: val[name])
-        test = {name: [rank(one["test"], lineups["test"]) for one in seeds] for name, seeds in spaces.items()}
-        tried = {name: {"test": _mean([one.rank1 for one in test[name]]), "val": val[name]} for name in spaces}
-        embeddings = [one["test"] for one in spaces[best]]
-        found = {"linkage_rank1": self._rank1(embeddings, lineups["test"], test[best], best, tried)}
-        found["linkage_map"] = self._map(embeddings, lineups["test"], test[best], best)
+            spaces |= {f"{name}, {space}": [Crossing(one[space], one[space]) for one in each] for space in each[0]}
+        found = {"linkage_rank1": self._link(spaces), "linkage_map": self._link(spaces, metric="mAP")}
         for suffix, clothes in CLOTHES.items() if "outfit" in self.data.tags else ():
-            lineup = self.lineup("test", clothes)
-            ranked = [rank(embedding, lineup) for embedding in embeddings]
-            found["linkage_rank1" + suffix] = self._rank1(embeddings, lineup, ranked, best, {})
+            found["linkage_rank1" + suffix] = self._link(spaces, clothes=clothes)
         return found
 
     def raw_gallery(self, crossings: Mapping[str, Sequence[Crossing]]) -> Number:
         """Rank-1 of anonymized probes among raw clips: what somebody gets who has the person's ordinary videos."""
-        lineups = {split: self.lineup(split) for split in ("val", "test")}
-
-        def ranked(name: str, split: Split) -> list[Linkage]:
-            return [rank(one.probes[split], lineups[split], gallery=one.gallery[split]) for one in crossings[name]]
-
-        val = {name: _mean([one.rank1 for one in ranked(name, "val")]) for name in crossings}
-        best = max(val, key=lambda name: val[name])
-        found = {name: ranked(name, "test") for name in crossings}
-        tried = {name: {"test": _mean([one.rank1 for one in found[name]]), "val": val[name]} for name in crossings}
-        probes, gallery = ([getattr(one, side)["test"] for one in crossings[best]] for side in ("probes", "gallery"))
-        return self._rank1(probes, lineups["test"], found[best], best, tried, gallery)
+        return self._link(crossings)
 
     def _spaces(self, learned: Learned) -> dict[str, dict[str, Floats]]:
         """The test and validation embeddings as they are, whitened, and in the discriminants of training people."""
@@ -129,76 +122,81 @@ class Measure:
         said = learned.predictions
         return {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
 
-    def _rank1(
-        self,
-        embeddings: Sequence[Floats],
-        lineup: Lineup,
-        ranked: Sequence[Linkage],
-        name: str,
-        tried: dict[str, dict[str, float]],
-        galleries: Sequence[Floats] | None = None,
+    def _link(
+        self, spaces: Mapping[str, Sequence[Crossing]], *, metric: str = "rank-1", clothes: Clothes = "any"
     ) -> Number:
-        among: Sequence[Floats | None] = galleries or [None] * len(embeddings)
-        floor = floors.over_seeds(
-            [
-                floors.linkage_floor(embedding, lineup, one, gallery=gallery, permutations=self.permutations)
-                for embedding, one, gallery in zip(embeddings, ranked, among, strict=True)
-            ]
-        )
-        hits = np.stack([one.hit for one in ranked])
-        leak = Leak("rank-1", self.resamples.mean(hits), floor.value, self.resamples.mean(ranked[0].chance))
-        return Number(leak, (floor.low, floor.high), name, tried, hits, floor.p, ranked[0].chance)
+        """Probes looked up in the gallery, one entry a seed; both are the same unless they cross."""
+        lineups: dict[str, Lineup] = {split: self.lineup(split, clothes) for split in ("val", "test")}
 
-    def _map(self, embeddings: Sequence[Floats], lineup: Lineup, ranked: Sequence[Linkage], name: str) -> Number:
+        def value(one: Linkage) -> float:
+            return one.rank1 if metric == "rank-1" else one.mean_average_precision
+
+        def ranked(name: str, split: str) -> list[Linkage]:
+            return [rank(one.probes[split], lineups[split], gallery=one.gallery[split]) for one in spaces[name]]
+
+        val = {name: _mean([value(one) for one in ranked(name, "val")]) for name in spaces}
+        best = choose(val, f"linkage {metric}")
+        test = {name: ranked(name, "test") for name in spaces}
+        permute = floors.linkage_floor if metric == "rank-1" else floors.linkage_map_floor
         floor = floors.over_seeds(
             [
-                floors.linkage_map_floor(embedding, lineup, one, permutations=self.permutations)
-                for embedding, one in zip(embeddings, ranked, strict=True)
+                permute(
+                    one.probes["test"],
+                    lineups["test"],
+                    found,
+                    gallery=one.gallery["test"],
+                    permutations=self.permutations,
+                )
+                for one, found in zip(spaces[best], test[best], strict=True)
             ]
         )
-        precision = np.stack([one.average_precision for one in ranked])
-        queries = ranked[0].queries
-        expected = np.full(len(queries), np.nan)
-        expected[queries] = floors.expected_average_precision(ranked[0].positives[queries], ranked[0].gallery[queries])
-        leak = Leak("mAP", self.resamples.mean(precision), floor.value, self.resamples.mean(expected))
-        return Number(leak, (floor.low, floor.high), name, {}, precision, floor.p, expected)
+        each = [one.hit if metric == "rank-1" else one.average_precision for one in test[best]]
+        first = test[best][0]
+        chance = first.chance if metric == "rank-1" else _expected_precision(first)
+        by_lot = self.resamples.mean(chance)
+        return Number(
+            leak=Leak(metric, self.resamples.mean(np.stack(each)), floor.value, by_lot),
+            analytic=by_lot.value,
+            floor_range=(floor.low, floor.high),
+            measured_by=best,
+            others={name: {"test": _mean([value(one) for one in test[name]]), "val": val[name]} for name in spaces},
+            p=floor.p,
+            least_p=1 / (1 + floor.permutations),
+            per_clip=np.stack(each),
+            chance_per_clip=chance,
+        )
 
     # ---- attributes
 
     def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
-        """AP and AUROC of every attribute by its strongest attacker, cMAP and F1 by the strongest of all; and the
-        attributes that are constant in test, which are left out."""
+        """AP and AUROC of every attribute, cMAP and F1 of all, each by the attacker that is best at it on validation;
+        and the attributes that are constant in test, which are left out."""
         names, truth = list(self.data.attribute_names), self.data.attributes[self.rows].astype(np.float64)
-        alive = metrics.varying(truth)
+        alive = [int(a) for a in np.flatnonzero(metrics.varying(truth))]
         found: dict[str, Number] = {}
-        for a, name in enumerate(names):
-            if alive[a]:
-                best, tried = self._strongest(attackers, a, truth)
-                scores = [_logit(_test(one).probabilities["attributes"][:, a]) for one in attackers[best]]
-                found[f"ap_{name}"] = self._attribute(metrics.average_precision, truth[:, a], scores, best, tried)
-                found[f"auroc_{name}"] = self._attribute(metrics.auroc, truth[:, a], scores, best, {})
-        if alive.any():
+        for a in alive:
+            for key, metric in (("ap", metrics.average_precision), ("auroc", metrics.auroc)):
+                val = {name: self._on_validation(learned, metric, a) for name, learned in attackers.items()}
+                best = choose(val, f"{names[a]} {key}", fallback=True)
+                tried = {
+                    name: {
+                        "test": _mean([float(metric(truth[:, a], each, None)) for each in _scores(learned, a)]),
+                        "val": val[name],
+                    }
+                    for name, learned in attackers.items()
+                }
+                found[f"{key}_{names[a]}"] = self._attribute(
+                    metric, truth[:, a], _scores(attackers[best], a), best, tried
+                )
+        if alive:
             found |= self._together(attackers, truth, alive)
-        return found, [name for a, name in enumerate(names) if not alive[a]]
+        return found, [name for a, name in enumerate(names) if a not in alive]
 
-    def _strongest(
-        self, attackers: Mapping[str, Sequence[Learned]], column: int, truth: Floats
-    ) -> tuple[str, dict[str, dict[str, float]]]:
-        tried = {}
-        for name, learned in attackers.items():
-            val = _mean([self._val_precision(one, column) for one in learned])
-            scores = [_logit(_test(one).probabilities["attributes"][:, column]) for one in learned]
-            test = _mean([float(metrics.average_precision(truth[:, column], each)) for each in scores])
-            tried[name] = {"test": test, "val": val}
-        return max(tried, key=lambda name: np.nan_to_num(tried[name]["val"], nan=-1.0)), tried
-
-    def _val_precision(self, learned: Learned, column: int) -> float:
-        said = learned.predictions["val"]
-        return float(
-            metrics.average_precision(
-                self.data.attributes[said.rows, column], _logit(said.probabilities["attributes"][:, column])
-            )
-        )
+    def _on_validation(self, learned: Sequence[Learned], metric: metrics.Weighted, column: int) -> float:
+        said = [one.predictions["val"] for one in learned]
+        truth = [self.data.attributes[one.rows, column].astype(np.float64) for one in said]
+        scores = [_logit(one.probabilities["attributes"][:, column]) for one in said]
+        return _mean([float(metric(labels, each, None)) for labels, each in zip(truth, scores, strict=True)])
 
     def _attribute(
         self,
@@ -209,42 +207,104 @@ class Measure:
         tried: dict[str, dict[str, float]],
     ) -> Number:
         value = self.resamples.statistic([_weighted(metric, truth, each) for each in scores])
-        floor = floors.over_seeds(
+        floor = self._permuted(metric, truth, scores, value.per_seed)
+        precision = metric is metrics.average_precision
+        chance = self.resamples.statistic(lambda weights: floors.prevalence(truth, weights)) if precision else None
+        return Number(
+            leak=Leak("average precision" if precision else "AUROC", value, floor.value, chance),
+            analytic=chance.value if chance else floors.AUROC_FLOOR,
+            floor_range=(floor.low, floor.high),
+            measured_by=name,
+            others=tried,
+            p=floor.p,
+            least_p=1 / (1 + floor.permutations),
+        )
+
+    def _permuted(
+        self, metric: metrics.Weighted, truth: Floats, scores: Sequence[Floats], observed: Sequence[float]
+    ) -> floors.Floor:
+        return floors.over_seeds(
             [
                 floors.permutation_floor(
                     _relabelled(metric, each), truth, self.people, observed=seen, permutations=self.permutations
                 )
-                for each, seen in zip(scores, value.per_seed, strict=True)
+                for each, seen in zip(scores, observed, strict=True)
             ]
         )
-        chance = None
-        if metric is metrics.average_precision:
-            chance = self.resamples.statistic(lambda weights: floors.prevalence(truth, weights))
-        kind = "average precision" if metric is metrics.average_precision else "AUROC"
-        return Number(Leak(kind, value, floor.value, chance), (floor.low, floor.high), name, tried, None, floor.p)
 
     def _together(
-        self, attackers: Mapping[str, Sequence[Learned]], truth: Floats, alive: NDArray[np.bool_]
+        self, attackers: Mapping[str, Sequence[Learned]], truth: Floats, columns: Sequence[int]
     ) -> dict[str, Number]:
-        columns = np.flatnonzero(alive)
+        """cMAP and macro F1 over the attributes that vary. All of them are dealt to people alike, so the floor of the
+        mean is the mean in each deal."""
         val = {name: _mean([one.scores["attributes"] for one in learned]) for name, learned in attackers.items()}
-        best = max(val, key=lambda name: np.nan_to_num(val[name], nan=-1.0))
-        scores = [_logit(_test(one).probabilities["attributes"]) for one in attackers[best]]
-        precision = [
-            self._attribute(metrics.average_precision, truth[:, a], [each[:, a] for each in scores], best, {})
-            for a in columns
-        ]
-        mean = Leak("cMAP", _over([n.leak.value for n in precision]), _mean([n.leak.floor for n in precision]))
-        ranges = np.array([n.floor_range for n in precision]).mean(axis=0)
-        f1 = [
-            self.resamples.statistic([_weighted(metrics.f1, truth[:, a], each[:, a]) for each in scores])
-            for a in columns
-        ]
-        floor = _mean([floors.f1_floor(truth[:, a]) for a in columns])
-        return {
-            "cmap": Number(mean, (float(ranges[0]), float(ranges[1])), best),
-            "f1": Number(Leak("F1", _over(f1), floor), (floor, floor), best),
+        best = choose(val, "cMAP", fallback=True)
+
+        def values(metric: metrics.Weighted, name: str) -> list[Estimate]:
+            by_column = [(truth[:, a], _scores(attackers[name], a)) for a in columns]
+            return [self.resamples.statistic([_weighted(metric, y, each) for each in said]) for y, said in by_column]
+
+        precision = values(metrics.average_precision, best)
+        floor = floors.over_seeds(
+            [
+                self._permuted(metrics.average_precision, truth[:, a], _scores(attackers[best], a), one.per_seed)
+                for a, one in zip(columns, precision, strict=True)
+            ]
+        )
+        tried = {
+            name: {
+                "test": _mean(
+                    [
+                        float(metrics.average_precision(truth[:, a], each))
+                        for a in columns
+                        for each in _scores(learned, a)
+                    ]
+                ),
+                "val": val[name],
+            }
+            for name, learned in attackers.items()
         }
+        always = _mean([floors.f1_floor(truth[:, a]) for a in columns])
+        return {
+            "cmap": Number(
+                leak=Leak("cMAP", _over(precision), floor.value),
+                analytic=_mean([float(floors.prevalence(truth[:, a])) for a in columns]),
+                floor_range=(floor.low, floor.high),
+                measured_by=best,
+                others=tried,
+                p=floor.p,
+                least_p=1 / (1 + floor.permutations),
+            ),
+            "f1": Number(
+                leak=Leak("F1", _over(values(metrics.f1, best)), always),
+                analytic=always,
+                floor_range=(always, always),
+                measured_by=best,
+                others={},
+            ),
+        }
+
+
+def choose(val: Mapping[str, float], what: str, *, fallback: bool = False) -> str:
+    """The best on validation. Where validation says nothing about anybody, nobody can be chosen honestly; with
+    `fallback` the first one stands in, for attributes that happen to be constant among validation people."""
+    known = {name: value for name, value in val.items() if not np.isnan(value)}
+    if not known and not fallback:
+        raise DataError(f"validation cannot choose by {what}: no clip there has another of its person to be found")
+    return max(known, key=lambda name: known[name]) if known else next(iter(val))
+
+
+def _expected_precision(found: Linkage) -> Floats:
+    """What average precision is on the mean over all orders of the gallery, a query each. (N,)"""
+    expected = np.full(len(found.hit), np.nan)
+    asked = found.queries
+    expected[asked] = floors.expected_average_precision(found.positives[asked], found.gallery[asked])
+    return expected
+
+
+def _scores(learned: Sequence[Learned], column: int) -> list[Floats]:
+    """Logits of one attribute of the test clips, one a seed."""
+    return [_logit(_test(one).probabilities["attributes"][:, column]) for one in learned]
 
 
 def _over(estimates: Sequence[Estimate]) -> Estimate:

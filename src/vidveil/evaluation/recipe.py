@@ -6,7 +6,7 @@ from typing import Literal
 from vidveil.errors import RecipeError
 from vidveil.training.recipe import LearningRecipe
 
-Control = Literal["one_frame", "shuffled", "background", "mask", "motion", "median", "person_crop"]
+Control = Literal["one_frame", "shuffled", "one_frame_linkage", "background", "mask", "motion", "median", "person_crop"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +35,9 @@ class EvaluateRecipe(LearningRecipe):
     """Each attacker is trained at each of these, and the better one on validation counts."""
     controls: tuple[Control, ...] = ()
     """What else is measured, on raw video: what the set leaks through."""
-    control_epochs: int = 20
     raw: str = ""
-    """results.json of the same evaluation of raw video; empty: raw is evaluated first, in the same run."""
+    """Name of a finished run of the same evaluation of raw video, whose trainings are used; empty: raw is evaluated
+    first, in the same run."""
 
     seeds: tuple[int, ...] = (0,)
     permutations: int = 1000
@@ -47,7 +47,7 @@ class EvaluateRecipe(LearningRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("attacker_epochs", "control_epochs", "permutations", "resamples"):
+        for key in ("attacker_epochs", "permutations", "resamples"):
             self.at_least_one(key)
         if not self.attackers or not self.attack or not self.attacker_lr:
             raise RecipeError("attackers, attack and attacker_lr need one entry at least: unattacked proves nothing")

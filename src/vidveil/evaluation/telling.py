@@ -1,5 +1,7 @@
 """From numbers to results: each beside its raw value, with excess or retention, and one sentence about them all."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +15,8 @@ from vidveil.evaluation.results import Kind, Metric, Point
 from vidveil.evaluation.tradeoff import excess, excess_over_attributes, retention
 
 UTILITY = "action_top1"
+RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
+LEVEL = 0.05  # chance of a single false alarm
 NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes together
 
 
@@ -22,6 +26,7 @@ def about_data(data: ClipSet) -> dict[str, Any]:
     return {
         "name": data.name,
         "fingerprint": data.videos.fingerprint,
+        "labels": labels_fingerprint(data),
         "clips": {split: len(which) for split, which in rows.items()},
         "people": {split: len(np.unique(data.person[which][data.person[which] >= 0])) for split, which in rows.items()},
         "actions": list(data.actions),
@@ -30,12 +35,20 @@ def about_data(data: ClipSet) -> dict[str, Any]:
     }
 
 
+def labels_fingerprint(data: ClipSet) -> str:
+    """sha256 over which clips are tested, who and what is in them, and who may be looked for among whom."""
+    rows = data.indices("test")
+    columns: list[Any] = [data.action, data.person, data.attributes, *(data.tags[name] for name in sorted(data.tags))]
+    told = [[data.ids[i] for i in rows], data.gallery, *(column[rows].tolist() for column in columns)]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
 def point(
     method: str, keep: float | None, numbers: Mapping[str, Number], constant: Sequence[str], raw: Mapping[str, Number]
 ) -> Point:
     metrics = {}
     for name, number in numbers.items():
-        beside = raw.get(name)
+        beside = raw.get("linkage_rank1" if name == RAW_GALLERY else name)
         kept = left = None
         if name == UTILITY and beside is not None:
             kept = retention(number.leak.value, beside.leak.value)
@@ -62,15 +75,19 @@ def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
 
 
 def verdict(numbers: Mapping[str, Number]) -> str:
-    """One sentence. A leak is called one if permuted labels hardly ever reach it, all of them tested together, and its
-    interval lies above the floor; use, if the interval lies above the floor."""
+    """One sentence. Something leaks if permuted labels hardly ever reach it, all numbers tested together; something is
+    useful if the interval of top-1 lies above its floor."""
     tested = {name: number.p for name, number in numbers.items() if name.startswith(("linkage_rank1", "ap_"))}
-    above = above_chance({name: p for name, p in tested.items() if p is not None})
-    leaks = [name for name in above if _interval_is_above(numbers[name])]
-    told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "nothing leaks"
+    ps = {name: p for name, p in tested.items() if p is not None}
+    if ps and min(number.least_p for name, number in numbers.items() if name in ps) > LEVEL / len(ps):
+        told = "too few permutations to say what leaks"
+    else:
+        leaks = above_chance(ps, LEVEL)
+        told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "nothing leaks"
     if UTILITY not in numbers:
         return told
-    useful = _interval_is_above(numbers[UTILITY])
+    above = numbers[UTILITY].leak.above_floor()
+    useful = (above.low if np.isfinite(above.low) else above.value) > 0
     return f"{told}, {'the action is still readable' if useful else 'nothing is useful'}"
 
 
@@ -78,11 +95,6 @@ def _spoken(leaks: Sequence[str]) -> list[str]:
     attributes = [name.removeprefix("ap_").replace("_", " ") for name in leaks if name.startswith("ap_")]
     linked = ["identities"] if any(name.startswith("linkage") for name in leaks) else []
     return linked + ([f"attributes ({', '.join(attributes)})"] if attributes else [])
-
-
-def _interval_is_above(number: Number) -> bool:
-    above = number.leak.above_floor()
-    return (above.low if np.isfinite(above.low) else above.value) > 0
 
 
 def _metric(
@@ -96,7 +108,7 @@ def _metric(
         interval=list(leak.value.interval),
         floor=leak.floor,
         floor_range=list(number.floor_range),
-        floor_analytic=leak.floor if leak.chance is None else leak.chance.value,
+        floor_analytic=number.analytic if leak.chance is None else leak.chance.value,
         p=number.p,
         measured_by=number.measured_by,
         raw=None if raw is None else raw.leak.value.value,

@@ -88,6 +88,8 @@ def why_not(first: Run, other: Run) -> str | None:
     both = f"{first.name} and {other.name}"
     if not ours or ours != theirs:
         return f"{both} are about different videos (data {str(ours)[:12]} and {str(theirs)[:12]})"
+    if first.results.data.get("labels") != other.results.data.get("labels"):
+        return f"{both} were tested on other clips of the same videos, or with other labels"
     if len(first.people) != len(other.people):
         return f"{both} were tested on different numbers of clips, {len(first.people)} and {len(other.people)}"
     if not np.array_equal(first.people, other.people):

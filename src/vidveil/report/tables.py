@@ -24,7 +24,7 @@ def table(results: Sequence[Results], compared: str = "") -> str:
     parts = []
     if len(results) > 1:
         parts += ["## Compared", overview(results)]
-        if len({one.data.get("fingerprint") for one in results}) > 1:
+        if len({(one.data.get("fingerprint"), one.data.get("labels")) for one in results}) > 1:
             parts.append("**These runs are about different clips: their numbers cannot be compared with each other.**")
     parts += [compared] if compared else []
     parts += [section for one in results for section in _run(one)]
@@ -95,7 +95,9 @@ def _about(results: Results) -> str:
     if clips is not None:
         told.append(f"{clips} test clips" + (f" of {people} people" if people else ""))
     told.append(f"{seeds} seed" + ("" if seeds == 1 else "s"))
-    told += [str(machine[key]) for key in ("device", "vidveil") if machine.get(key)]
+    version = machine.get("versions", {}).get("vidveil")
+    told += [str(machine["device"])] if machine.get("device") else []
+    told += [f"vidveil {version}"] if version else []
     commit = str(machine.get("commit") or "")
     told.append(commit[:12] + "+" * (len(commit) > 12 and commit.endswith("+")))  # + is for changes on top of it
     told.append(f"{results.seconds:.0f} s")
