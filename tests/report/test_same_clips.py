@@ -40,7 +40,7 @@ def smaller_gallery(clips):
         ({"change": strangers}, "different people"),
         ({"change": smaller_gallery}, "different galleries"),
     ],
-    ids=["other videos", "unknown videos", "fewer clips", "other people", "another gallery"],
+    ids=["other videos", "other split", "unknown videos", "fewer clips", "other people", "another gallery"],
 )
 def test_other_clips_are_a_reason(tmp_path, more, reason):
     runs = [on_disk(tmp_path, "blur", [(None, 8, 4)]), on_disk(tmp_path, "random", [(0.5, 8, 4)], **more)]

@@ -224,9 +224,13 @@ class Engine:
         """The same numbers with a part of the video taken away, by networks trained anew on what is left, as many and
         as long as on the whole: a weak judge would find little in anything."""
         recipe = self.recipe
-        if which in ("one_frame", "shuffled"):  # read by the utility network, and by one that reads frame by frame
+        if which in ("one_frame", "shuffled"):
             settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
-            readers = dict.fromkeys([recipe.utility, *[name for name in recipe.attackers[:1] if ":" not in name]])
+            readers = dict.fromkeys([recipe.utility])
+            if which == "one_frame":  # the first attacker reads frame by frame; to such a network, order is nothing
+                readers |= dict.fromkeys(
+                    name for name in recipe.attackers[:1] if not name.endswith((":frozen", ":raw"))
+                )
             learned = {
                 name: self._seeds(self.data, ["action"], name, settings, which, control=which) for name in readers
             }
