@@ -226,11 +226,9 @@ class Engine:
         recipe = self.recipe
         if which in ("one_frame", "shuffled"):
             settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
-            readers = dict.fromkeys([recipe.utility])
-            if which == "one_frame":  # the first attacker reads frame by frame; to such a network, order is nothing
-                readers |= dict.fromkeys(
-                    name for name in recipe.attackers[:1] if not name.endswith((":frozen", ":raw"))
-                )
+            readers, first = [recipe.utility], recipe.attackers[0]  # by custom, that one reads frame by frame
+            if which == "one_frame" and first != recipe.utility and not first.endswith((":frozen", ":raw")):
+                readers.append(first)  # order is nothing to it anyway
             learned = {
                 name: self._seeds(self.data, ["action"], name, settings, which, control=which) for name in readers
             }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vidveil.data.clips import ClipSet, Split
 from vidveil.errors import DataError
 from vidveil.evaluation import floors, metrics
-from vidveil.evaluation.intervals import Estimate, Resamples, combined
+from vidveil.evaluation.intervals import Resamples
 from vidveil.evaluation.learner import Learned
 from vidveil.evaluation.linkage import Clothes, Lineup, Linkage, rank
 from vidveil.evaluation.projections import lda, whitening
@@ -69,10 +69,10 @@ class Measure:
         """Top-1, by the network that is best on validation."""
         truth = self.data.action[self.rows]
         hits = {
-            name: np.stack([metrics.top1_hits(_log(_test(one).probabilities["action"]), truth) for one in learned])
+            name: np.stack([metrics.top1_hits(_log(on_test(one).probabilities["action"]), truth) for one in learned])
             for name, learned in networks.items()
         }
-        val = {name: _mean([one.scores["action"] for one in learned]) for name, learned in networks.items()}
+        val = {name: mean([one.scores["action"] for one in learned]) for name, learned in networks.items()}
         best = choose(val, "top-1")
         floor = floors.largest_class(truth)  # higher than what permuted labels give: always saying that class is no use
         return Number(
@@ -107,6 +107,12 @@ class Measure:
             found["linkage_rank1" + suffix] = self._link(spaces, clothes=clothes)
         return found
 
+    def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
+        """Of every attribute, and of all together; and those that are constant in test, which are left out."""
+        from vidveil.evaluation.measure_attributes import attributes
+
+        return attributes(self, attackers)
+
     def raw_gallery(self, crossings: Mapping[str, Sequence[Crossing]]) -> Number:
         """Rank-1 of anonymized probes among raw clips: what somebody gets who has the person's ordinary videos."""
         return self._link(crossings)
@@ -134,7 +140,7 @@ class Measure:
         def ranked(name: str, split: str) -> list[Linkage]:
             return [rank(one.probes[split], lineups[split], gallery=one.gallery[split]) for one in spaces[name]]
 
-        val = {name: _mean([value(one) for one in ranked(name, "val")]) for name in spaces}
+        val = {name: mean([value(one) for one in ranked(name, "val")]) for name in spaces}
         best = choose(val, f"linkage {metric}")
         test = {name: ranked(name, "test") for name in spaces}
         permute = floors.linkage_floor if metric == "rank-1" else floors.linkage_map_floor
@@ -159,130 +165,12 @@ class Measure:
             analytic=by_lot.value,
             floor_range=(floor.low, floor.high),
             measured_by=best,
-            others={name: {"test": _mean([value(one) for one in test[name]]), "val": val[name]} for name in spaces},
+            others={name: {"test": mean([value(one) for one in test[name]]), "val": val[name]} for name in spaces},
             p=floor.p,
             least_p=1 / (1 + floor.permutations),
             per_clip=np.stack(each),
             chance_per_clip=chance,
         )
-
-    # ---- attributes
-
-    def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
-        """AP and AUROC of every attribute, cMAP and F1 of all, each by the attacker that is best at it on validation;
-        and the attributes that are constant in test, which are left out."""
-        names, truth = list(self.data.attribute_names), self.data.attributes[self.rows].astype(np.float64)
-        alive = [int(a) for a in np.flatnonzero(metrics.varying(truth))]
-        found: dict[str, Number] = {}
-        for a in alive:
-            for key, metric in (("ap", metrics.average_precision), ("auroc", metrics.auroc)):
-                val = {name: self._on_validation(learned, metric, a) for name, learned in attackers.items()}
-                best = choose(val, f"{names[a]} {key}", fallback=True)
-                tried = {
-                    name: {
-                        "test": _mean([float(metric(truth[:, a], each, None)) for each in _scores(learned, a)]),
-                        "val": val[name],
-                    }
-                    for name, learned in attackers.items()
-                }
-                found[f"{key}_{names[a]}"] = self._attribute(
-                    metric, truth[:, a], _scores(attackers[best], a), best, tried
-                )
-        if alive:
-            found |= self._together(attackers, truth, alive)
-        return found, [name for a, name in enumerate(names) if a not in alive]
-
-    def _on_validation(self, learned: Sequence[Learned], metric: metrics.Weighted, column: int) -> float:
-        said = [one.predictions["val"] for one in learned]
-        truth = [self.data.attributes[one.rows, column].astype(np.float64) for one in said]
-        scores = [_logit(one.probabilities["attributes"][:, column]) for one in said]
-        return _mean([float(metric(labels, each, None)) for labels, each in zip(truth, scores, strict=True)])
-
-    def _attribute(
-        self,
-        metric: metrics.Weighted,
-        truth: Floats,
-        scores: Sequence[Floats],
-        name: str,
-        tried: dict[str, dict[str, float]],
-    ) -> Number:
-        value = self.resamples.statistic([_weighted(metric, truth, each) for each in scores])
-        floor = self._permuted(metric, truth, scores, value.per_seed)
-        precision = metric is metrics.average_precision
-        chance = self.resamples.statistic(lambda weights: floors.prevalence(truth, weights)) if precision else None
-        return Number(
-            leak=Leak("average precision" if precision else "AUROC", value, floor.value, chance),
-            analytic=chance.value if chance else floors.AUROC_FLOOR,
-            floor_range=(floor.low, floor.high),
-            measured_by=name,
-            others=tried,
-            p=floor.p,
-            least_p=1 / (1 + floor.permutations),
-        )
-
-    def _permuted(
-        self, metric: metrics.Weighted, truth: Floats, scores: Sequence[Floats], observed: Sequence[float]
-    ) -> floors.Floor:
-        return floors.over_seeds(
-            [
-                floors.permutation_floor(
-                    _relabelled(metric, each), truth, self.people, observed=seen, permutations=self.permutations
-                )
-                for each, seen in zip(scores, observed, strict=True)
-            ]
-        )
-
-    def _together(
-        self, attackers: Mapping[str, Sequence[Learned]], truth: Floats, columns: Sequence[int]
-    ) -> dict[str, Number]:
-        """cMAP and macro F1 over the attributes that vary. All of them are dealt to people alike, so the floor of the
-        mean is the mean in each deal."""
-        val = {name: _mean([one.scores["attributes"] for one in learned]) for name, learned in attackers.items()}
-        best = choose(val, "cMAP", fallback=True)
-
-        def values(metric: metrics.Weighted, name: str) -> list[Estimate]:
-            by_column = [(truth[:, a], _scores(attackers[name], a)) for a in columns]
-            return [self.resamples.statistic([_weighted(metric, y, each) for each in said]) for y, said in by_column]
-
-        precision = values(metrics.average_precision, best)
-        floor = floors.over_seeds(
-            [
-                self._permuted(metrics.average_precision, truth[:, a], _scores(attackers[best], a), one.per_seed)
-                for a, one in zip(columns, precision, strict=True)
-            ]
-        )
-        tried = {
-            name: {
-                "test": _mean(
-                    [
-                        float(metrics.average_precision(truth[:, a], each))
-                        for a in columns
-                        for each in _scores(learned, a)
-                    ]
-                ),
-                "val": val[name],
-            }
-            for name, learned in attackers.items()
-        }
-        always = _mean([floors.f1_floor(truth[:, a]) for a in columns])
-        return {
-            "cmap": Number(
-                leak=Leak("cMAP", _over(precision), floor.value),
-                analytic=_mean([float(floors.prevalence(truth[:, a])) for a in columns]),
-                floor_range=(floor.low, floor.high),
-                measured_by=best,
-                others=tried,
-                p=floor.p,
-                least_p=1 / (1 + floor.permutations),
-            ),
-            "f1": Number(
-                leak=Leak("F1", _over(values(metrics.f1, best)), always),
-                analytic=always,
-                floor_range=(always, always),
-                measured_by=best,
-                others={},
-            ),
-        }
 
 
 def choose(val: Mapping[str, float], what: str, *, fallback: bool = False) -> str:
@@ -302,27 +190,7 @@ def _expected_precision(found: Linkage) -> Floats:
     return expected
 
 
-def _scores(learned: Sequence[Learned], column: int) -> list[Floats]:
-    """Logits of one attribute of the test clips, one a seed."""
-    return [_logit(_test(one).probabilities["attributes"][:, column]) for one in learned]
-
-
-def _over(estimates: Sequence[Estimate]) -> Estimate:
-    """The mean of several numbers, seed by seed and resample by resample."""
-    mean = combined(lambda *parts: np.mean(parts, axis=0), *estimates)
-    seeds = np.mean([one.per_seed for one in estimates], axis=0)
-    return Estimate(mean.value, mean.samples, tuple(map(float, seeds)), mean.drawn)
-
-
-def _weighted(metric: metrics.Weighted, truth: Floats, scores: Floats) -> Callable[[Floats], Floats]:
-    return lambda weights: metric(truth, scores, weights)
-
-
-def _relabelled(metric: metrics.Weighted, scores: Floats) -> Callable[[Floats], Floats]:
-    return lambda labels: metric(labels, scores, None)
-
-
-def _test(learned: Learned) -> Predictions:
+def on_test(learned: Learned) -> Predictions:
     return learned.predictions["test"]
 
 
@@ -330,11 +198,5 @@ def _log(probabilities: NDArray[np.float32]) -> Floats:
     return np.log(np.maximum(probabilities.astype(np.float64), 1e-12))
 
 
-def _logit(probabilities: NDArray[np.float32]) -> Floats:
-    """Settled: what differs by the noise of arithmetic alone is a tie."""
-    p = np.clip(probabilities.astype(np.float64), 1e-7, 1 - 1e-7)
-    return metrics.settled(np.log(p) - np.log1p(-p))
-
-
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
     return float(np.mean(values))

@@ -28,8 +28,8 @@ class EvaluateRecipe(LearningRecipe):
     video."""
     attack: tuple[Literal["linkage", "attributes"], ...] = ("linkage", "attributes")
     """What attackers are after."""
-    joint: bool = True
-    """One network for both of them (half the time) or one for each."""
+    joint: bool = False
+    """One network for both of them (half the time, and somewhat weaker) or one for each."""
     attacker_epochs: int = 20
     attacker_lr: tuple[float, ...] = (2e-3,)
     """Each attacker is trained at each of these, and the better one on validation counts."""

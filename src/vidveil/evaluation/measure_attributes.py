@@ -1,0 +1,156 @@
+"""Attributes: average precision and AUROC of each, cMAP and F1 of all, by whoever is best at it on validation."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.data.clips import ClipSet
+from vidveil.evaluation import floors, metrics
+from vidveil.evaluation.intervals import Estimate, combined
+from vidveil.evaluation.learner import Learned
+from vidveil.evaluation.measure import Floats, Measure, Number, choose, mean, on_test
+from vidveil.evaluation.tradeoff import Leak
+
+
+def attributes(measure: Measure, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
+    """AP and AUROC of every attribute, cMAP and F1 of all, each by the attacker that is best at it on validation;
+    and the attributes that are constant in test, which are left out."""
+    names, truth = list(measure.data.attribute_names), measure.data.attributes[measure.rows].astype(np.float64)
+    alive = [int(a) for a in np.flatnonzero(metrics.varying(truth))]
+    found: dict[str, Number] = {}
+    for a in alive:
+        for key, metric in (("ap", metrics.average_precision), ("auroc", metrics.auroc)):
+            val = {name: _on_validation(measure.data, learned, metric, a) for name, learned in attackers.items()}
+            best = choose(val, f"{names[a]} {key}", fallback=True)
+            tried = {
+                name: {
+                    "test": mean([float(metric(truth[:, a], each, None)) for each in _scores(learned, a)]),
+                    "val": val[name],
+                }
+                for name, learned in attackers.items()
+            }
+            found[f"{key}_{names[a]}"] = _attribute(
+                measure, metric, truth[:, a], _scores(attackers[best], a), best, tried
+            )
+    if alive:
+        found |= _together(measure, attackers, truth, alive)
+    return found, [name for a, name in enumerate(names) if a not in alive]
+
+
+def _on_validation(data: ClipSet, learned: Sequence[Learned], metric: metrics.Weighted, column: int) -> float:
+    said = [one.predictions["val"] for one in learned]
+    truth = [data.attributes[one.rows, column].astype(np.float64) for one in said]
+    scores = [_logit(one.probabilities["attributes"][:, column]) for one in said]
+    return mean([float(metric(labels, each, None)) for labels, each in zip(truth, scores, strict=True)])
+
+
+def _attribute(
+    measure: Measure,
+    metric: metrics.Weighted,
+    truth: Floats,
+    scores: Sequence[Floats],
+    name: str,
+    tried: dict[str, dict[str, float]],
+) -> Number:
+    value = measure.resamples.statistic([_weighted(metric, truth, each) for each in scores])
+    floor = _permuted(measure, metric, truth, scores, value.per_seed)
+    precision = metric is metrics.average_precision
+    chance = measure.resamples.statistic(lambda weights: floors.prevalence(truth, weights)) if precision else None
+    return Number(
+        leak=Leak("average precision" if precision else "AUROC", value, floor.value, chance),
+        analytic=chance.value if chance else floors.AUROC_FLOOR,
+        floor_range=(floor.low, floor.high),
+        measured_by=name,
+        others=tried,
+        p=floor.p,
+        least_p=1 / (1 + floor.permutations),
+    )
+
+
+def _permuted(
+    measure: Measure, metric: metrics.Weighted, truth: Floats, scores: Sequence[Floats], observed: Sequence[float]
+) -> floors.Floor:
+    return floors.over_seeds(
+        [
+            floors.permutation_floor(
+                _relabelled(metric, each), truth, measure.people, observed=seen, permutations=measure.permutations
+            )
+            for each, seen in zip(scores, observed, strict=True)
+        ]
+    )
+
+
+def _together(
+    measure: Measure, attackers: Mapping[str, Sequence[Learned]], truth: Floats, columns: Sequence[int]
+) -> dict[str, Number]:
+    """cMAP and macro F1 over the attributes that vary. All of them are dealt to people alike, so the floor of the
+    mean is the mean in each deal."""
+    val = {name: mean([one.scores["attributes"] for one in learned]) for name, learned in attackers.items()}
+    best = choose(val, "cMAP", fallback=True)
+
+    def values(metric: metrics.Weighted, name: str) -> list[Estimate]:
+        by_column = [(truth[:, a], _scores(attackers[name], a)) for a in columns]
+        return [measure.resamples.statistic([_weighted(metric, y, each) for each in said]) for y, said in by_column]
+
+    precision = values(metrics.average_precision, best)
+    floor = floors.over_seeds(
+        [
+            _permuted(measure, metrics.average_precision, truth[:, a], _scores(attackers[best], a), one.per_seed)
+            for a, one in zip(columns, precision, strict=True)
+        ]
+    )
+    tried = {
+        name: {
+            "test": mean(
+                [float(metrics.average_precision(truth[:, a], each)) for a in columns for each in _scores(learned, a)]
+            ),
+            "val": val[name],
+        }
+        for name, learned in attackers.items()
+    }
+    always = mean([floors.f1_floor(truth[:, a]) for a in columns])
+    return {
+        "cmap": Number(
+            leak=Leak("cMAP", _over(precision), floor.value),
+            analytic=mean([float(floors.prevalence(truth[:, a])) for a in columns]),
+            floor_range=(floor.low, floor.high),
+            measured_by=best,
+            others=tried,
+            p=floor.p,
+            least_p=1 / (1 + floor.permutations),
+        ),
+        "f1": Number(
+            leak=Leak("F1", _over(values(metrics.f1, best)), always),
+            analytic=always,
+            floor_range=(always, always),
+            measured_by=best,
+            others={},
+        ),
+    }
+
+
+def _scores(learned: Sequence[Learned], column: int) -> list[Floats]:
+    """Logits of one attribute of the test clips, one a seed."""
+    return [_logit(on_test(one).probabilities["attributes"][:, column]) for one in learned]
+
+
+def _over(estimates: Sequence[Estimate]) -> Estimate:
+    """The mean of several numbers, seed by seed and resample by resample."""
+    whole = combined(lambda *parts: np.mean(parts, axis=0), *estimates)
+    seeds = np.mean([one.per_seed for one in estimates], axis=0)
+    return Estimate(whole.value, whole.samples, tuple(map(float, seeds)), whole.drawn)
+
+
+def _weighted(metric: metrics.Weighted, truth: Floats, scores: Floats) -> Callable[[Floats], Floats]:
+    return lambda weights: metric(truth, scores, weights)
+
+
+def _relabelled(metric: metrics.Weighted, scores: Floats) -> Callable[[Floats], Floats]:
+    return lambda labels: metric(labels, scores, None)
+
+
+def _logit(probabilities: NDArray[np.float32]) -> Floats:
+    """Settled: what differs by the noise of arithmetic alone is a tie."""
+    p = np.clip(probabilities.astype(np.float64), 1e-7, 1 - 1e-7)
+    return metrics.settled(np.log(p) - np.log1p(-p))
