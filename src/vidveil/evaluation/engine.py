@@ -57,7 +57,7 @@ def run(
 def refuse_mistakes(recipe: EvaluateRecipe) -> None:
     """What can be known to be wrong is said before the first hour of training, and before there is a run."""
     check_method(recipe.method, recipe.region, recipe.keep)
-    for network in (recipe.utility, *recipe.attackers):
+    for network in (recipe.utility, *recipe.attackers, *recipe.control_attackers):
         check_network(network)
     if recipe.utility.endswith((":frozen", ":raw")):
         raise UsageError(f"{recipe.utility}: the utility network is trained on what it judges; write its name alone")
@@ -221,8 +221,8 @@ class Engine:
     # ---- what raw video leaks through
 
     def control(self, which: str) -> dict[str, Number]:
-        """The same numbers with a part of the video taken away, by networks trained anew on what is left, as many and
-        as long as on the whole: a weak judge would find little in anything."""
+        """The same numbers with a part of the video taken away, by networks trained anew on what is left, for as long
+        as on the whole: a weak judge would find little in anything."""
         recipe = self.recipe
         if which in ("one_frame", "shuffled"):
             settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
@@ -237,6 +237,7 @@ class Engine:
             data, settings = self.data, replace(recipe, views="1x1")
         else:
             data, settings = self._left(which), recipe
+        settings = replace(settings, attackers=recipe.control_attackers or recipe.attackers)
         taken = "one_frame" if which == "one_frame_linkage" else ""
         attackers = self._attackers(data, ["identity"], which, None, settings, taken)
         return {f"{which.removesuffix('_linkage')}_rank1": self.measure.linkage(attackers)["linkage_rank1"]}

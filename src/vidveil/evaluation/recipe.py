@@ -35,6 +35,8 @@ class EvaluateRecipe(LearningRecipe):
     """Each attacker is trained at each of these, and the better one on validation counts."""
     controls: tuple[Control, ...] = ()
     """What else is measured, on raw video: what the set leaks through."""
+    control_attackers: tuple[str, ...] = ()
+    """Attackers of the controls that are about linkage; empty: all of them."""
     raw: str = ""
     """Name of a finished run of the same evaluation of raw video, whose trainings are used; empty: raw is evaluated
     first, in the same run."""
