@@ -1,0 +1,125 @@
+"""The set made by all cores, in order, and kept in the cache.
+
+Each worker is a fresh interpreter that is told the world, renders every n-th clip and writes the bytes to its standard
+output, in order; whoever reads takes turns. The pipes keep fast workers waiting, so memory stays flat, and a worker
+ends when its reader is gone. A fresh interpreter rather than `multiprocessing` keeps the caller's main module out.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.data.puppets.labels import FACTS
+from vidveil.data.puppets.plan import ATTRIBUTES, rows
+from vidveil.data.puppets.render import Rendered, render
+from vidveil.data.puppets.world import VERSION, World
+from vidveil.data.store import Item, VideoStore, cache_folder
+from vidveil.errors import DataError
+
+FEW = 40
+"""Clips that are made right here: starting workers would take longer."""
+
+Progress = Callable[[int, int], None]
+"""Told (made, all) after every clip."""
+
+
+def cores() -> int:
+    """Those that this process may use, which can be fewer than the machine has."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
+
+
+def store(world: World, progress: Progress | None = None, workers: int | None = None) -> VideoStore:
+    """The rendered set, from the cache or made now. `masks` lie beside the plain view."""
+    about = {"data": "puppets", "version": VERSION, **asdict(world)}
+    name = world.name.replace(":", "-").replace(",", "-").replace("=", "_")
+    folder = cache_folder() / f"{name}-v{VERSION}-s{world.seed}-{world.frames}x{world.size}"
+    return VideoStore.cached(folder, about, lambda: _shown(world, progress, workers or cores()))
+
+
+def _shown(world: World, progress: Progress | None, workers: int) -> Iterator[Item]:
+    total = len(rows(world))
+    with ExitStack() as stack:
+        tell = progress or stack.enter_context(_bar(f"drawing {world.name}"))
+        for made, clip in enumerate(clips(world, workers)):
+            masks = {"masks": clip.masks} if world.view == "all" else {}
+            yield clip.frames, {**masks, "attributes": clip.attributes, "facts": clip.facts}
+            tell(made + 1, total)
+
+
+def clips(world: World, workers: int) -> Iterator[Rendered]:
+    """Every clip, in order, the same for any number of workers."""
+    total = len(rows(world))
+    if workers <= 1 or total <= FEW:
+        for index in range(total):
+            yield render(world, index)
+        return
+    with ExitStack() as stack:
+        started = [stack.enter_context(_worker(world, first, workers)) for first in range(workers)]
+        for process in started:
+            stack.callback(process.kill)
+        for index in range(total):
+            try:
+                yield receive(cast(BinaryIO, started[index % workers].stdout), world)
+            except EOFError:
+                raise DataError(f"drawing clip {index} of {world.name} failed: a worker process ended early") from None
+
+
+def send(pipe: BinaryIO, clip: Rendered) -> None:
+    for array in (clip.frames, clip.masks, clip.attributes, clip.facts):
+        pipe.write(array.tobytes())
+    pipe.flush()
+
+
+def receive(pipe: BinaryIO, world: World) -> Rendered:
+    t, s = world.frames, world.size
+
+    def take(dtype: type, *shape: int) -> NDArray[Any]:
+        wanted = math.prod(shape) * np.dtype(dtype).itemsize
+        data = pipe.read(wanted)
+        if len(data) != wanted:
+            raise EOFError
+        return np.frombuffer(data, dtype).reshape(shape)
+
+    frames, masks = take(np.uint8, t, s, s, 3), take(np.uint8, t, s, s)
+    return Rendered(frames, masks, take(np.uint8, t, len(ATTRIBUTES)), take(np.int64, len(FACTS)))
+
+
+def _worker(world: World, first: int, step: int) -> "subprocess.Popen[bytes]":
+    task = json.dumps({"world": asdict(world), "first": first, "step": step})
+    root = str(Path(__file__).parents[3])  # where vidveil lies, installed or not
+    paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "vidveil.data.puppets.worker", task]
+    limits = {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **limits})
+
+
+class _bar:
+    """A progress bar on a terminal, silence elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as Bars
+
+        console = Console(stderr=True)
+        self.bars = Bars(console=console, transient=True, disable=not console.is_terminal)
+        self.task = self.bars.add_task(title)
+
+    def __enter__(self) -> Progress:
+        self.bars.start()
+        return lambda made, total: self.bars.update(self.task, completed=made, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        self.bars.stop()

@@ -1,0 +1,120 @@
+"""Published weights into our networks: torchvision's and timm's names, the I3D checkpoint's names.
+
+    load_published(network, tensors)      tensors: name → array, as a safetensors file holds them
+
+What differs from file to network, and is bridged here:
+
+    heads           `fc`, `head`, `Logits` are left out: a Classifier brings its own
+    BGR             the v1 ResNet-50 wants B, G, R. Turning its first kernel round does the same to R, G, B
+    extra channels  their weights start at 0: at first the network is the same with and without the mask
+    2-D → video     a ViT's patch kernel is resampled from p × p to ours and spread over the t frames of a tubelet,
+                        w_video[:, :, τ] = w / t        (the mean over frames of what it gave for pictures)
+                    and its place embedding is resampled to our grid; the time embedding stays at 0
+
+Patch kernels are resampled so that the embedding of an enlarged patch stays the same (FlexiViT, Beyer et al. 2023):
+with B the matrix that enlarges a patch, w' = pinv(B)ᵀ w gives ⟨B x, w'⟩ = ⟨x, w⟩.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from vidveil.errors import WeightsError
+from vidveil.recognizers.i3d import I3D
+from vidveil.recognizers.recognizer import Recognizer
+from vidveil.recognizers.resnet import ResNet
+from vidveil.recognizers.vit import VideoViT
+
+HEADS = ("fc.", "head.", "fc_norm.", "Logits.")
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise WeightsError(f"{path} is no readable safetensors file") from error
+
+
+def load_published(network: Recognizer, tensors: Mapping[str, Tensor]) -> None:
+    """Fill the network. Every parameter must come out of `tensors`, and nothing but a head may be left over."""
+    found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(HEADS)}
+    if isinstance(network, VideoViT):
+        found = _for_video(network, found)
+    first = _first_kernel(network)
+    if first in found:
+        if isinstance(network, ResNet) and network.block == "bottleneck v1":
+            found[first] = found[first].flip(1)
+        more = network.state_dict()[first].shape[1] - found[first].shape[1]
+        if more > 0:
+            found[first] = F.pad(found[first], (*[0, 0] * (found[first].ndim - 2), 0, more))
+    wanted = {name: tensor.shape for name, tensor in network.state_dict().items()}
+    for name in [name for name in wanted if name.endswith("num_batches_tracked")]:
+        found.setdefault(name, torch.tensor(0))
+    _refuse(network, {*wanted} - {*found}, "lacks")
+    _refuse(network, {*found} - {*wanted}, "has a strange")
+    _refuse(network, {name for name in wanted if found[name].shape != wanted[name]}, "has another shape of")
+    network.load_state_dict(found)
+
+
+def _refuse(network: Recognizer, names: set[str], complaint: str) -> None:
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        raise WeightsError(
+            f"these weights do not fit {type(network).__name__}: the file {complaint} {min(names)}{more}"
+        )
+
+
+def _first_kernel(network: Recognizer) -> str:
+    """The one that touches pixels."""
+    if isinstance(network, VideoViT):
+        return "patch_embed.proj.weight"
+    if isinstance(network, I3D):
+        return "Conv3d_1a_7x7.conv3d.weight"
+    return "conv1.weight" if isinstance(network, ResNet) else "stem.0.weight"
+
+
+def _for_video(network: VideoViT, found: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A picture transformer's tensors → those of a video transformer. One of videos stays as it is."""
+    found = dict(found)
+    kernel, places = found.get("patch_embed.proj.weight"), found.get("pos_embed")
+    if kernel is not None and kernel.ndim == 4:
+        times, *patch = network.tubelet
+        flat = resample_kernel(kernel, (patch[0], patch[1]))
+        found["patch_embed.proj.weight"] = flat.unsqueeze(2).expand(-1, -1, times, -1, -1) / times  # (D, C, t, p, p)
+    if places is not None:
+        found["pos_embed"] = resample_places(places, network.side, token=network.cls_token is not None)
+    if network.cls_token is None:
+        found.pop("cls_token", None)
+    found.setdefault("time_embed", torch.zeros_like(network.time_embed))
+    return found
+
+
+def resample_kernel(kernel: Tensor, size: tuple[int, int]) -> Tensor:
+    """(D, C, p, p) → (D, C, *size), giving for an enlarged patch what it gave for the patch."""
+    height, width = kernel.shape[2:]
+    if (height, width) == size:
+        return kernel
+    pixels = torch.eye(height * width).view(-1, 1, height, width)  # each pixel of a patch by itself
+    enlarge = F.interpolate(pixels, size, mode="bicubic", antialias=True).flatten(1).T  # B: (p'², p²)
+    resampled: Tensor = kernel.flatten(2) @ torch.linalg.pinv(enlarge)  # (D, C, p'²)
+    return resampled.view(*kernel.shape[:2], *size)
+
+
+def resample_places(places: Tensor, side: int, *, token: bool) -> Tensor:
+    """(1, 1 + n², D), or without the 1 → (1, [1 +] side², D)."""
+    old = math.isqrt(places.shape[1])
+    first, grid = places[:, : places.shape[1] - old**2], places[:, places.shape[1] - old**2 :]
+    if old != side:
+        square = grid.reshape(1, old, old, -1).permute(0, 3, 1, 2)  # (1, D, n, n)
+        square = F.interpolate(square, (side, side), mode="bicubic", antialias=False)
+        grid = square.flatten(2).transpose(1, 2)  # (1, side², D)
+    if not token:
+        return grid
+    return torch.cat([first if first.shape[1] else torch.zeros_like(grid[:, :1]), grid], 1)

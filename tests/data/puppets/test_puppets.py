@@ -1,0 +1,98 @@
+"""The set as others load it."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from vidveil.data import load_data, puppets
+from vidveil.data.puppets import build
+from vidveil.data.puppets.world import World
+from vidveil.errors import DataError, UsageError
+
+FEW = "share=0.02"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Two clips a person, so that six people are made in no time."""
+    for module in ("world", "plan"):
+        monkeypatch.setattr(f"vidveil.data.puppets.{module}.CLIPS", {"train": 3, "val": 2, "test": 4})
+    from vidveil.data.puppets.plan import rows
+
+    rows.cache_clear()
+    yield
+    rows.cache_clear()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_set_has_all_its_labels_and_is_made_once(cache):
+    told = []
+    clips = puppets.load(FEW, frames=4, size=32, progress=lambda made, total: told.append((made, total)))
+    assert told[-1] == (len(clips), len(clips))
+    assert len(clips) == 2 * 3 + 2 * 2 + 2 * 4
+    assert clips.videos.frames(0).shape == (4, 32, 32, 3)
+    assert clips.attribute_names == ("skin_colour", "face", "gender", "nudity", "relationship")
+    assert set(clips.tags) >= {"outfit", "place", "camera", "scene", "distractors", "object_lamp"}
+    assert clips.action.max() < len(clips.actions) == 19
+    assert clips.gallery == "any"
+    np.testing.assert_array_equal(np.unique(clips.person[clips.split == "test"]), [4, 5])
+    again = puppets.load(FEW, frames=4, size=32, progress=lambda *_: pytest.fail("it is made again"))
+    assert again.videos.fingerprint == clips.videos.fingerprint
+    assert len([path for path in cache.iterdir() if path.is_dir()]) == 1
+
+
+@pytest.mark.usefixtures("small")
+def test_masks_and_frame_labels_stay_with_a_set_whose_videos_a_method_has_changed():
+    clips = puppets.load(FEW, frames=4, size=32)
+    changed = clips.with_videos(clips.videos, name="the same")
+    assert puppets.masks(changed).shape == (len(clips), 4, 32, 32)
+    assert set(np.unique(puppets.masks(changed))) == {0, 1, 2, 3}
+    per_frame = puppets.attributes_per_frame(changed)
+    assert per_frame.shape == (len(clips), 4, 5)
+    np.testing.assert_array_equal(per_frame.mean(axis=1) >= 0.5, clips.attributes == 1)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_view_has_the_same_labels_and_no_masks():
+    clips, view = (puppets.load(argument, frames=4, size=32) for argument in (FEW, f"{FEW},view=motion"))
+    np.testing.assert_array_equal(clips.action, view.action)
+    np.testing.assert_array_equal(clips.attributes, view.attributes)
+    assert clips.ids == view.ids
+    assert clips.videos.fingerprint != view.videos.fingerprint
+    with pytest.raises(UsageError, match="no ground-truth masks"):
+        puppets.masks(view)
+
+
+@pytest.mark.usefixtures("small")
+def test_it_is_found_by_its_name():
+    assert load_data(f"puppets:{FEW}", frames=2, size=32).name == f"puppets:{FEW}"
+
+
+def test_any_number_of_processes_makes_the_same_clips(monkeypatch):
+    monkeypatch.setattr(build, "FEW", 0)
+    world = World(share=0.02, frames=1, size=32)
+    made = []
+    for workers in (1, 2, 3):
+        clips = build.clips(world, workers)
+        made.append([next(clips) for _ in range(7)])
+        clips.close()
+    for one, two, three in zip(*made, strict=True):
+        for name in ("frames", "masks", "attributes", "facts"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+            np.testing.assert_array_equal(getattr(one, name), getattr(three, name))
+
+
+def test_a_worker_that_dies_is_an_error_and_leaves_nothing_behind(monkeypatch, cache, capfd):
+    monkeypatch.setattr(build, "FEW", 0)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(DataError, match="worker process ended early"):
+        build.store(World(share=0.02, frames=1, size=32), workers=2)
+    assert not [path for path in cache.iterdir() if path.is_dir()]
+    capfd.readouterr()
