@@ -53,12 +53,12 @@ def scores(*values):
     return validate, seen
 
 
-def test_the_best_epoch_is_returned_and_of_equals_the_earlier():
+def test_the_best_epoch_is_returned_and_of_equals_the_later():
     validate, seen = scores(0.1, 0.5, 0.5, 0.2)
     model = network()
     found = fit(model, batches=Sums(), loss=loss, validate=validate, options=on_cpu(epochs=4, monitor="score"))
-    assert (found.best_epoch, found.best, found.stopped_early) == (2, 0.5, False)
-    assert all(torch.equal(model.state_dict()[name], tensor) for name, tensor in seen[1].items())
+    assert (found.best_epoch, found.best, found.stopped_early) == (3, 0.5, False)
+    assert all(torch.equal(model.state_dict()[name], tensor) for name, tensor in seen[2].items())
 
 
 def test_patience_counts_validations_without_a_better_one():

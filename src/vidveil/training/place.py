@@ -55,7 +55,8 @@ class Place:
         return (self.epoch + 1) % options.validate_every == 0 or self.epoch + 1 == options.epochs
 
     def judge(self, metrics: Mapping[str, float], options: Options) -> bool:
-        """Whether this epoch is the best so far; of equals the earlier one is. May call for an early stop."""
+        """Whether this epoch is the best so far; of equals the later one is, since its rate is lower and it has seen
+        more. May call for an early stop: an equal is no better one."""
         if clash := sorted(metrics.keys() & set(OURS)):
             raise TrainingError(
                 f"validation may not call a metric {', '.join(clash)}: the history has one of that name"
@@ -69,12 +70,12 @@ class Place:
                 f"validation of epoch {self.epoch + 1} says that {name} is not a number: nothing to choose by"
             )
         better = self.best is None or metrics[name] > self.best
-        if better:
-            self.best, self.best_epoch, self.waited = metrics[name], self.epoch + 1, 0
-        else:
-            self.waited += 1
+        as_good = better or metrics[name] == self.best
+        if as_good:
+            self.best, self.best_epoch = metrics[name], self.epoch + 1
+        self.waited = 0 if better else self.waited + 1
         self.stopped_early = 0 < options.patience <= self.waited and self.epoch + 1 < options.epochs
-        return better
+        return as_good
 
     def end_epoch(self, row: dict[str, float]) -> None:
         self.history.append(row)
