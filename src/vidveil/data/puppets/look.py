@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from vidveil.data.puppets.body import Build
 from vidveil.data.puppets.people import Colour, Face, Outfit, Person
-from vidveil.data.puppets.style import ARM_STYLE, LEG_STYLE, Style
+from vidveil.data.puppets.style import ARM_STYLE, LEG_STYLE, Style, overdone
 
 STILL = ("face", "hair", "complexion", "torso", "emblem", "headgear")
 MOVING = ("sleeves", "legs", "shoes", "hands", "build", "leg_gait", "arm_gait")
@@ -50,6 +50,10 @@ PLAIN_SLEEVES: Colour = (112, 118, 128)
 PLAIN_LEGS: Colour = (72, 76, 90)
 PLAIN_SHOES: Colour = (36, 36, 40)
 PLAIN_HAIR: Colour = (58, 42, 34)
+SUIT_TOP: Colour = (235, 190, 40)
+SUIT_ARMS: Colour = (215, 50, 50)
+SUIT_LEGS: Colour = (40, 80, 200)
+"""What everyone wears in the gait world: three colours, so that a small network finds the limbs."""
 TORSO_SHAPE = ("torso", "shoulders", "chest", "waist", "depth", "head")
 LIMB_SHAPE = ("upper_arm", "forearm", "thigh", "shin", "hips", "arm_width", "leg_width")
 
@@ -201,9 +205,16 @@ def carrying(shown: Look, *, limbs: int, rest: int) -> Look:
 
 
 def walker(person: Person) -> Look:
-    """The gait world: one plain look, everyone's own way to move, posture included, so that every part tells."""
+    """The gait world: one plain look, everyone's own way to move, posture included and overdone: every part tells."""
     same = plain()
-    return replace(carrying(same, limbs=BOTH, rest=IDENTITY), style=person.style)
+    dressed = replace(
+        same,
+        torso=SUIT_TOP,
+        torso_2=SUIT_TOP,
+        arm=replace(same.arm, cloth=SUIT_ARMS, cloth_2=SUIT_ARMS),
+        leg=replace(same.leg, cloth=SUIT_LEGS, cloth_2=SUIT_LEGS),
+    )
+    return replace(carrying(dressed, limbs=BOTH, rest=IDENTITY), style=overdone(person.style))
 
 
 def _face(person: Person, rho: float) -> Face:

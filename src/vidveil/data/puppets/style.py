@@ -6,7 +6,7 @@ spine, head and the whole body forwards, `side` and `twist` bend and turn the sp
 `advance` is the way gone forwards and `rise` the height above the ground, in statures.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,13 @@ class Style:
 
 LEG_STYLE = ("stride", "crouch", "stance", "bounce", "spring")
 ARM_STYLE = ("swing", "elbow", "carry", "tempo")
+
+
+def overdone(style: Style, by: float = 2.2) -> Style:
+    """Further from the common style by this factor in all that is not size or speed of an action."""
+    common, names = Style(), ("crouch", "stance", "bounce", "elbow", "carry", "slouch", "sway", "bow")
+    further = {name: by * (getattr(style, name) - getattr(common, name)) + getattr(common, name) for name in names}
+    return replace(style, **further)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,69 @@
+"""Tables of what was measured on raw video, drawn from committed results of `vidveil evaluate`.
+
+    python benchmarks/measured_table.py
+
+The first stands in the README, the second in docs/puppets.md.
+"""
+
+from pathlib import Path
+
+from vidveil.evaluation.results import Metric, Results, read
+
+RESULTS = Path(__file__).parent / "results"
+SETS = {
+    "puppets, small networks": "raw_puppets.json",
+    "puppets, full size": "raw_puppets_large.json",
+    "five classes of UCF101": "raw_ucf101_5.json",
+}
+LEFT = {
+    "everything": "linkage_rank1",
+    "one frame": "one_frame_rank1",
+    "motion alone": "motion_rank1",
+    "the true mask alone": "mask_rank1",
+    "the place alone": "background_rank1",
+}
+
+
+def main() -> None:
+    rows = {name: read(RESULTS / file) for name, file in SETS.items() if (RESULTS / file).is_file()}
+    print("\n".join(overview(rows)), end="\n\n")
+    print("\n".join(leaks(read(RESULTS / "puppets_leaks.json"))))
+
+
+def overview(rows: dict[str, Results]) -> list[str]:
+    lines = [
+        "| raw video | action, top-1 | linkage, rank-1 | worst and best attribute, AUROC | seeds, machine |",
+        "|---|---|---|---|---|",
+    ]
+    for name, results in rows.items():
+        metrics = results.raw.metrics
+        areas = [metric for key, metric in metrics.items() if key.startswith("auroc_")]
+        ranked = sorted(areas, key=lambda metric: metric.value)
+        attributes = f"{ranked[0].value:.2f} and {ranked[-1].value:.2f}" if ranked else ""
+        seeds, device = len(metrics["action_top1"].seeds), str(results.machine["device"])
+        where = f"{results.machine['cores']} cores" if device == "cpu" else device
+        told = (_told(metrics["action_top1"]), _told(metrics["linkage_rank1"]), attributes, f"{seeds}, {where}")
+        lines.append(f"| {name} | {' | '.join(told)} |")
+    return lines
+
+
+def leaks(results: Results) -> list[str]:
+    lines = ["| what the attacker sees | linkage, rank-1 | floor |", "|---|---|---|"]
+    numbers = {**results.raw.metrics, **results.controls}
+    for name, key in LEFT.items():
+        metric = numbers[key]
+        lines.append(f"| {name} | {_value(metric)} | {metric.floor:.3f} |")
+    return lines
+
+
+def _told(metric: Metric) -> str:
+    return f"{_value(metric)}, floor {metric.floor:.2f}"
+
+
+def _value(metric: Metric) -> str:
+    low, high = metric.interval
+    return f"{metric.value:.3f} [{low:.2f}, {high:.2f}]"
+
+
+if __name__ == "__main__":
+    main()
