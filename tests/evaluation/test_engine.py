@@ -143,6 +143,14 @@ def _cut_short(recipe: EvaluateRecipe) -> None:
         engine.evaluate()
 
 
+def test_an_attacker_may_start_from_what_it_learned_on_raw_video():
+    results = evaluate(toy(), method="random", keep=(0.9,), attack=("linkage",), attackers=("resnet_tiny:raw",))
+    (point,) = results.points
+    assert results.raw.metrics["linkage_rank1"].measured_by.startswith("resnet_tiny,")  # there is nothing to start from
+    assert point.metrics["linkage_rank1"].measured_by.startswith("resnet_tiny:raw,")
+    assert point.metrics["linkage_rank1_raw_gallery"].raw == results.raw.metrics["linkage_rank1"].value
+
+
 def test_the_curve_of_a_knob_is_one_point_a_setting():
     results = evaluate(toy(), method="random", keep=(1.0, 0.1), attack=("linkage",))
     whole, little = results.points

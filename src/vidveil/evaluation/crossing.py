@@ -28,7 +28,7 @@ def crossings(
     """Every attacker's ways to look anonymized clips up among raw ones, one entry a seed."""
     found: dict[str, list[Crossing]] = {}
     for name in learned_after:
-        pairs = list(zip(learned_after[name], learned_raw[name], strict=True))
+        pairs = list(zip(learned_after[name], learned_raw[name.replace(":raw", "")], strict=True))
         if name.endswith(":frozen"):  # one network, whatever it is shown
             found |= _spaces(f"{name} on both", [(a.predictions, r.predictions, r.predictions) for a, r in pairs], raw)
             continue

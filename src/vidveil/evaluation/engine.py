@@ -161,7 +161,10 @@ class Engine:
     ) -> dict[str, list[Learned]]:
         """Every attacker at every rate, all of its seeds."""
         found = {}
-        for network in recipe.attackers:
+        networks = recipe.attackers
+        if raw is None:  # on raw video itself there is nothing to start from
+            networks = tuple(dict.fromkeys(network.removesuffix(":raw") for network in networks))
+        for network in networks:
             frozen = network.endswith(":frozen")
             if frozen and "identity" not in tasks:
                 continue
@@ -169,7 +172,7 @@ class Engine:
                 settings = replace(recipe, epochs=recipe.attacker_epochs, lr=lr)
                 name = network if frozen or len(recipe.attacker_lr) == 1 else f"{network} lr {lr:g}"
                 wanted = ["identity"] if frozen else list(tasks)
-                found[name] = self._seeds(data, wanted, network, settings, tag, raw, control, lr)
+                found[name] = self._seeds(data, wanted, network, settings, tag, control, lr)
         return found
 
     def _seeds(
@@ -179,7 +182,6 @@ class Engine:
         network: str,
         settings: EvaluateRecipe,
         tag: str,
-        raw: Judged | None = None,
         control: str = "",
         rate: float | None = None,
     ) -> list[Learned]:
@@ -189,8 +191,9 @@ class Engine:
             words = ["+".join(tasks), network, *([] if rate is None else [f"lr {rate:g}"]), f"seed {seed}"]
             label = " ".join([tag, *words])
             start = None
-            if network.endswith(":raw") and raw is not None:
-                start = self._folder(" ".join(["raw", *words])) / "weights.safetensors"
+            if network.endswith(":raw"):
+                on_raw = " ".join(["raw", *words]).replace(":raw", "")
+                start = self._folder(on_raw) / "weights.safetensors"
             one = learn(
                 data,
                 tasks,
