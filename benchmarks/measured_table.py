@@ -27,7 +27,7 @@ LEFT = {
 def main() -> None:
     rows = {name: read(RESULTS / file) for name, file in SETS.items() if (RESULTS / file).is_file()}
     print("\n".join(overview(rows)), end="\n\n")
-    print("\n".join(leaks(read(RESULTS / "puppets_leaks.json"))))
+    print("\n".join(leaks(*(read(RESULTS / name) for name in ("raw_puppets.json", "puppets_leaks.json")))))
 
 
 def overview(rows: dict[str, Results]) -> list[str]:
@@ -44,9 +44,11 @@ def overview(rows: dict[str, Results]) -> list[str]:
     return lines
 
 
-def leaks(results: Results) -> list[str]:
+def leaks(*several: Results) -> list[str]:
     lines = ["| what the attacker sees | linkage, rank-1 | floor |", "|---|---|---|"]
-    numbers = {**results.raw.metrics, **results.controls}
+    numbers: dict[str, Metric] = {}
+    for results in several:
+        numbers |= {**results.raw.metrics, **results.controls}
     for name, key in LEFT.items():
         metric = numbers[key]
         lines.append(f"| {name} | {_value(metric)} | {metric.floor:.3f} |")

@@ -276,7 +276,11 @@ def test_the_official_lists_and_labels_of_ucf101_are_read(tmp_path):
     wanted = ("labels/ucf101_splits/", "labels/vp/ucf101")
     with tarfile.open(REAL / "labels.tar.xz") as archive:
         members = [member for member in archive.getmembers() if member.name.startswith(wanted)]
-        archive.extractall(tmp_path, members, filter="data")
+        for member in members:  # by hand: the first releases of Python 3.11 know no filter
+            if (file := archive.extractfile(member)) is not None:
+                target = tmp_path / member.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read())
     lists = tmp_path / "labels" / "ucf101_splits"
     actions = ucf101.read_classes(lists / "classInd.txt")
     assert len(actions) == 101

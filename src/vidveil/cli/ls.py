@@ -59,10 +59,12 @@ def _data(root: Path | None) -> None:
 
 
 def _recipes() -> None:
-    from vidveil.recipe import find, header, names
+    from vidveil.recipe import FOLDER, find, header, names
 
     _columns([(name, header(find(name))) for name in names()])
-    typer.echo("\nRun one with the command in its second line; recipes of your own are YAML files like these.")
+    typer.echo(
+        f"\nThe files are in {FOLDER}: each begins with its command. One of your own is such a file, given by path."
+    )
 
 
 def _runs() -> None:

@@ -38,3 +38,7 @@ def train(
     from vidveil.report.tables import table
 
     typer.echo(table([results]))
+    typer.echo(
+        f"\nKept in runs/{wanted.name}; tables and a picture: vidveil report {wanted.name} -o {wanted.name}.md",
+        err=True,
+    )

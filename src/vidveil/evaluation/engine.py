@@ -47,8 +47,8 @@ def run(
     """All of it. `root` is the folder with datasets."""
     accelerator = options(recipe, 0).accelerator()
     refuse_mistakes(recipe)
+    data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
-        data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
         results = Engine(recipe, data, made, root, console).evaluate()
         results.write(made.folder / "results.json")
     return results

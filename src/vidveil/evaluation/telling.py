@@ -79,7 +79,9 @@ def verdict(numbers: Mapping[str, Number]) -> str:
     useful if the interval of top-1 lies above its floor."""
     tested = {name: number.p for name, number in numbers.items() if name.startswith(("linkage_rank1", "ap_"))}
     ps = {name: p for name, p in tested.items() if p is not None}
-    if ps and min(number.least_p for name, number in numbers.items() if name in ps) > LEVEL / len(ps):
+    if not ps:
+        told = "leakage was not measured"
+    elif min(number.least_p for name, number in numbers.items() if name in ps) > LEVEL / len(ps):
         told = "too few permutations to say what leaks"
     else:
         leaks = above_chance(ps, LEVEL)

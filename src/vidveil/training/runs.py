@@ -32,6 +32,7 @@ from vidveil.errors import OutputError, UsageError, VidveilError
 from vidveil.training.checkpoint import put
 from vidveil.training.log import Log, file_name
 from vidveil.training.machine import describe
+from vidveil.training.options import FREE
 
 
 def runs_folder() -> Path:
@@ -101,6 +102,7 @@ class Run:
         if error is None:
             self.finish()
         elif isinstance(error, KeyboardInterrupt):
+            self.log.say(f"stopped; the same command with --resume goes on with run {self.name!r}")
             self._end("interrupted", "stopped by Ctrl-C")
         else:
             self.fail(str(error) if isinstance(error, VidveilError) else f"{type(error).__name__}: {error}")
@@ -161,7 +163,8 @@ def _check_may_go_on(folder: Path, recipe: dict[str, Any], resume: bool) -> None
     if done:
         raise UsageError(f"run {folder.name!r} is done: there is nothing to resume; choose another name by name=…")
     before = _read(folder / "recipe.json")
-    if differ := sorted(key for key in before.keys() | recipe.keys() if before.get(key) != recipe.get(key)):
+    keys = (before.keys() | recipe.keys()) - set(FREE)
+    if differ := sorted(key for key in keys if before.get(key) != recipe.get(key)):
         was = ", ".join(f"{key} was {before.get(key)!r}, is {recipe.get(key)!r}" for key in differ)
         raise UsageError(f"run {folder.name!r} cannot be resumed with another recipe: {was}")
 
