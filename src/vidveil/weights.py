@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Literal
 
+from vidveil import cache
 from vidveil.errors import UsageError, WeightsError
 from vidveil.weights_convert import converted, digest
 from vidveil.weights_download import NotFetchedError, fetch
@@ -164,17 +165,10 @@ def _fits(path: Path, wanted: WeightsFile) -> bool:
 
 
 def cache_folder() -> Path:
-    chosen = os.environ.get("VIDVEIL_WEIGHTS")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(base).is_absolute():  # the XDG rules say to pass over any other
-        return Path(base) / "vidveil" / "weights"
     try:
-        home = Path.home()
-    except RuntimeError as error:  # an unknown user in a container
+        return cache.cache_folder("VIDVEIL_WEIGHTS", "weights")
+    except RuntimeError as error:
         raise WeightsError("there is no home folder to keep weights in: set VIDVEIL_WEIGHTS to a folder") from error
-    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "vidveil" / "weights"
 
 
 def _bring(name: str, path: Path, found: str, say: Callable[[str], None]) -> None:

@@ -1,21 +1,11 @@
 """`vidveil evaluate`: a method judged by attack."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
+from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume
 
-def evaluate(
-    recipe: Annotated[str, typer.Argument(help="A name from `vidveil ls recipes`, or a YAML file of your own.")],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Fields of the recipe to change.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an evaluation that was interrupted.")] = False,
-) -> None:
+
+def evaluate(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume: Resume = False) -> None:
     """Anonymize a dataset, train a recognizer and attackers anew on the result, report both with their floors.
 
     \b

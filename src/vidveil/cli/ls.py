@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from vidveil.cli.recipe_words import Data
+
 What = Literal["methods", "weights", "data", "recipes", "runs"]
 
 
 def ls(
     what: Annotated[What, typer.Argument(help="What to list.")] = "methods",
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
-    ] = None,
+    data: Data = None,
 ) -> None:
     """List what there is to choose from.
 

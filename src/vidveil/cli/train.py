@@ -1,21 +1,11 @@
 """`vidveil train`: one network, by a recipe."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
+from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume
 
-def train(
-    recipe: Annotated[str, typer.Argument(help="A name from `vidveil ls recipes`, or a YAML file of your own.")],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Fields of the recipe to change.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was interrupted.")] = False,
-) -> None:
+
+def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume: Resume = False) -> None:
     """Train one network; the epoch is chosen on validation, test is looked at once.
 
     \b

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil import cache
 from vidveil.data.store_files import FRAMES, LAYOUT, Arrays, Writer, file_name, sha256_of, turn, unwritable
 from vidveil.errors import DataError
 
@@ -39,17 +39,10 @@ Item = NDArray[np.uint8] | tuple[NDArray[np.uint8], Mapping[str, NDArray[Any]]]
 
 def cache_folder() -> Path:
     """Where decoded and made videos are kept: `VIDVEIL_CACHE`, else the user's folder for caches."""
-    chosen = os.environ.get("VIDVEIL_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(base).is_absolute():  # the XDG rules say to pass over any other
-        return Path(base) / "vidveil" / "data"
     try:
-        home = Path.home()
-    except RuntimeError as error:  # an unknown user in a container
+        return cache.cache_folder("VIDVEIL_CACHE", "data")
+    except RuntimeError as error:
         raise DataError("there is no home folder to keep decoded videos in: set VIDVEIL_CACHE to a folder") from error
-    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "vidveil" / "data"
 
 
 class VideoStore:

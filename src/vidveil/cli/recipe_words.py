@@ -1,0 +1,15 @@
+"""The words that all verbs with a recipe take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Recipe = Annotated[str, typer.Argument(help="A name from `vidveil ls recipes`, or a YAML file of your own.")]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Fields of the recipe to change.")
+]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a run of this name that was interrupted.")]
