@@ -13,16 +13,16 @@ from vidveil.evaluation.floors import (
     above_chance,
     deal_people,
     deal_within,
+    deals,
     expected_average_precision,
     f1_floor,
     largest_class,
-    linkage_floor,
-    linkage_map_floor,
     over_seeds,
     permutation_floor,
     prevalence,
 )
 from vidveil.evaluation.linkage import Lineup, rank
+from vidveil.evaluation.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.evaluation.metrics import auroc, average_precision, f1
 
 NAN = float("nan")
@@ -265,3 +265,25 @@ def test_a_floor_needs_labels_that_fit_and_a_permutation():
         permutation_floor(lambda y: y[:, 0], [1, 0], [1])
     with pytest.raises(UsageError):
         permutation_floor(lambda y: y[:, 0], [1, 0], [1, 2], permutations=0)
+
+
+@pytest.mark.parametrize("rule", ["any", "same action", "other action"])
+@pytest.mark.parametrize("unknown", [False, True], ids=["everybody is known", "some are not"])
+def test_many_deals_at_a_time_give_what_one_after_the_other_gives(rule, unknown, monkeypatch):
+    rng = np.random.default_rng(5)
+    lineup = Lineup(person=rng.integers(-1 if unknown else 0, 9, 120), rule=rule, action=rng.integers(0, 3, 120))
+    embeddings = rng.normal(size=(120, 6))
+    found = rank(embeddings, lineup)
+    fast = linkage_map_floor(embeddings, lineup, found, permutations=40)
+    monkeypatch.setattr("vidveil.evaluation.linkage_floors._slots", lambda _: None)
+    slow = linkage_map_floor(embeddings, lineup, found, permutations=40)
+    np.testing.assert_allclose(fast.values, slow.values, rtol=1e-12)
+
+
+def test_deals_that_are_remembered_are_those_that_would_be_made():
+    people = np.repeat(np.array(["ann", "bob", "cy"]), [3, 4, 2])
+    ((start, stop, first),) = deals(deal_people, people, 20, 7, len(people))
+    ((_, _, again),) = deals(deal_people, people, 20, 7, len(people))
+    assert (start, stop) == (0, 20)
+    assert again is first
+    np.testing.assert_array_equal(first, deal_people(people, 20, np.random.default_rng(7)))

@@ -74,11 +74,12 @@ def on_disk(folder, name, settings, *, raw=(10, 9), people=PEOPLE, change=None, 
     """`folder/name` with results.json and per_clip.safetensors; the path of the former, and what is in it.
 
     A setting is (keep, hits in action, hits in linkage): of ten clips of a person, or arrays (S, N). The floor of
-    linkage is 0.1 and raw video has 1 and 0.9 by default, so the excess is (hits / 10 - 0.1) / 0.8.
+    linkage is 0.1 and raw video has 1 and 0.9 by default, so the excess is (hits / 10 - 0.1) / 0.8. A fourth entry is
+    the excess of attributes, the same in each of 2,000 draws of people, or an array of what it is in each.
     """
     clips = {"people": np.repeat(np.arange(people), CLIPS)}
 
-    def setting(method, keep, use, link):
+    def setting(method, keep, use, link, attributes=None):
         tag = method if keep is None else f"{method}-{keep:g}"
         metrics = {}
         for key, hits, floor in (("action_top1", use, 0.0), ("linkage_rank1", link, FLOOR)):
@@ -90,7 +91,10 @@ def on_disk(folder, name, settings, *, raw=(10, 9), people=PEOPLE, change=None, 
             metrics[key] = metric(float(np.mean(seeds)), floor, seeds=seeds)
         if link is not None:
             clips[f"{tag}/linkage_rank1/chance"] = np.full(people * CLIPS, FLOOR, np.float32)
-        return Point(method=method, keep=keep, metrics=metrics)
+        if attributes is not None:
+            draws = np.full(2000, attributes, float) if np.ndim(attributes) == 0 else np.asarray(attributes, float)
+            clips[f"{tag}/attribute_excess/draws"], attributes = draws, float(draws.mean())
+        return Point(method=method, keep=keep, metrics=metrics, attribute_excess=attributes)
 
     made = results(name, [setting(name, *one) for one in settings], raw=setting("raw", None, *raw), controls={}, **more)
     if change:

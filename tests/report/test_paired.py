@@ -1,5 +1,7 @@
 """Two methods on the same clips, with answers known beforehand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,17 @@ def test_knobs_are_paired_at_the_same_keep_rate(method):
     pairs = paired.differences(first, method("random", (0.7, 9, 8), (0.5, 5, 5)))
     assert {pair.settings for pair in pairs} == {("dual, keep 0.5", "random, keep 0.5")}
     assert paired.differences(first, method("other", (0.8, 9, 8), (0.6, 5, 5))) == []
+
+
+def test_settings_that_keep_as_much_are_paired_whatever_their_rates_are_called(method):
+    """Three selections at 0.9 leave 0.729 of all tubelets: beside that belongs a control that keeps 0.73."""
+
+    def kept(one, *shares):
+        return replace(one, settings=[replace(s, share=share) for s, share in zip(one.settings, shares, strict=True)])
+
+    first = kept(method("dual", (0.9, 9, 8), (0.8, 7, 4)), 0.73, 0.51)
+    second = kept(method("random", (0.9, 9, 8), (0.73, 5, 5)), 0.9, 0.73)
+    assert {pair.settings for pair in paired.differences(first, second)} == {("dual, keep 0.9", "random, keep 0.73")}
 
 
 def test_a_method_without_a_knob_is_set_beside_every_setting(method):

@@ -112,3 +112,30 @@ def test_metrics_have_the_names_that_people_write():
     assert spoken("one_frame_top1") == "one frame, top-1"
     assert spoken("linkage_map") == "linkage, mAP"
     assert spoken("something_new") == "something new"
+
+
+def masked(name, hidden):
+    """A method with a mask, on people whose truth is known."""
+    nothing = {"kind": "truth", "floor_range": [0.3, 0.3], "measured_by": "ground truth", "seeds": [hidden]}
+    truth = {
+        "identity_hidden": metric(hidden, 0.3, **nothing),
+        "tubelets_kept": metric(0.7, float("nan"), **nothing | {"interval": [0.7, 0.7], "floor_range": [None, None]}),
+    }
+    return results(name, [point(name, 0.7, metrics=point(name).metrics | truth)])
+
+
+def test_what_a_mask_hid_is_told_beside_what_leaks():
+    text = table([masked("dual", 0.9), results("blur", [point("blur:strong")])])
+    compared = rows(text.partition("## dual")[0])
+    assert compared["run"][-1] == "identity hidden"
+    assert compared["dual"][-1] == "0.900 [0.860, 0.950]"
+    assert compared["blur"][-1] == "–"
+    numbers = rows(text.partition("### dual")[2])
+    assert numbers["pixels of identity alone, hidden"][1:4] == ["0.900 [0.860, 0.950]", "0.900", "0.300"]
+    assert numbers["tubelets kept"][3] == "–"  # nothing to be compared with
+    assert "identity hidden" not in overview([results("blur", [point("blur:strong")]), results()])
+
+
+def test_a_privacy_weight_that_was_turned_is_told():
+    assert " · privacy weight inf · " in table([results(recipe={"privacy_weight": "inf", "fill": None})])
+    assert "privacy weight" not in table([results(recipe={"privacy_weight": None})])

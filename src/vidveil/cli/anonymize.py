@@ -1,5 +1,6 @@
 """`vidveil anonymize`: videos, folders, globs, cameras and streams."""
 
+import os
 import re
 import signal
 import sys
@@ -70,6 +71,17 @@ def anonymize(
     preview: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write original and result side by side. Not for sharing.")
     ] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Learned methods: share kept at each step, up to 1; less hides more."),
+    ] = None,
+    privacy_weight: Annotated[
+        float | None, typer.Option(metavar="L", help="Learned methods: how much privacy counts, from 0.")
+    ] = None,
+    heatmap: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a learned method's scores over the original. Not for sharing."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Redo what is done; replace what is in the way.")
@@ -89,6 +101,7 @@ def anonymize(
     vidveil anonymize clip.mp4 --tracks-in t.jsonl --except 3 --overwrite
     vidveil anonymize clip.mp4 --method "blur:strong | stride:5" --audio distort
     vidveil anonymize talk.mkv --start 1:30 --end 2:00 --preview look.mp4
+    vidveil anonymize clip.mp4 --method my_run --keep 0.8 --guard faces     a learned method, and faces on top
     vidveil anonymize rtsp://door/1 -o door.mp4         a camera (or 0: the first one here), until Ctrl-C
 
     A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
@@ -99,6 +112,7 @@ def anonymize(
     from vidveil.cli.progress import Screen
     from vidveil.guard.watch import Lookout
     from vidveil.methods import load
+    from vidveil.methods.masker import masker_in, tuned
     from vidveil.video.jobs import Options
     from vidveil.video.jobs import anonymize as run
     from vidveil.video.task import Task, with_lookout
@@ -107,6 +121,9 @@ def anonymize(
     if preset not in PRESETS:
         raise UsageError(f"x264 has no preset {preset!r}; there are {', '.join(PRESETS)}")
     anonymizer = load(method)
+    learned = masker_in(anonymizer) is not None
+    place = _device(device, learned=learned)
+    anonymizer = tuned(anonymizer, keep, privacy_weight, place)
     lookout = Lookout(
         region=region,
         guard=guard,
@@ -128,7 +145,8 @@ def anonymize(
         overwrite=overwrite,
         dry_run=dry_run,
         preview=preview,
-        device=_device(device),
+        heatmap=heatmap,
+        device=place,
         preset=preset,
         crf=crf,
         lookout=lookout,
@@ -136,11 +154,16 @@ def anonymize(
     )
     options = with_lookout(options, anonymizer)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
+    if learned:
+        import torch
+
+        # For the same reason: on two busy cores, two threads that wait for each other took ten times as long as one.
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // 4))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
     with Screen(sys.stderr) as screen:
         screen.say(str(Task(anonymizer, options)))
-        if preview is not None:
-            screen.warn(f"{preview.name} will show the original: do not share it")
+        for shown in filter(None, (preview, heatmap)):
+            screen.warn(f"{shown.name} will show the original: do not share it")
         try:
             outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
         except KeyboardInterrupt:
@@ -161,10 +184,14 @@ def _seconds(text: str | None) -> Fraction | None:
     return seconds
 
 
-def _device(wanted: str) -> str:
-    """The device that the method will run on. Whole-frame methods need none but the processor."""
-    if wanted in ("auto", "cpu"):
+def _device(wanted: str, *, learned: bool) -> str:
+    """The device that the method will run on. Only learned methods have a use for another than the processor."""
+    if wanted == "cpu" or (wanted == "auto" and not learned):
         return "cpu"
+    if wanted == "auto":
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(r"cuda(:\d+)?", wanted):
         raise UsageError(f"{wanted!r} is no device: auto, cpu or cuda")
     import torch

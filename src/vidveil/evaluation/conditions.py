@@ -1,107 +1,265 @@
 """The thing that is judged, as a black box: pixels in, pixels out, each clip by itself, once.
 
-Besides methods there are three controls, which every table needs and nobody should protect anyone with: `raw` does
-nothing, `noise` leaves nothing, `random` blackens tubelets drawn at random (with `keep` as its knob).
+Besides methods there are controls, which every table needs and nobody should protect anyone with: `raw` does nothing,
+`noise` leaves nothing, and those of `pruning_controls` blacken tubelets without having learned which.
+
+A method that hides by a mask leaves beside each video what it kept and by which scores, tubelet by tubelet: where
+ground truth is known, `truth` compares them.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vidveil import __version__
 from vidveil.data.clips import ClipSet
-from vidveil.data.store import VideoStore, cache_folder
+from vidveil.data.puppets import masks
+from vidveil.data.store import Item, VideoStore, cache_folder
+from vidveil.data.store_files import FRAMES
 from vidveil.errors import DataError, UsageError
+from vidveil.evaluation.pruning_controls import PruningControl, pruning_control
 
-Paint = Callable[[NDArray[np.uint8], int], NDArray[np.uint8]]
-"""(T, H, W, 3) and the number of the clip → the same shape. Controls draw lots by the number; methods ignore it."""
+if TYPE_CHECKING:
+    from torch import Tensor
 
-TUBELET_FRAMES = 2
+    from vidveil.methods import Anonymized, Anonymizer
+
+KEPT, SCORES = "kept", "scores"
+AT_ONCE = 64
+"""Clips that a learned method sees at a time."""
 
 
-def anonymized(data: ClipSet, method: str, *, region: str = "frame", keep: float | None = None) -> ClipSet:
+class Veiled(VideoStore):
+    """Videos after a method, with `kept` and `scores` (L, h, w) beside each where the method hides by a mask."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the pixels alone: scores are no part of what anybody sees, and their last digits are the machine's."""
+        content = {FRAMES: asdict(self._arrays[FRAMES])}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A method with its knobs: everything but the data that a video after it depends on."""
+
+    method: str
+    region: str = "frame"
+    keep: float | None = None
+    privacy_weight: float | None = None
+    fill: str | None = None
+
+    def of_seed(self, seed: int) -> "Setting":
+        """`dual-{seed}` names one training of the method for each seed."""
+        return Setting(**asdict(self) | {"method": self.method.replace("{seed}", str(seed))})
+
+    def __str__(self) -> str:
+        knobs = {"keeping": self.keep, "privacy weight": self.privacy_weight}
+        told = [f"{word} {value:g}" for word, value in knobs.items() if value is not None]
+        return ", ".join([self.method, *told, *([f"filled by {self.fill}"] if self.fill else [])])
+
+
+@dataclass(frozen=True)
+class Painter:
+    """A setting ready for use on a set."""
+
+    paint: Callable[[Sequence[int]], Iterable[Item]]
+    """Rows of the set → a video each, with its side arrays."""
+    weights: str | None = None
+    tubelet: tuple[int, int] | None = None
+    """Frames and pixels a side of what `kept` and `scores` have one entry of; None where there is no mask."""
+    at_once: int = 1
+
+
+def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipSet:
     """The set after the method: made once, kept in the cache, found again by what made it."""
-    if method == "raw":
-        if keep is not None:
-            raise UsageError("raw has no knob: leave keep out")
+    _refuse_knobs_of_controls(setting)
+    if setting.method == "raw":
         return data
-    paint, weights = _painter(method, region, keep)
-    about = {
-        "method": method,
-        "region": region,
-        "keep": keep,
-        "weights": weights,
+    painter = _painter(data, setting, device)
+    about: dict[str, Any] = {
+        **{key: _exact(value) for key, value in asdict(setting).items()},
+        "weights": painter.weights,
+        "tubelet": list(painter.tubelet) if painter.tubelet else None,
         "of": data.videos.fingerprint,
         "vidveil": __version__,
     }
-    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
-    videos = VideoStore.cached(_folder() / key, about, lambda: _all(data, paint))
-    for row in {0, len(data) // 2, len(data) - 1}:  # the code of a method may have changed since
-        if not np.array_equal(videos.frames(row), paint(data.videos.frames(row), row)):
-            videos = VideoStore.write(_folder() / key, _all(data, paint), about)
-            break
-    return data.with_videos(videos, f"{data.name} after {method}" + ("" if keep is None else f" keeping {keep:g}"))
+    folder = _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    chunks = [range(len(data))[start : start + painter.at_once] for start in range(0, len(data), painter.at_once)]
+    made_now = []
+
+    def make() -> Iterator[Item]:
+        made_now.append(True)
+        return _all(painter, chunks)
+
+    videos = Veiled.cached(folder, about, make)
+    if not made_now:  # the code of a method may have changed since: look at some
+        some = dict.fromkeys((chunks[0], chunks[len(chunks) // 2], chunks[-1]))
+        pairs = (pair for chunk in some for pair in zip(chunk, painter.paint(chunk), strict=True))
+        if not all(_same(videos, row, item) for row, item in pairs):
+            videos = Veiled.write(folder, make(), about)
+    return data.with_videos(videos, f"{data.name} after {setting}")
 
 
-def check_method(method: str, region: str = "frame", keep: Sequence[float] = ()) -> None:
+def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
     """A method that does not exist, or has no such knob, is refused now."""
     for share in keep or (None,):
-        if method == "raw" and share is not None:
-            raise UsageError("raw has no knob: leave keep out")
-        if method != "raw":
-            paint, _ = _painter(method, region, share)
-            paint(np.zeros((2, 32, 32, 3), np.uint8), 0)  # knobs are refused, and detectors fetched, when they are used
+        tried = Setting(**asdict(setting) | {"keep": share})
+        _refuse_knobs_of_controls(tried)
+        if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
+            continue
+        method = _load(tried)
+        scorer = getattr(method, "scorer", None)
+        frames, size = (scorer.frames, scorer.size) if scorer else (2, 32)
+        empty = np.zeros((frames, size, size, 3), np.uint8)
+        # knobs are refused, and detectors fetched, when they are used
+        method.anonymize(_tensor(empty), keep=share, privacy_weight=tried.privacy_weight)
+
+
+def _refuse_knobs_of_controls(setting: Setting) -> None:
+    plain = setting.method in ("raw", "noise")
+    if plain and setting.keep is not None:
+        raise UsageError(f"{setting.method} has no knob: leave keep out")
+    if plain and setting.fill is not None:
+        raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
+    if (plain or pruning_control(setting.method, setting.keep)) and setting.privacy_weight is not None:
+        raise UsageError(f"{setting.method} has no privacy attention: leave privacy_weight out")
 
 
 def _folder() -> Path:
     return cache_folder() / "anonymized"
 
 
-def _all(data: ClipSet, paint: Paint) -> Iterator[NDArray[np.uint8]]:
-    for row in range(len(data)):
-        yield paint(data.videos.frames(row), row)
+def _all(painter: Painter, chunks: Iterable[Sequence[int]]) -> Iterator[Item]:
+    for chunk in chunks:
+        yield from painter.paint(chunk)
 
 
-def _painter(method: str, region: str, keep: float | None) -> tuple[Paint, str | None]:
-    if method == "noise":
-        if keep is not None:
-            raise UsageError("noise has no knob: leave keep out")
-        return _noise, None
-    if method == "random":
-        share = 1.0 if keep is None else keep
-        return lambda frames, row: random_tubelets(frames, share, row), None
+def _same(videos: VideoStore, row: int, item: Item) -> bool:
+    """Whether the cache holds the very pixels that the method makes today."""
+    frames, sides = item if isinstance(item, tuple) else (item, {})
+    mask = KEPT not in sides or np.array_equal(videos.side(KEPT, row), sides[KEPT])
+    return mask and np.array_equal(videos.frames(row), frames)
 
-    import torch
 
+def _exact(value: Any) -> Any:
+    """JSON has no infinity."""
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
+    if setting.method == "noise":
+        return Painter(lambda rows: [_noise(data.videos.frames(row), row) for row in rows])
+    if control := pruning_control(setting.method, setting.keep):
+        return _pruned(data, control, setting.fill or "black")
+    method = _load(setting)
+    if hasattr(method, "anonymize_batch"):
+        return _learned(data, method, setting, device)
+    knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
+
+    def paint(rows: Sequence[int]) -> Iterator[Item]:
+        for row in rows:
+            frames = data.videos.frames(row)
+            (video,) = _pixels(method.anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
+            yield video
+
+    return Painter(paint, method.weights)
+
+
+def _load(setting: Setting) -> "Anonymizer":
     from vidveil.methods import load
 
-    anonymizer = load(method, region=region)
+    method = load(setting.method, region=setting.region)
+    if setting.fill is not None:
+        if not hasattr(method, "fill"):
+            raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
+        method.fill = setting.fill
+    return method
 
-    def paint(frames: NDArray[np.uint8], row: int) -> NDArray[np.uint8]:  # noqa: ARG001
-        clip = torch.from_numpy(frames.copy()).permute(3, 0, 1, 2).float() / 255  # (3, T, H, W)
-        video = anonymizer.anonymize(clip, keep=keep).video
-        if video.shape[2:] != clip.shape[2:] or not bool(((video >= 0) & (video <= 1)).all()):
-            raise DataError(f"{method} changed the size {tuple(clip.shape)} of a clip, or left [0, 1]")
-        return (video * 255).round().to(torch.uint8).permute(1, 2, 3, 0).contiguous().cpu().numpy()
 
-    return paint, anonymizer.weights
+def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
+    """A control of tubelets; all clips of a set have the tubelets that suit its first one."""
+    import torch
+
+    from vidveil.tubelets import paint as painted
+
+    grid = control.grid(*data.videos.frames(0).shape[1:3])
+    control = PruningControl(control.name, grid.side, control.keep)
+    truth = masks(data) if control.wants_truth else None
+
+    def paint(rows: Sequence[int]) -> Iterator[Item]:
+        for row in rows:
+            frames = data.videos.frames(row)
+            kept, scores = control.choose(frames, row, None if truth is None else truth[row])
+            shown = grid.pixels(kept, frames.shape)  # (T, H, W)
+            if fill == "black":
+                video = frames * shown[..., None]
+            else:
+                made = painted(_tensor(frames)[None], torch.from_numpy(shown.copy())[None], fill)
+                (video,) = _pixels(made, frames.shape, control.name)
+            yield video, {KEPT: kept.astype(np.uint8), SCORES: scores.astype(np.float32)}
+
+    return Painter(paint, tubelet=(grid.frames, grid.side))
+
+
+def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Painter:
+    """A method with a mask, many clips at a time."""
+    scorer = method.scorer
+    seen = (scorer.frames, scorer.size, scorer.size, 3)
+    if all(data.videos.frames(row).shape == seen for row in range(len(data))):
+        tubelet = (scorer.tubelet[0], scorer.tubelet[1])
+    else:  # the mask was laid over clips of another size: no grid fits it, so it is kept pixel by pixel
+        tubelet = (1, 1)
+
+    def paint(rows: Sequence[int]) -> Iterator[Item]:
+        videos = [data.videos.frames(row) for row in rows]
+        made: dict[int, Item] = {}
+        for shape in dict.fromkeys(video.shape for video in videos):
+            alike = [i for i, video in enumerate(videos) if video.shape == shape]
+            clips = _tensor(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
+            found = method.anonymize_batch(clips, keep=setting.keep, privacy_weight=setting.privacy_weight)
+            shown = _pixels(found.video, shape, setting.method)
+            made |= dict(zip(alike, zip(shown, _sides(found, tubelet), strict=True), strict=True))
+        for i in range(len(rows)):
+            yield made[i]
+
+    return Painter(paint, method.weights, tubelet, AT_ONCE)
+
+
+def _sides(found: "Anonymized", tubelet: tuple[int, int]) -> list[dict[str, NDArray[Any]]]:
+    """One entry a tubelet of what is there for each pixel."""
+    assert found.mask is not None
+    step, side = tubelet
+    corner = (slice(None), slice(None, None, step), slice(None, None, side), slice(None, None, side))
+    kept = found.mask[corner].cpu().numpy().astype(np.uint8)  # (B, L, h, w)
+    if found.scores is None:
+        return [{KEPT: each} for each in kept]
+    scores = found.scores[corner].float().cpu().numpy().astype(np.float32)
+    return [{KEPT: each, SCORES: score} for each, score in zip(kept, scores, strict=True)]
+
+
+def _tensor(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":
+    """(..., T, H, W, 3) bytes → (..., 3, T, H, W) in [0, 1]."""
+    import torch
+
+    return torch.from_numpy(np.array(frames)).to(device).movedim(-1, -4).float() / 255  # bytes travel, not floats
+
+
+def _pixels(video: "Tensor", shape: tuple[int, ...], method: str) -> NDArray[np.uint8]:
+    """(B, 3, T, H, W) in [0, 1] → (B, T, H, W, 3) bytes."""
+    import torch
+
+    if video.shape[3:] != shape[1:3] or not bool(((video >= 0) & (video <= 1)).all()):
+        raise DataError(f"{method} changed the size {tuple(shape)} of a clip, or left [0, 1]")
+    found: NDArray[np.uint8] = (video * 255).round().to(torch.uint8).movedim(1, -1).contiguous().cpu().numpy()
+    return found
 
 
 def _noise(frames: NDArray[np.uint8], row: int) -> NDArray[np.uint8]:
     return np.random.default_rng([0x015E, row]).integers(0, 256, frames.shape, dtype=np.uint8)
-
-
-def random_tubelets(frames: NDArray[np.uint8], keep: float, row: int) -> NDArray[np.uint8]:
-    """Keep ceil(keep · M) of the M tubelets (2 frames, 8 pixels a side up to 64, else 16); the others are black."""
-    steps, height, width, _ = frames.shape
-    side = 8 if min(height, width) <= 64 else 16
-    grid = (-(-steps // TUBELET_FRAMES), -(-height // side), -(-width // side))
-    count = int(np.prod(grid))
-    kept = np.zeros(count, dtype=np.uint8)
-    kept[np.random.default_rng([0x7B, row]).permutation(count)[: int(np.ceil(keep * count - 1e-9))]] = 1
-    mask = kept.reshape(grid).repeat(TUBELET_FRAMES, 0).repeat(side, 1).repeat(side, 2)[:steps, :height, :width]
-    return frames * mask[..., None]

@@ -21,11 +21,11 @@ Seen = Mapping[str, Predictions]
 def crossings(
     recipe: LearningRecipe,
     raw: ClipSet,
-    after: ClipSet,
+    after: Sequence[ClipSet],
     learned_after: Mapping[str, Sequence[Learned]],
     learned_raw: Mapping[str, Sequence[Learned]],
 ) -> dict[str, list[Crossing]]:
-    """Every attacker's ways to look anonymized clips up among raw ones, one entry a seed."""
+    """Every attacker's ways to look anonymized clips up among raw ones, one entry a seed; `after` has one, too."""
     found: dict[str, list[Crossing]] = {}
     for name in learned_after:
         pairs = list(zip(learned_after[name], learned_raw[name.replace(":raw", "")], strict=True))
@@ -33,7 +33,9 @@ def crossings(
             found |= _spaces(f"{name} on both", [(a.predictions, r.predictions, r.predictions) for a, r in pairs], raw)
             continue
         own = [(a.predictions, embed(a, raw, recipe), a.predictions) for a, _ in pairs]
-        theirs = [(embed(r, after, recipe), r.predictions, r.predictions) for _, r in pairs]
+        theirs = [
+            (embed(r, shown, recipe), r.predictions, r.predictions) for (_, r), shown in zip(pairs, after, strict=True)
+        ]
         found |= _spaces(f"{name} that learned on anonymized video", own, raw)
         found |= _spaces(f"{name} that learned on raw video", theirs, raw)
     return found

@@ -19,21 +19,22 @@ from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.crops import person_crops
 from vidveil.data.medians import medians
 from vidveil.errors import DataError, UsageError
-from vidveil.evaluation.conditions import anonymized, check_method
+from vidveil.evaluation.conditions import Setting, anonymized, check_method
 from vidveil.evaluation.crossing import crossings
 from vidveil.evaluation.learner import Learned, check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results
-from vidveil.evaluation.telling import about_data, control_metrics, point
+from vidveil.evaluation.telling import about_data, attribute_excess, control_metrics, point
+from vidveil.evaluation.truth import Truth, has_truth
 from vidveil.recipe import as_values, find, read_for
 from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
 
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
 ONLY = ("background", "mask", "motion")  # views that built-in worlds have
-HEADLINES = ("action_top1", "linkage_rank1", "cmap")
+HEADLINES = ("action_top1", "linkage_rank1", "cmap", "identity_hidden", "action_kept")
 
 
 def evaluate(recipe: str, *overrides: str, data: Path | None = None, resume: bool = False) -> Results:
@@ -56,7 +57,10 @@ def run(
 
 def refuse_mistakes(recipe: EvaluateRecipe) -> None:
     """What can be known to be wrong is said before the first hour of training, and before there is a run."""
-    check_method(recipe.method, recipe.region, recipe.keep)
+    for setting in dict.fromkeys(_setting(recipe).of_seed(seed) for seed in recipe.seeds):
+        check_method(setting, recipe.keep)
+    if recipe.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
+        raise UsageError(f"oracle knows the truth of built-in people only, and {recipe.data} has none: take puppets")
     for network in (recipe.utility, *recipe.attackers, *recipe.control_attackers):
         check_network(network)
     if recipe.utility.endswith((":frozen", ":raw")):
@@ -93,6 +97,7 @@ class Engine:
     ) -> None:
         self.recipe, self.data, self.run, self.root, self.console = recipe, data, run, root, console
         self.measure = Measure(data, permutations=recipe.permutations, resamples=recipe.resamples)
+        self.truth = Truth(data, self.measure)
         self.targets = [TARGETS[name] for name in recipe.attack if _can_attack(data, name)]
         if not self.targets:
             raise DataError(f"{data.name} names neither people nor attributes: there is nothing to attack")
@@ -107,14 +112,15 @@ class Engine:
 
     def evaluate(self) -> Results:
         recipe = self.recipe
-        raw = self.judge(self.data, Judged("raw", None))
+        raw = self.judge(self.same_for_all(self.data), Judged("raw", None))
         judged = []
         if recipe.method != "raw":
             for keep in recipe.keep or (None,):
-                after = anonymized(self.data, recipe.method, region=recipe.region, keep=keep)
-                judged.append(self.judge(after, Judged(recipe.method, keep), raw))
+                judged.append(self.judge(self.after(keep), Judged(recipe.method, keep), raw))
         per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
-        write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip)
+        shares = {one.tag: attribute_excess(one.numbers, raw.numbers) for one in judged}
+        attributes = {tag: share.estimate for tag, share in shares.items() if share and share.estimate}
+        write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip, attributes)
         controls = {name: number for which in recipe.controls for name, number in self.control(which).items()}
         return Results(
             name=recipe.name,
@@ -128,7 +134,19 @@ class Engine:
             cost=self.cost,
         )
 
-    def judge(self, data: ClipSet, about: Judged, raw: Judged | None = None) -> Judged:
+    def same_for_all(self, data: ClipSet) -> list[ClipSet]:
+        """One set for the judges of every seed."""
+        return [data] * len(self.recipe.seeds)
+
+    def after(self, keep: float | None) -> list[ClipSet]:
+        """The clips after the method, one set a seed; the same one, unless the method was trained once a seed."""
+        setting = replace(_setting(self.recipe), keep=keep)
+        each = [setting.of_seed(seed) for seed in self.recipe.seeds]
+        device = options(self.recipe, 0).accelerator()
+        made = {one: anonymized(self.data, one, device=device) for one in dict.fromkeys(each)}
+        return [made[one] for one in each]
+
+    def judge(self, data: Sequence[ClipSet], about: Judged, raw: Judged | None = None) -> Judged:
         """Utility and every attack on the clips as they are after the method."""
         tag, recipe = about.tag, self.recipe
         if self.readable:
@@ -146,13 +164,15 @@ class Engine:
         if raw is not None and "identity" in self.targets:
             crossed = crossings(recipe, self.data, data, about.attackers, raw.attackers)
             about.numbers["linkage_rank1_raw_gallery"] = self.measure.raw_gallery(crossed)
+        if raw is not None:
+            about.numbers |= self.truth.numbers(data)
         values = {name: about.numbers[name].leak.value.value for name in HEADLINES if name in about.numbers}
         self._say(f"{tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
         return about
 
     def _attackers(
         self,
-        data: ClipSet,
+        data: Sequence[ClipSet],
         tasks: Sequence[str],
         tag: str,
         raw: Judged | None,
@@ -177,7 +197,7 @@ class Engine:
 
     def _seeds(
         self,
-        data: ClipSet,
+        data: Sequence[ClipSet],
         tasks: Sequence[str],
         network: str,
         settings: EvaluateRecipe,
@@ -187,7 +207,7 @@ class Engine:
     ) -> list[Learned]:
         """One training a seed."""
         learned = []
-        for seed in settings.seeds:
+        for seed, clips in zip(settings.seeds, data, strict=True):
             words = ["+".join(tasks), network, *([] if rate is None else [f"lr {rate:g}"]), f"seed {seed}"]
             label = " ".join([tag, *words])
             start = None
@@ -195,7 +215,7 @@ class Engine:
                 on_raw = " ".join(["raw", *words]).replace(":raw", "")
                 start = self._folder(on_raw) / "weights.safetensors"
             one = learn(
-                data,
+                clips,
                 tasks,
                 network,
                 settings,
@@ -226,20 +246,18 @@ class Engine:
     def control(self, which: str) -> dict[str, Number]:
         """The same numbers with a part of the video taken away, by networks trained anew on what is left, for as long
         as on the whole: a weak judge would find little in anything."""
-        recipe = self.recipe
+        recipe, whole = self.recipe, self.same_for_all(self.data)
         if which in ("one_frame", "shuffled"):
             settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
             readers, first = [recipe.utility], recipe.attackers[0]  # by custom, that one reads frame by frame
             if which == "one_frame" and first != recipe.utility and not first.endswith((":frozen", ":raw")):
                 readers.append(first)  # order is nothing to it anyway
-            learned = {
-                name: self._seeds(self.data, ["action"], name, settings, which, control=which) for name in readers
-            }
+            learned = {name: self._seeds(whole, ["action"], name, settings, which, control=which) for name in readers}
             return {f"{which}_top1": self.measure.action(learned)}
         if which == "one_frame_linkage":
-            data, settings = self.data, replace(recipe, views="1x1")
+            data, settings = whole, replace(recipe, views="1x1")
         else:
-            data, settings = self._left(which), recipe
+            data, settings = self.same_for_all(self._left(which)), recipe
         settings = replace(settings, attackers=recipe.control_attackers or recipe.attackers)
         taken = "one_frame" if which == "one_frame_linkage" else ""
         attackers = self._attackers(data, ["identity"], which, None, settings, taken)
@@ -258,6 +276,10 @@ class Engine:
     def _say(self, line: str) -> None:
         if self.console is not None:
             self.console.print(f"{monotonic() - self.began:6.0f} s  {line}", highlight=False, markup=False)
+
+
+def _setting(recipe: EvaluateRecipe) -> Setting:
+    return Setting(method=recipe.method, region=recipe.region, privacy_weight=recipe.privacy_weight, fill=recipe.fill)
 
 
 def _can_attack(data: ClipSet, what: str) -> bool:

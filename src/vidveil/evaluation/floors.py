@@ -23,20 +23,21 @@ and what is dealt out must be what was drawn independently, or the floor is too 
   a reason that is no leak, and the floor must have that reason in it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vidveil.errors import UsageError
-from vidveil.evaluation.linkage import Lineup, Linkage, nearest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Deal = Callable[[ArrayLike, int, np.random.Generator], Ints]
 PERMUTATIONS = 1_000
 AUROC_FLOOR = 0.5
-_AT_ONCE = 2_000_000  # permuted labels in memory at a time
+AT_ONCE = 2_000_000  # permuted labels in memory at a time
 
 
 @dataclass(frozen=True)
@@ -112,96 +113,12 @@ def permutation_floor(
     if truth.ndim != 1 or who.shape != truth.shape:
         raise UsageError(f"labels {truth.shape} and people {who.shape} must both have one entry a clip")
     known = np.flatnonzero(~np.isnan(truth))
-    rng = np.random.default_rng(seed)
     values = np.empty(permutations)
-    for start, stop in _batches(permutations, len(truth)):
+    for start, stop, deal in deals(deal_people, who[known], permutations, seed, len(truth)):
         dealt = np.tile(truth, (stop - start, 1))
-        dealt[:, known] = truth[known][deal_people(who[known], stop - start, rng)]
+        dealt[:, known] = truth[known][deal]
         values[start:stop] = metric(dealt)
-    return _floor(values, observed, seed)
-
-
-def linkage_floor(
-    embeddings: ArrayLike,
-    lineup: Lineup,
-    found: Linkage,
-    *,
-    gallery: ArrayLike | None = None,
-    permutations: int = PERMUTATIONS,
-    seed: int = 0,
-) -> Floor:
-    """Floor of rank-1: people (with their outfits) dealt over the clips of each action. `found` is what `rank` gave.
-
-    Neighbours do not depend on who is who, so they are looked up once. Dealing within an action leaves every
-    (person, outfit, action) as often as it was, so a clip's number of positives travels with its label.
-    """
-    depth = 1
-    if lineup.clothes != "any" and lineup.outfit is not None:  # so many of the nearest may be taken out of the gallery
-        same = np.unique(np.stack([lineup.person, lineup.outfit]), axis=1, return_counts=True)[1].max(initial=0)
-        depth += int(
-            same if lineup.clothes == "changed" else np.unique(lineup.person, return_counts=True)[1].max(initial=0)
-        )
-    neighbours = nearest(embeddings, lineup, gallery=gallery, depth=min(depth, max(1, len(lineup))), seed=seed)
-    strata = _strata(lineup)
-    rng = np.random.default_rng(seed)
-    values = np.empty(permutations)
-    for start, stop in _batches(permutations, len(lineup)):
-        dealt = deal_within(strata, stop - start, rng)  # (b, N) the clip whose person stands here now
-        asked = found.queries[dealt]
-        hits = np.zeros(dealt.shape, dtype=np.bool_)
-        open_ = asked.copy()  # nearest clip that is in the gallery not reached yet
-        for k in range(neighbours.shape[1]):
-            there = neighbours[:, k]  # (N,)
-            other = dealt[:, there]  # -1 reads the last clip, and does not count
-            usable = open_ & (there >= 0) & ~lineup.removed(dealt, other)
-            hits |= usable & (lineup.person[dealt] == lineup.person[other])
-            open_ &= ~usable
-            if not open_.any():
-                break
-        count = asked.sum(axis=1)
-        values[start:stop] = np.divide(hits.sum(axis=1), count, out=np.full(stop - start, np.nan), where=count > 0)
-    return _floor(values, found.rank1, seed)
-
-
-def linkage_map_floor(
-    embeddings: ArrayLike,
-    lineup: Lineup,
-    found: Linkage,
-    *,
-    gallery: ArrayLike | None = None,
-    permutations: int = PERMUTATIONS,
-    seed: int = 0,
-) -> Floor:
-    """Floor of linkage's mAP, dealt in the same way.
-
-    A clip's average precision depends on the places of its person's clips in its ranking and on nothing else, so the
-    places of all clips are looked up once, and of each permutation only those of the same person are read. The places
-    take 12 bytes a pair of clips: 1.2 GB for 10,000.
-    """
-    count = len(lineup)
-    order = nearest(embeddings, lineup, gallery=gallery, depth=count, seed=seed)
-    places = np.full((count, count + 1), count, dtype=np.int32)  # the last column takes what is outside the gallery
-    np.put_along_axis(places, np.where(order >= 0, order, count), np.arange(count, dtype=np.int32)[None], axis=1)
-    strata = _strata(lineup)
-    rng = np.random.default_rng(seed)
-    values = np.empty(permutations)
-    for start, stop in _batches(permutations, count):
-        for permutation, dealt in enumerate(deal_within(strata, stop - start, rng), start):
-            query, other = _pairs_of_a_person(lineup.person, dealt)
-            place = places[query, other]
-            inside = (place < count) & found.queries[dealt[query]]
-            query, other, place = query[inside], other[inside], place[inside]
-            sequence = np.argsort(query * np.int64(count) + place)
-            query, other, place = query[sequence], other[sequence], place[sequence]
-            gone = lineup.removed(dealt[query], dealt[other])
-            sizes = np.bincount(query, minlength=count)
-            starts = (np.cumsum(sizes) - sizes)[query]  # where the clips of each query begin
-            passed: Ints = np.cumsum(gone) - gone  # clips taken out before, over all queries
-            nth = np.arange(len(query)) - starts - (passed - passed[starts]) + 1  # the n-th clip of the person
-            precision = np.where(gone, 0.0, nth / (place + 1 - (passed - passed[starts])))
-            sums = np.bincount(query, weights=precision, minlength=count)
-            values[permutation] = np.mean((sums / np.maximum(found.positives[dealt], 1))[found.queries[dealt]])
-    return _floor(values, found.mean_average_precision, seed)
+    return floor_of(values, observed, seed)
 
 
 def over_seeds(floors: Sequence[Floor]) -> Floor:
@@ -214,7 +131,7 @@ def over_seeds(floors: Sequence[Floor]) -> Floor:
             "floors of several seeds need the same permutations: the same number of them, and the same seed"
         )
     values = np.mean([one.values for one in floors], axis=0)
-    return _floor(values, float(np.mean([one.observed for one in floors])), floors[0].seed)
+    return floor_of(values, float(np.mean([one.observed for one in floors])), floors[0].seed)
 
 
 def above_chance(ps: Mapping[str, float], level: float = 0.05) -> list[str]:
@@ -251,22 +168,24 @@ def deal_within(strata: ArrayLike, count: int, rng: np.random.Generator) -> Ints
     return _placed(row + rng.random((count, len(row))), np.argsort(row, kind="stable"))
 
 
-def _strata(lineup: Lineup) -> Ints:
-    """What a clip's gallery depends on besides who it is: clips are dealt among those where this is the same."""
-    fixed = [column for column in (lineup.action, lineup.apart, lineup.probes, lineup.among) if column is not None]
-    return np.unique(np.stack([lineup.person < 0, *fixed]), axis=1, return_inverse=True)[1].reshape(-1)
+def deals(deal: Deal, parts: ArrayLike, permutations: int, seed: int, clips: int) -> Iterator[tuple[int, int, Ints]]:
+    """(start, stop, dealt (stop - start, N)) until all permutations are there. Every attacker, attribute and seed is
+    dealt alike, so what fits into one batch is remembered: dealing takes longer than most metrics."""
+    row = np.unique(np.asarray(parts), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    batches = _batches(permutations, clips)
+    if len(batches) == 1:
+        yield 0, permutations, _dealt_once(deal, row.tobytes(), permutations, seed)
+        return
+    rng = np.random.default_rng(seed)
+    for start, stop in batches:
+        yield start, stop, deal(row, stop - start, rng)
 
 
-def _pairs_of_a_person(person: Ints, dealt: Ints) -> tuple[Ints, Ints]:
-    """All pairs of different places at which the same known person stands after dealing."""
-    who = person[dealt]
-    row = np.argsort(who, kind="stable")
-    row = row[who[row] >= 0]
-    first, sizes = np.searchsorted(who[row], who[row]), np.bincount(who[row])[who[row]] if len(row) else row
-    query = np.repeat(row, sizes)
-    within = np.arange(len(query)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    other = row[np.repeat(first, sizes) + within]
-    return query[query != other], other[query != other]
+@lru_cache(maxsize=8)  # 16 MB each at most
+def _dealt_once(deal: Deal, row: bytes, permutations: int, seed: int) -> Ints:
+    dealt = deal(np.frombuffer(row, np.int64), permutations, np.random.default_rng(seed))
+    dealt.flags.writeable = False
+    return dealt
 
 
 def _placed(keys: Floats, places: Ints) -> Ints:
@@ -279,11 +198,11 @@ def _placed(keys: Floats, places: Ints) -> Ints:
 def _batches(permutations: int, clips: int) -> list[tuple[int, int]]:
     if permutations < 1:
         raise UsageError(f"a floor needs at least one permutation, got {permutations}")
-    step = max(1, _AT_ONCE // max(1, clips))
+    step = max(1, AT_ONCE // max(1, clips))
     return [(start, min(start + step, permutations)) for start in range(0, permutations, step)]
 
 
-def _floor(values: Floats, observed: float, seed: int) -> Floor:
+def floor_of(values: Floats, observed: float, seed: int) -> Floor:
     reached = 1 + int((values >= observed - 1e-9).sum())
     p = float("nan") if np.isnan(observed) else reached / (1 + len(values))
     defined = values[~np.isnan(values)]

@@ -146,11 +146,12 @@ class Linkage:
         return np.where(self.queries, 1 - missed, np.nan)
 
 
-def rank(embeddings: ArrayLike, lineup: Lineup, *, gallery: ArrayLike | None = None) -> Linkage:
+def rank(embeddings: ArrayLike, lineup: Lineup, *, gallery: ArrayLike | None = None, precision: bool = True) -> Linkage:
     """Look every clip up among the others. `embeddings` are (N, D); `gallery` (N, D) are other embeddings of the same
-    clips to look among, such as those of the raw videos."""
+    clips to look among, such as those of the raw videos. Without `precision`, which takes most of the time, average
+    precisions are NaN."""
     count = len(lineup)
-    hit, precision, chance = (np.full(count, np.nan) for _ in range(3))
+    hit, precisions, chance = (np.full(count, np.nan) for _ in range(3))
     positives, size, ahead, tied, tied_positives = (np.zeros(count, dtype=np.int64) for _ in range(5))
     columns = np.arange(count)
     for rows, similar, inside in similarities(embeddings, lineup, gallery):
@@ -168,10 +169,11 @@ def rank(embeddings: ArrayLike, lineup: Lineup, *, gallery: ArrayLike | None = N
         tied[rows], tied_positives[rows] = level.sum(axis=1), (level & match).sum(axis=1)
         hit[rows] = np.where(ahead[rows] == 0, tied_positives[rows] / tied[rows], 0.0)
         chance[rows] = positives[rows] / size[rows]
-        precision[rows] = _average_precisions(similar, match)
+        if precision:
+            precisions[rows] = _average_precisions(similar, match)
     asked = (lineup.person >= 0) & (True if lineup.probes is None else lineup.probes)
     left_out = int((asked & (positives == 0)).sum())
-    return Linkage(hit, precision, chance, positives, size, ahead, tied, tied_positives, left_out)
+    return Linkage(hit, precisions, chance, positives, size, ahead, tied, tied_positives, left_out)
 
 
 def nearest(
@@ -216,9 +218,21 @@ def _average_precisions(similar: Floats, match: Bools) -> Floats:
     """
     order = np.argsort(-similar, axis=1)
     similar, match = np.take_along_axis(similar, order, axis=1), np.take_along_axis(match, order, axis=1)
-    places = np.arange(similar.shape[1])
     change = similar[:, :-1] != similar[:, 1:]  # (c, N - 1)
-    edge = np.ones((len(similar), 1), dtype=np.bool_)
+    plain = ~(~change & (match[:, :-1] | match[:, 1:])).any(axis=1)  # no positive is tied with anything
+    result = np.empty(len(similar))
+    result[~plain] = _with_ties(match[~plain], change[~plain])
+    row, place = np.nonzero(match[plain])  # row by row, so a positive's number within its row counts those before it
+    sizes = match[plain].sum(axis=1)
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    result[plain] = np.bincount(row, weights=nth / (place + 1), minlength=len(sizes)) / sizes
+    return result
+
+
+def _with_ties(match: Bools, change: Bools) -> Floats:
+    """The same of sorted rows; `change` (c, N - 1) says where the next similarity is another."""
+    places = np.arange(match.shape[1])
+    edge = np.ones((len(match), 1), dtype=np.bool_)
     first = np.maximum.accumulate(np.where(np.hstack([edge, change]), places, 0), axis=1)  # where the tie begins
     last = np.where(np.hstack([change, edge]), places, len(places))
     last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]  # and where it ends, (c, N) both

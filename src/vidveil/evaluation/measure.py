@@ -16,6 +16,7 @@ from vidveil.evaluation import floors, metrics
 from vidveil.evaluation.intervals import Resamples
 from vidveil.evaluation.learner import Learned
 from vidveil.evaluation.linkage import Clothes, Lineup, Linkage, rank
+from vidveil.evaluation.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.evaluation.projections import lda, whitening
 from vidveil.evaluation.tradeoff import Leak
 from vidveil.tasks import Predictions
@@ -44,6 +45,10 @@ class Number:
     """(S, N) what the number is the mean of, where it is one: for paired comparisons with other runs."""
     chance_per_clip: Floats | None = None
     """(N,) what its floor by formula is the mean of."""
+
+
+Ranked = dict[tuple[str, str], list[Linkage]]
+"""By space and split, one entry a seed."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,9 @@ class Measure:
         for name, learned in attackers.items():
             each = [self._spaces(one) for one in learned]
             spaces |= {f"{name}, {space}": [Crossing(one[space], one[space]) for one in each] for space in each[0]}
-        found = {"linkage_rank1": self._link(spaces), "linkage_map": self._link(spaces, metric="mAP")}
+        seen: Ranked = {}  # rank-1 and mAP are two numbers of the same ranking
+        found = {"linkage_rank1": self._link(spaces, seen=seen, precision=True)}
+        found["linkage_map"] = self._link(spaces, metric="mAP", seen=seen, precision=True)
         for suffix, clothes in CLOTHES.items() if "outfit" in self.data.tags else ():
             found["linkage_rank1" + suffix] = self._link(spaces, clothes=clothes)
         return found
@@ -129,21 +136,34 @@ class Measure:
         return {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
 
     def _link(
-        self, spaces: Mapping[str, Sequence[Crossing]], *, metric: str = "rank-1", clothes: Clothes = "any"
+        self,
+        spaces: Mapping[str, Sequence[Crossing]],
+        *,
+        metric: str = "rank-1",
+        clothes: Clothes = "any",
+        seen: Ranked | None = None,
+        precision: bool = False,
     ) -> Number:
-        """Probes looked up in the gallery, one entry a seed; both are the same unless they cross."""
+        """Probes looked up in the gallery, one entry a seed; both are the same unless they cross. What is in `seen`
+        already is not looked up again."""
+        known: Ranked = {} if seen is None else seen
         lineups: dict[str, Lineup] = {split: self.lineup(split, clothes) for split in ("val", "test")}
 
         def value(one: Linkage) -> float:
             return one.rank1 if metric == "rank-1" else one.mean_average_precision
 
         def ranked(name: str, split: str) -> list[Linkage]:
-            return [rank(one.probes[split], lineups[split], gallery=one.gallery[split]) for one in spaces[name]]
+            if (name, split) not in known:
+                known[name, split] = [
+                    rank(one.probes[split], lineups[split], gallery=one.gallery[split], precision=precision)
+                    for one in spaces[name]
+                ]
+            return known[name, split]
 
         val = {name: mean([value(one) for one in ranked(name, "val")]) for name in spaces}
         best = choose(val, f"linkage {metric}")
         test = {name: ranked(name, "test") for name in spaces}
-        permute = floors.linkage_floor if metric == "rank-1" else floors.linkage_map_floor
+        permute = linkage_floor if metric == "rank-1" else linkage_map_floor
         floor = floors.over_seeds(
             [
                 permute(

@@ -12,6 +12,8 @@ from vidveil.evaluation.learner import Learned
 from vidveil.evaluation.measure import Floats, Measure, Number, choose, mean, on_test
 from vidveil.evaluation.tradeoff import Leak
 
+Measured = tuple[Estimate, floors.Floor]
+
 
 def attributes(measure: Measure, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
     """AP and AUROC of every attribute, cMAP and F1 of all, each by the attacker that is best at it on validation;
@@ -19,6 +21,7 @@ def attributes(measure: Measure, attackers: Mapping[str, Sequence[Learned]]) -> 
     names, truth = list(measure.data.attribute_names), measure.data.attributes[measure.rows].astype(np.float64)
     alive = [int(a) for a in np.flatnonzero(metrics.varying(truth))]
     found: dict[str, Number] = {}
+    precisions: dict[tuple[str, int], Measured] = {}
     for a in alive:
         for key, metric in (("ap", metrics.average_precision), ("auroc", metrics.auroc)):
             val = {name: _on_validation(measure.data, learned, metric, a) for name, learned in attackers.items()}
@@ -30,11 +33,12 @@ def attributes(measure: Measure, attackers: Mapping[str, Sequence[Learned]]) -> 
                 }
                 for name, learned in attackers.items()
             }
-            found[f"{key}_{names[a]}"] = _attribute(
-                measure, metric, truth[:, a], _scores(attackers[best], a), best, tried
-            )
+            measured = _measured(measure, metric, truth[:, a], _scores(attackers[best], a))
+            if metric is metrics.average_precision:
+                precisions[best, a] = measured
+            found[f"{key}_{names[a]}"] = _attribute(measure, metric, truth[:, a], measured, best, tried)
     if alive:
-        found |= _together(measure, attackers, truth, alive)
+        found |= _together(measure, attackers, truth, alive, precisions)
     return found, [name for a, name in enumerate(names) if a not in alive]
 
 
@@ -45,16 +49,20 @@ def _on_validation(data: ClipSet, learned: Sequence[Learned], metric: metrics.We
     return mean([float(metric(labels, each, None)) for labels, each in zip(truth, scores, strict=True)])
 
 
+def _measured(measure: Measure, metric: metrics.Weighted, truth: Floats, scores: Sequence[Floats]) -> Measured:
+    value = measure.resamples.statistic([_weighted(metric, truth, each) for each in scores])
+    return value, _permuted(measure, metric, truth, scores, value.per_seed)
+
+
 def _attribute(
     measure: Measure,
     metric: metrics.Weighted,
     truth: Floats,
-    scores: Sequence[Floats],
+    measured: Measured,
     name: str,
     tried: dict[str, dict[str, float]],
 ) -> Number:
-    value = measure.resamples.statistic([_weighted(metric, truth, each) for each in scores])
-    floor = _permuted(measure, metric, truth, scores, value.per_seed)
+    value, floor = measured
     precision = metric is metrics.average_precision
     chance = measure.resamples.statistic(lambda weights: floors.prevalence(truth, weights)) if precision else None
     return Number(
@@ -82,24 +90,25 @@ def _permuted(
 
 
 def _together(
-    measure: Measure, attackers: Mapping[str, Sequence[Learned]], truth: Floats, columns: Sequence[int]
+    measure: Measure,
+    attackers: Mapping[str, Sequence[Learned]],
+    truth: Floats,
+    columns: Sequence[int],
+    known: Mapping[tuple[str, int], Measured],
 ) -> dict[str, Number]:
     """cMAP and macro F1 over the attributes that vary. All of them are dealt to people alike, so the floor of the
-    mean is the mean in each deal."""
+    mean is the mean in each deal. `known` are average precisions by attacker and column: most were measured before."""
     val = {name: mean([one.scores["attributes"] for one in learned]) for name, learned in attackers.items()}
     best = choose(val, "cMAP", fallback=True)
 
-    def values(metric: metrics.Weighted, name: str) -> list[Estimate]:
-        by_column = [(truth[:, a], _scores(attackers[name], a)) for a in columns]
-        return [measure.resamples.statistic([_weighted(metric, y, each) for each in said]) for y, said in by_column]
-
-    precision = values(metrics.average_precision, best)
-    floor = floors.over_seeds(
-        [
-            _permuted(measure, metrics.average_precision, truth[:, a], _scores(attackers[best], a), one.per_seed)
-            for a, one in zip(columns, precision, strict=True)
-        ]
-    )
+    scores = {a: _scores(attackers[best], a) for a in columns}
+    each = [
+        known.get((best, a)) or _measured(measure, metrics.average_precision, truth[:, a], scores[a]) for a in columns
+    ]
+    floor = floors.over_seeds([one for _, one in each])
+    balance = [
+        measure.resamples.statistic([_weighted(metrics.f1, truth[:, a], said) for said in scores[a]]) for a in columns
+    ]
     tried = {
         name: {
             "test": mean(
@@ -112,7 +121,7 @@ def _together(
     always = mean([floors.f1_floor(truth[:, a]) for a in columns])
     return {
         "cmap": Number(
-            leak=Leak("cMAP", _over(precision), floor.value),
+            leak=Leak("cMAP", _over([value for value, _ in each]), floor.value),
             analytic=mean([float(floors.prevalence(truth[:, a])) for a in columns]),
             floor_range=(floor.low, floor.high),
             measured_by=best,
@@ -121,7 +130,7 @@ def _together(
             least_p=1 / (1 + floor.permutations),
         ),
         "f1": Number(
-            leak=Leak("F1", _over(values(metrics.f1, best)), always),
+            leak=Leak("F1", _over(balance), always),
             analytic=always,
             floor_range=(always, always),
             measured_by=best,

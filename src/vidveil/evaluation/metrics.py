@@ -70,17 +70,16 @@ def average_precision(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike |
     Pₖ and Rₖ are precision and recall of "at least the k-th score". Clips with the same score enter together, so the
     order in which they are listed cannot matter, and a constant score gets the prevalence. NaN without positives.
     """
-    hits, misses = _by_score(
-        labels, scores, weights
-    )  # (..., K) weight of positives and negatives at each distinct score
-    found, seen = hits.cumsum(axis=-1), (hits + misses).cumsum(axis=-1)
-    precision = np.divide(found, seen, out=np.zeros_like(seen), where=seen > 0)
+    hits, every = _by_score(labels, scores, weights)
+    found, seen = hits.cumsum(axis=-1), every.cumsum(axis=-1)
+    precision = np.divide(found, seen, out=np.zeros_like(found), where=seen > 0)
     return _divided((hits * precision).sum(axis=-1), hits.sum(axis=-1))
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """P(score of a positive > score of a negative) + ½ P(the same score). NaN without positives or negatives."""
-    hits, misses = _by_score(labels, scores, weights)
+    hits, every = _by_score(labels, scores, weights)
+    misses = every - hits
     below = misses.sum(axis=-1, keepdims=True) - misses.cumsum(axis=-1)
     won = (hits * (below + misses / 2)).sum(axis=-1)
     return _divided(won, hits.sum(axis=-1) * misses.sum(axis=-1))
@@ -154,7 +153,7 @@ def settled(scores: ArrayLike, step: float = 1e-5) -> Floats:
 
 
 def _by_score(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, Floats]:
-    """Weight of positives and of negatives at each distinct score, highest first: two of (..., K)."""
+    """Weight of positives, and of all, at each distinct score, highest first: two of (..., K)."""
     values = _finite(scores)
     if values.ndim != 1:
         raise UsageError(f"scores of one attribute are (clips,), got {values.shape}")
@@ -164,9 +163,11 @@ def _by_score(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike | None) -
     order = np.argsort(-values, kind="stable")
     falling = values[order]
     starts = np.flatnonzero(np.concatenate([[True], falling[1:] != falling[:-1]]))
-    positive = (weight * truth)[..., order]
-    negative = weight[..., order] - positive
-    return np.add.reduceat(positive, starts, axis=-1), np.add.reduceat(negative, starts, axis=-1)
+    weight = weight[..., order]
+    positive = weight * truth[..., order]
+    if len(starts) == len(values):  # no ties: every clip is a step of its own
+        return positive, weight
+    return np.add.reduceat(positive, starts, axis=-1), np.add.reduceat(weight, starts, axis=-1)
 
 
 def _weighed(labels: ArrayLike, weights: ArrayLike | None, clips: int) -> tuple[Floats, Floats]:
@@ -174,12 +175,12 @@ def _weighed(labels: ArrayLike, weights: ArrayLike | None, clips: int) -> tuple[
     truth = _floats(labels)
     known = ~np.isnan(truth)
     truth = np.where(known, truth, 0.0)
-    if not np.isin(truth, (0.0, 1.0)).all():
+    if not ((truth == 0) | (truth == 1)).all():
         raise UsageError("labels are 1, 0, or NaN where nobody knows")
     weight = np.ones(truth.shape[-1:]) if weights is None else _floats(weights)
     if truth.shape[-1:] != (clips,) or weight.shape[-1:] != (clips,):
         raise UsageError(f"{clips} scores, but labels {truth.shape} and weights {weight.shape}")
-    return truth, weight * known
+    return truth, weight if known.all() else weight * known
 
 
 def _divided(numerator: Floats, denominator: Floats) -> Floats:

@@ -3,6 +3,7 @@
 people                          (N,) the number of the person, or group, in each test clip
 METHOD[-KEEP]/METRIC            (S, N) hits or average precisions, one row a seed; NaN where a clip asked nothing
 METHOD[-KEEP]/METRIC/chance     (N,) positives / gallery, for linkage
+METHOD[-KEEP]/attribute_excess/draws    (B,) excess over all attributes in each draw of people: no mean over clips
 """
 
 from collections.abc import Mapping
@@ -14,19 +15,32 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from vidveil.errors import DataError
+from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.measure import Number
 
 PEOPLE = "people"
 
 
-def write_per_clip(path: Path, people: NDArray[np.str_], numbers: Mapping[str, Number]) -> None:
+def write_per_clip(
+    path: Path,
+    people: NDArray[np.str_],
+    numbers: Mapping[str, Number],
+    attributes: Mapping[str, Estimate] | None = None,
+) -> None:
+    """`numbers` by METHOD[-KEEP]/METRIC, excess of attributes by METHOD[-KEEP]."""
     arrays: dict[str, NDArray[np.generic]] = {PEOPLE: np.unique(people, return_inverse=True)[1].astype(np.int64)}
     for name, number in numbers.items():
         if number.per_clip is not None:
             arrays[name] = number.per_clip.astype(np.float32)
             if number.chance_per_clip is not None:
                 arrays[f"{name}/chance"] = number.chance_per_clip.astype(np.float32)
+    for tag, excess in (attributes or {}).items():
+        arrays[draws_of(tag)] = excess.samples
     save_file(arrays, path)
+
+
+def draws_of(tag: str) -> str:
+    return f"{tag}/attribute_excess/draws"
 
 
 def read_per_clip(path: Path) -> dict[str, NDArray[np.generic]]:

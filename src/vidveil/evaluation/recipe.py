@@ -14,11 +14,18 @@ class EvaluateRecipe(LearningRecipe):
     """`vidveil evaluate`: anonymize a dataset, train a recognizer and attackers anew on the result, report."""
 
     method: str = "raw"
-    """What is judged: a method from `vidveil ls methods`, or a control: raw, noise, random (tubelets)."""
+    """What is judged: a method from `vidveil ls methods`, a checkpoint or the name of a training run, or a control:
+    raw, noise, and tubelets that are random, moving, centre or oracle (`random:8`: of 8 pixels a side). `{seed}` in the
+    name stands for each of `seeds`, so that every seed of the judges looks at a training of the method of its own."""
     region: str = "frame"
     """Where a classical method works: frame, faces, people."""
     keep: tuple[float, ...] = ()
     """Keep rates to sweep over, for methods that have that knob; empty: the method's own."""
+    privacy_weight: float | None = None
+    """λ of a learned method at deployment: 0 is the action attention alone, .inf the privacy attention alone; empty:
+    the method's own."""
+    fill: Literal["black", "mean", "temporal"] | None = None
+    """What hidden tubelets become; empty: the method's own, and black for controls."""
 
     utility: str = "r3d_tiny"
     """Recognizer of the action, trained on the anonymized clips; `NAME:pretrained` starts from fetched weights."""
@@ -57,3 +64,5 @@ class EvaluateRecipe(LearningRecipe):
             raise RecipeError("seeds must be different numbers, at least one")
         if any(not 0 < keep <= 1 for keep in self.keep):
             raise RecipeError(f"keep rates are in (0, 1], got {list(self.keep)}")
+        if self.privacy_weight is not None and not self.privacy_weight >= 0:
+            raise RecipeError(f"privacy_weight is 0 or more, got {self.privacy_weight}")

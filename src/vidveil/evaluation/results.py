@@ -15,7 +15,7 @@ from vidveil.errors import DataError
 from vidveil.training.runs import runs_folder
 
 LAYOUT = 1
-Kind = Literal["utility", "leakage", "control"]
+Kind = Literal["utility", "leakage", "control", "truth"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,9 @@ class Results:
     layout: int = LAYOUT
 
     def write(self, path: Path) -> None:
-        text = json.dumps(_plain(asdict(self)), indent=1, allow_nan=False)
+        values = asdict(self)
+        values["recipe"] = {key: _setting(value) for key, value in self.recipe.items()}
+        text = json.dumps(_plain(values), indent=1, allow_nan=False)
         part = path.with_name(f".{path.name}.part")
         part.write_text(text + "\n", encoding="utf-8")
         part.replace(path)
@@ -134,6 +136,11 @@ def _known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """What a later vidveil may have added is passed over."""
     names = {one.name for one in fields(kind)}
     return {name: value for name, value in values.items() if name in names}
+
+
+def _setting(value: Any) -> Any:
+    """A knob may be at infinity, which JSON does not know: then it is a word, which a recipe may hold."""
+    return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else value
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,8 @@ from vidveil.evaluation.floors import above_chance
 from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.measure import Number
 from vidveil.evaluation.results import Kind, Metric, Point
-from vidveil.evaluation.tradeoff import excess, excess_over_attributes, retention
+from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
+from vidveil.evaluation.truth import TRUTHS
 
 UTILITY = "action_top1"
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
@@ -54,9 +55,9 @@ def point(
             kept = retention(number.leak.value, beside.leak.value)
         elif beside is not None and name not in NO_EXCESS:
             left = excess(number.leak, beside.leak, name).estimate
-        metrics[name] = _metric("utility" if name == UTILITY else "leakage", number, beside, left, kept)
-    ours, theirs = ({k: n.leak for k, n in these.items() if k.startswith("ap_")} for these in (numbers, raw))
-    together = excess_over_attributes(ours, theirs) if ours else None
+        kind: Kind = "utility" if name == UTILITY else "truth" if name in TRUTHS else "leakage"
+        metrics[name] = _metric(kind, number, beside, left, kept)
+    together = attribute_excess(numbers, raw)
     overall = together.estimate if together else None
     return Point(
         method=method,
@@ -68,6 +69,12 @@ def point(
         constant=list(constant),
         verdict=verdict(numbers),
     )
+
+
+def attribute_excess(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> Excess | None:
+    """Over all measurable attributes together; None where nobody tried to tell any."""
+    ours, theirs = ({k: n.leak for k, n in these.items() if k.startswith("ap_")} for these in (numbers, raw))
+    return excess_over_attributes(ours, theirs) if ours else None
 
 
 def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:

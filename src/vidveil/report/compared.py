@@ -11,7 +11,17 @@ from vidveil.evaluation.intervals import RESAMPLES, Difference, Resamples, diffe
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.tradeoff import Comparison
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
-from vidveil.report.paired import Area, Method, area, at_equal_retention, differences, method
+from vidveil.report.paired import (
+    RETENTIONS,
+    Area,
+    AtRetention,
+    Method,
+    area,
+    at_equal_retention,
+    at_retention,
+    differences,
+    method,
+)
 from vidveil.report.same_clips import RANK1, TOP1, Run, comparable, judged_otherwise
 from vidveil.report.tables import spoken
 
@@ -68,8 +78,42 @@ def _pair(first: Method, second: Method, warnings: Iterable[str]) -> Iterable[st
             ),
         )
     else:
-        yield "They have no keep rate in common, so no two settings are set side by side."
+        yield "They have no keep rate in common, so no two settings are set side by side." + _shares(first, second)
+    yield from _at_retention(first, second)
     yield from _equal_retention(first, second)
+
+
+def _shares(first: Method, second: Method) -> str:
+    """How much settings keep, where that is not what their keep rates say."""
+    known = {side.name: [one.share for one in side.settings if one.share is not None] for side in (first, second)}
+    if not all(known.values()):
+        return ""
+    told = (f"{escaped(name)} keeps {', '.join(map(number, shares))}" for name, shares in known.items())
+    return f" Of all tubelets, {' and '.join(told)}."
+
+
+def _at_retention(first: Method, second: Method) -> Iterable[str]:
+    """The table that a claim is made of: both methods at a use that was fixed before."""
+    shares = " and ".join(f"{share:g}" for share in RETENTIONS)
+    yield (
+        f"Excess leakage where both keep {shares} of raw top-1; the leak is the mean of linkage and attributes. "
+        f"Below 0, {escaped(first.name)} leaks less:"
+    )
+    found = at_retention(first, second)
+    measured = [one for one in found if one.compared and one.compared.difference]
+    if measured:
+        values = [f"{one.name} [95 %]" for one in (first, second)]
+        head = ["retention", "excess", *values, "difference [95 %]", "0 is outside", ""]
+        yield grid(head, (_asked(one) for one in measured))
+    missed = dict.fromkeys(why for one in found if one not in measured for why in one.reasons)
+    if missed:
+        yield "Not measured: " + "; ".join(escaped(why) for why in missed) + "."
+
+
+def _asked(one: AtRetention) -> list[str]:
+    assert one.compared is not None
+    retention, *rest = _reading(one.compared)
+    return [retention, one.leakage, *rest]
 
 
 def _equal_retention(first: Method, second: Method) -> Iterable[str]:

@@ -2,16 +2,21 @@
 
     difference          v₁ − v₂ of top-1, rank-1 and mAP
     at equal retention  excess₁(r) − excess₂(r), each read off its curve of (top-1 / raw top-1, excess of linkage)
+    at a retention      the same at r = 0.97 and 0.95, of linkage, of attributes, and of their mean, the leak
     NHV                 area under the staircase of (usefulness, 1 − excess) over the settings of a method
 
 Intervals of two runs that overlap do not mean that the methods are alike: who is hard to recognise is so for both, and
 cancels in the difference. Every share is one of the run's own raw video, and every floor the one that the run found.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
 
 from vidveil.errors import DataError
-from vidveil.evaluation.intervals import Difference, Estimate, Resamples, difference
+from vidveil.evaluation.intervals import Difference, Estimate, Resamples, combined, difference
 from vidveil.evaluation.results import Point
 from vidveil.evaluation.tradeoff import (
     OPERATING_POINTS,
@@ -20,13 +25,22 @@ from vidveil.evaluation.tradeoff import (
     Leak,
     compare,
     excess,
+    read,
     retention,
     trade_off,
     usefulness,
 )
 from vidveil.evaluation.tradeoff import Point as Place
+from vidveil.evaluation.truth import ALL_KEPT
 from vidveil.report.same_clips import COMPARED, RANK1, TOP1, Run
 from vidveil.report.tables import setting
+
+RETENTIONS = (0.97, 0.95)
+"""Shares of raw top-1 at which methods are compared: who gives up more than a twentieth of the use seldom deploys."""
+Leakage = Literal["linkage", "attributes", "leak"]
+SAME_SHARE = 0.01
+"""Of all tubelets: several selections round up several times."""
+LEAKAGES: tuple[Leakage, ...] = ("linkage", "attributes", "leak")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +53,27 @@ class Setting:
     retention: Estimate | None
     usefulness: Estimate | None
     excess: Excess | None
+    attributes: Estimate | None
+    """Excess over all measurable attributes together."""
+    share: float | None
+    """Of all tubelets that are kept, where the method hides by a mask."""
+
+    def keeps_as_much_as(self, other: "Setting") -> bool:
+        """A keep rate may be a share of all tubelets, or of those that each of several selections finds: where both
+        shares are known they decide, and not the rates."""
+        if self.share is None or other.share is None:
+            return self.keep == other.keep
+        return abs(self.share - other.share) <= SAME_SHARE
+
+    def leakage(self, of: Leakage) -> Estimate | None:
+        linkage = self.excess.estimate if self.excess else None
+        if of == "linkage":
+            return linkage
+        if of == "attributes":
+            return self.attributes
+        if linkage is None or self.attributes is None:
+            return None
+        return combined(lambda one, other: (one + other) / 2, linkage, self.attributes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +84,22 @@ class Method:
     settings: list[Setting]
     raw: dict[str, Estimate]
 
-    def why_no_curve(self) -> str | None:
+    def why_no_curve(self, of: Leakage = "linkage") -> str | None:
         """Why there is no leakage over retention; None if there is."""
         for one in self.settings:
             if one.retention is None:
                 return "the action was not measured"
-            if one.excess is None:
+            if of != "attributes" and one.excess is None:
                 return "nobody tried to link its clips"
-            if one.excess.estimate is None:
+            if of != "attributes" and one.excess and one.excess.estimate is None:
                 return "; ".join(one.excess.not_measurable.values())
+            if of != "linkage" and one.attributes is None:
+                return "no excess of attributes was measured, or not in the same draws of people"
         return None
 
-    def curve(self) -> list[Place]:
-        return [
-            Place(one.retention, one.excess.estimate, one.keep)
-            for one in self.settings
-            if one.retention and one.excess and one.excess.estimate
-        ]
+    def curve(self, of: Leakage = "linkage") -> list[Place]:
+        places = ((one.retention, one.leakage(of), one.keep) for one in self.settings)
+        return [Place(kept, leaked, keep) for kept, leaked, keep in places if kept and leaked]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +129,13 @@ def method(run: Run, draws: Resamples) -> Method:
 
 
 def differences(first: Method, second: Method) -> list[Pair]:
-    """At the same keep rate; where one of the methods has one setting only, with each setting of the other."""
+    """Where both keep as much; where one of the methods has one setting only, with each setting of the other."""
     alone = min(len(first.settings), len(second.settings)) == 1
     return [
         Pair(metric, (one.label, two.label), a, b, difference(a, b))
         for one in first.settings
         for two in second.settings
-        if alone or one.keep == two.keep
+        if alone or one.keeps_as_much_as(two)
         for metric in COMPARED
         if (a := one.numbers.get(metric)) and (b := two.numbers.get(metric))
     ]
@@ -113,6 +147,41 @@ def at_equal_retention(first: Method, second: Method) -> list[Comparison]:
         if reason := one.why_no_curve():
             raise DataError(f"{one.name} has no excess to read at a retention: {reason}")
     return compare(first.curve(), second.curve())
+
+
+@dataclass(frozen=True, eq=False)
+class AtRetention:
+    """Two methods at a retention that was asked for: how much leaks, and how they differ."""
+
+    retention: float
+    leakage: Leakage
+    compared: Comparison | None
+    reasons: tuple[str, ...] = ()
+    """Why there is no difference."""
+
+
+def at_retention(first: Method, second: Method, at: Sequence[float] = RETENTIONS) -> list[AtRetention]:
+    """Excess of linkage, of attributes and their mean, where both methods keep so much of raw top-1.
+
+    Each is read off the straight lines between settings, in each draw of people anew; the draws are the same for both
+    methods, and seeds are averaged. Nothing is read where a curve does not reach.
+    """
+    found = []
+    for share in at:
+        for of in LEAKAGES:
+            missing = [f"of {one.name}, {why}" for one in (first, second) if (why := one.why_no_curve(of))]
+            if missing:
+                found.append(AtRetention(share, of, None, tuple(missing)))
+                continue
+            like = first.settings[0].retention
+            assert like is not None
+            target = Estimate(share, np.full(len(like.samples), share), drawn=like.drawn)
+            one, two = read(first.curve(of), target), read(second.curve(of), target)
+            minus = difference(one.leakage, two.leakage) if one.leakage and two.leakage else None
+            sides = ((first.name, one.reason), (second.name, two.reason))
+            reasons = tuple(f"of {name}, {reason}" for name, reason in sides if reason)
+            found.append(AtRetention(share, of, Comparison(share, one, two, minus), reasons))
+    return found
 
 
 def area(one: Method) -> Area:
@@ -138,7 +207,17 @@ def _setting(run: Run, point: Point, raw: dict[str, Estimate], draws: Resamples)
         useful = usefulness(numbers[TOP1], raw[TOP1], before.metrics[TOP1].floor)
     if RANK1 in numbers and RANK1 in raw:
         left = excess(_leak(run, point, numbers[RANK1], draws), _leak(run, before, raw[RANK1], draws))
-    return Setting(setting(point), point.keep, numbers, kept, useful, left)
+    attributes = _attributes(run, point, draws)
+    share = point.metrics[ALL_KEPT].value if ALL_KEPT in point.metrics else None
+    return Setting(setting(point), point.keep, numbers, kept, useful, left, attributes, share)
+
+
+def _attributes(run: Run, point: Point, draws: Resamples) -> Estimate | None:
+    """As the evaluation found it. Its draws are those of the report, if they are as many: the people are the same."""
+    samples = run.attribute_draws(point)
+    if point.attribute_excess is None or samples is None or len(samples) != len(draws.counts):
+        return None
+    return Estimate(point.attribute_excess, samples, drawn=draws.drawn)
 
 
 def _numbers(run: Run, point: Point, draws: Resamples) -> dict[str, Estimate]:

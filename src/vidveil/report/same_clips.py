@@ -12,14 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.errors import DataError
-from vidveil.evaluation.per_clip import PEOPLE, read_per_clip
+from vidveil.evaluation.per_clip import PEOPLE, draws_of, read_per_clip
 from vidveil.evaluation.results import Point, Results
+from vidveil.evaluation.truth import ACTION_KEPT, AUROC, HIDDEN
 from vidveil.report.tables import spoken
 
 TOP1, RANK1, MAP = "action_top1", "linkage_rank1", "linkage_map"
-COMPARED = (TOP1, RANK1, MAP)
+COMPARED = (TOP1, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
 NOT_JUDGING = frozenset(
-    "name data method region keep raw controls control_epochs permutations resamples device compile".split()
+    "name data method region keep privacy_weight fill raw controls control_epochs permutations resamples device "
+    "compile".split()
 )
 """Fields of a recipe that may differ between two runs without making one of them the easier exam."""
 AGREES = 1e-4  # results have six digits, clips are stored in single precision
@@ -48,6 +50,11 @@ class Run:
     def chance(self, point: Point, metric: str) -> NDArray[np.float64] | None:
         """(N,) what the floor by formula is the mean of, where it depends on who is asked about."""
         found = self.clips.get(f"{_tag(point)}/{metric}/chance")
+        return None if found is None else found.astype(np.float64)
+
+    def attribute_draws(self, point: Point) -> NDArray[np.float64] | None:
+        """(B,) excess over attributes in each draw of people, as many as the evaluation made."""
+        found = self.clips.get(draws_of(_tag(point)))
         return None if found is None else found.astype(np.float64)
 
 

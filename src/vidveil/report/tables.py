@@ -14,7 +14,13 @@ _NAMES = {
     "cmap": "attributes, cMAP",
     "f1": "attributes, macro F1",
     "linkage_map": "linkage, mAP",
+    "identity_hidden": "pixels of identity alone, hidden",
+    "action_kept": "pixels of the action, kept",
+    "tubelets_kept": "tubelets kept",
+    "score_auroc": "score, private against action, AUROC",
+    "score_auroc_all": "score, private against all, AUROC",
 }
+_TRUTHS = {"identity_hidden": "identity hidden", "action_kept": "action kept", "score_auroc": "AUROC of the score"}
 _ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_map": "mAP"}
 _BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
 
@@ -32,8 +38,9 @@ def table(results: Sequence[Results], compared: str = "") -> str:
 
 
 def overview(results: Sequence[Results]) -> str:
-    """One row a run and setting: what is kept, what leaks."""
+    """One row a run and setting: what is kept, what leaks; what masks hid, where ground truth is known."""
     rows = []
+    truths = {name: told for name, told in _TRUTHS.items() if any(name in p.metrics for r in results for p in r.points)}
     for one in results:
         for point in one.points or [one.raw]:
             use, link = point.metrics.get("action_top1"), point.metrics.get("linkage_rank1")
@@ -47,10 +54,11 @@ def overview(results: Sequence[Results]) -> str:
                     number(link.floor if link else None),
                     _unless_exact(link.excess, link.excess_interval) if link else NOTHING,
                     _unless_exact(point.attribute_excess, point.attribute_excess_interval),
+                    *(_exactly(point.metrics.get(name)) for name in truths),
                 ]
             )
     head = ["run", "method", "top-1", "retention", "rank-1", "its floor", "excess, linkage", "excess, attributes"]
-    return grid(head, rows)
+    return grid([*head, *truths.values()], rows)
 
 
 def setting(point: Point) -> str:
@@ -95,6 +103,8 @@ def _about(results: Results) -> str:
     if clips is not None:
         told.append(f"{clips} test clips" + (f" of {people} people" if people else ""))
     told.append(f"{seeds} seed" + ("" if seeds == 1 else "s"))
+    knobs = {"privacy weight": "privacy_weight", "fill": "fill"}
+    told += [f"{word} {value}" for word, key in knobs.items() if (value := results.recipe.get(key)) is not None]
     version = machine.get("versions", {}).get("vidveil")
     told += [str(machine["device"])] if machine.get("device") else []
     told += [f"vidveil {version}"] if version else []
@@ -171,6 +181,10 @@ def _attackers(point: Point) -> Iterable[str]:
 def _controls(results: Results) -> str:
     rows = [[spoken(name), _value(one), _floor(one), one.measured_by] for name, one in results.controls.items()]
     return grid(["number", "value [95 %]", "floor [95 %]", "measured by"], rows)
+
+
+def _exactly(metric: Metric | None) -> str:
+    return NOTHING if metric is None else _unless_exact(metric.value, metric.interval)
 
 
 def _value(metric: Metric | None) -> str:

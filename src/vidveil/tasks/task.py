@@ -35,6 +35,10 @@ class Task(ABC):
         """logits (B, outputs), rows (B,) → a scalar."""
 
     @abstractmethod
+    def gain(self, logits: Tensor, rows: Tensor) -> Tensor:
+        """logits (B, outputs), rows (B,) → (B,) log-probability of the truth; 0 where it is not known."""
+
+    @abstractmethod
     def probabilities(self, logits: Tensor) -> Tensor:
         """(..., outputs) → the same shape, in [0, 1]."""
 

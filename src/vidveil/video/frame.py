@@ -9,10 +9,13 @@ planes saves two colour conversions and half of the pixels.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import av
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # methods work on clips where PyAV is not installed
+    import av
 
 Plane = NDArray[np.uint8]
 Painter = Callable[[Plane, Plane, int], None]
@@ -25,7 +28,7 @@ Box = tuple[float, float, float, float]
 COLOURS = ("colorspace", "color_range", "color_trc", "color_primaries")
 
 
-def plane_views(picture: av.VideoFrame, width: int, height: int) -> tuple[Plane, Plane, Plane]:
+def plane_views(picture: "av.VideoFrame", width: int, height: int) -> tuple[Plane, Plane, Plane]:
     """The Y, U and V planes of a yuv420p picture as arrays on its own memory, cut to a picture of width × height."""
     y, u, v = (np.frombuffer(p, np.uint8).reshape(-1, p.line_size) for p in picture.planes)  # type: ignore[call-overload]
     w, h = (width + 1) // 2, (height + 1) // 2
@@ -50,6 +53,16 @@ class Region:
     """How the box came about: see docs/guard.md."""
 
 
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """What a learned method thought of each cell of a picture, as stored."""
+
+    kept: NDArray[np.bool_]
+    """(h, w)"""
+    worth: NDArray[np.float32]
+    """(h, w): the share of tubelets, of those looked at together, that would be hidden before this one."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Frame:
     """A decoded picture that nobody has anonymized yet."""
@@ -62,7 +75,7 @@ class Frame:
     width: int
     height: int
     full_range: bool = False
-    picture: av.VideoFrame | None = field(default=None, repr=False)
+    picture: "av.VideoFrame | None" = field(default=None, repr=False)
     """yuv420p; None if the picture could not be decoded."""
     lost: str | None = None
     """Why there is no picture."""
@@ -72,6 +85,8 @@ class Frame:
     """How the picture must be turned to be upright: the source's display matrix."""
     regions: tuple[Region, ...] | None = None
     """Where somebody is; None as long as nobody has looked."""
+    heat: Heat | None = field(default=None, repr=False)
+    """Why a learned method hid what it hid."""
     after_gap: bool = False
     """Whether this is the first frame after a live source was away: whatever followed people must begin anew."""
 
@@ -109,11 +124,13 @@ class Frame:
         """The picture unchanged: only for methods that are not meant to change pictures, and say so to the user."""
         return self.paint(lambda source, target, _: np.copyto(target, source))
 
-    def _canvas(self) -> av.VideoFrame:
+    def _canvas(self) -> "av.VideoFrame":
+        import av
+
         # H.264 in 4:2:0 has even sides only. Chroma planes of odd pictures are rounded up anyway; luma is padded below.
         return av.VideoFrame(self.width + self.width % 2, self.height + self.height % 2, "yuv420p")
 
-    def _safe(self, picture: av.VideoFrame, hidden: str | None = None) -> "SafeFrame":
+    def _safe(self, picture: "av.VideoFrame", hidden: str | None = None) -> "SafeFrame":
         if self.width % 2 or self.height % 2:
             y, _, _ = plane_views(picture, picture.width, picture.height)
             y[:, self.width :] = y[:, self.width - 1 : self.width]
@@ -132,6 +149,7 @@ class Frame:
             seconds=self.seconds,
             matrix=self.matrix,
             regions=self.regions,
+            heat=self.heat,
             after_gap=self.after_gap,
             hidden=hidden,
         )

@@ -19,6 +19,7 @@ from av.error import FFmpegError
 from vidveil import __version__
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
+from vidveil.methods.masker import masker_in
 from vidveil.video.manifest import Manifest, Order, file_hash, place, read_manifest
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
@@ -97,6 +98,15 @@ def anonymize(
     named, clashes = name_outputs(found, None if output is None else str(output))
     if options.preview is not None:
         _check_extra("--preview", options.preview, ".mp4", found, named)
+    masker = masker_in(plain)
+    if masker is not None:
+        options = replace(options, device=str(masker.device))  # where its network is, whatever was said
+    if options.heatmap is not None:
+        if masker is None:
+            raise UsageError(f"--heatmap shows scores of learned methods, and {plain.spec} has none")
+        _check_extra("--heatmap", options.heatmap, ".mp4", found, named)
+        if options.preview is not None and _same(options.preview, options.heatmap):
+            raise UsageError("--heatmap and --preview name the same file")
     if lookout.tracks_out is not None:
         _check_extra("--tracks-out", lookout.tracks_out, ".jsonl", found, named)
     if len(found) > 1 and (lookout.tracks_in is not None or lookout.exceptions):
@@ -129,9 +139,14 @@ def _check_extra(
         raise UsageError(f"the name after {option} must end in {suffix}")
     files = [source.path for source in found if not source.live]
     files += [file for _, path in named for file in (path, _manifest_path(path))]
-    same_name = os.path.realpath(preview).casefold() in [os.path.realpath(file).casefold() for file in files]
-    if same_name or _files([preview]) & _files(files):
+    if any(_same(preview, file) for file in files):
         raise UsageError(f"{option} would replace the source or the output")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names are, or would be, of one file."""
+    alike = os.path.realpath(one).casefold() == os.path.realpath(other).casefold()
+    return alike or bool(_files([one]) & _files([other]))
 
 
 def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
@@ -203,6 +218,7 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         crf=options.crf,
         lookout=options.lookout.told(),
         vidveil=__version__,
+        knobs=task.knobs,
     )
     before = _fingerprint(source)
     finished = _finished(source, path, order, task)
@@ -222,6 +238,7 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
             source,
             part,
             extras.get(options.preview) if options.preview else None,
+            extras.get(options.heatmap) if options.heatmap else None,
             extras.get(options.lookout.tracks_out) if options.lookout.tracks_out else None,
             order,
             method,

@@ -32,6 +32,8 @@ class Order:
     lookout: dict[str, Any] | None
     """What was looked for and how it was hidden; None if the method worked on the whole frame."""
     vidveil: str
+    knobs: dict[str, Any] | None = None
+    """How a learned method was set; None for methods without knobs, which manifests from before them are about."""
 
 
 @dataclass(slots=True, kw_only=True)

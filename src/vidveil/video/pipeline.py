@@ -1,6 +1,6 @@
 """From a source to a whole file: reader, anonymizer and writer, each in a thread, and a manifest of what they did."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from vidveil.video.buffered import ahead
 from vidveil.video.frame import Frame, SafeFrame
 from vidveil.video.live import interrupts_as
 from vidveil.video.manifest import HiddenFrames, Manifest, Order, file_hash, place, versions
-from vidveil.video.preview import PreviewWriter
+from vidveil.video.preview import HeatmapWriter, PreviewWriter
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source, output_suffix
 from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
@@ -44,6 +44,8 @@ class Options:
     overwrite: bool = False
     dry_run: bool = False
     preview: Path | None = None
+    heatmap: Path | None = None
+    """Where a learned method's scores are shown over the original."""
     device: str = "cpu"
     preset: str = PRESET
     crf: int = CRF
@@ -67,6 +69,7 @@ def process(
     source: Source,
     part: Path,
     preview_part: Path | None,
+    heatmap_part: Path | None,
     tracks_part: Path | None,
     order: Order,
     method: Anonymizer,
@@ -94,10 +97,11 @@ def process(
                 part, reader, audio=options.audio, metadata=options.metadata, preset=options.preset, crf=options.crf
             )
         stack.callback(writer.abort)
-        preview = None
-        if preview_part is not None:
-            preview = PreviewWriter(preview_part, reader, method.keeps, preset=options.preset, crf=options.crf)
-            stack.callback(preview.abort)
+        views: list[PreviewWriter] = []
+        for make, place_of_it in (PreviewWriter, preview_part), (HeatmapWriter, heatmap_part):
+            if place_of_it is not None:
+                views.append(make(place_of_it, reader, method.keeps, preset=options.preset, crf=options.crf))
+                stack.callback(views[-1].abort)
         tracks = None
         if tracks_part is not None:
             tracks = TracksWriter(tracks_part)
@@ -107,7 +111,7 @@ def process(
         missing = set(options.lookout.exceptions)
         if watch is not None:
             searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
-        hidden = _pump(reader, searched, method, writer, preview, advance)
+        hidden = _pump(reader, searched, method, writer, views, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
         caution = method.caution(min(reader.size or (0, 0)))
@@ -116,8 +120,8 @@ def process(
         for number in sorted(missing):
             reader.report.warn(f"--except {number}: there is no such track")
         writer.finish()
-        if preview is not None:
-            preview.finish()
+        for view in views:
+            view.finish()
         if tracks is not None:
             tracks.finish(_made_for(hashing, options))
         manifest = _manifest(source, order, options, reader, writer, hidden)
@@ -128,6 +132,8 @@ def process(
             } | watch.findings.told()
             if watch.weights:
                 manifest.versions["onnxruntime"] = version("onnxruntime")
+        if order.knobs is not None:
+            manifest.versions["torch"] = version("torch")
         if hashing is not None:
             manifest.input |= {"sha256": hashing.result(), "place": place(source.path, part.parent)}
         return manifest
@@ -164,13 +170,15 @@ def _pump(
     searched: Callable[[Iterable[Frame]], Iterable[Frame]] | None,
     method: Anonymizer,
     writer: Mp4Writer | ImageWriter,
-    preview: PreviewWriter | None,
+    views: Sequence[PreviewWriter],
     advance: Callable[[], None],
 ) -> HiddenFrames:
     """Reader, anonymizer and writer, each in a thread of its own, a few frames apart."""
     hidden = HiddenFrames()
     depth = _depth(reader)
-    frames: Iterable[Frame] = reader if preview is None else _seen(reader, preview.remember)
+    frames: Iterable[Frame] = reader
+    for view in views:
+        frames = _seen(frames, view.remember)
     with ExitStack() as stack:
         raw = stack.enter_context(ahead(frames, depth))
         if searched is not None:
@@ -182,8 +190,8 @@ def _pump(
         try:
             for frame in safe:
                 writer.write(frame)
-                if preview is not None:
-                    preview.write(frame)
+                for view in views:
+                    view.write(frame)
                 if frame.hidden is not None:
                     hidden.add(frame.index, frame.hidden)
                 advance()

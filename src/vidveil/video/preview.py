@@ -1,21 +1,25 @@
-"""Original and anonymized side by side, to judge a method by eye.
+"""Original and anonymized side by side, to judge a method by eye; and why a learned method hid what it hid.
 
-A preview shows what must not be shown: it is for whoever holds the original, never for sharing.
+Both show what must not be shown: they are for whoever holds the original, never for sharing.
 """
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import cast
 
 import av
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from vidveil.guard.view import Turn, turn_of
+from vidveil.methods.windows import rectangles
 from vidveil.video.frame import Box, Frame, Plane, SafeFrame, plane_views
 from vidveil.video.read import Reader
 from vidveil.video.write import CRF, PRESET, Mp4Writer
 
-WHITE = 235
+WHITE, BLACK = 235, 16
 
 
 class PreviewWriter:
@@ -72,6 +76,51 @@ class PreviewWriter:
             full_range=safe.full_range,
             picture=picture,
         )
+
+
+class HeatmapWriter(PreviewWriter):
+    """The original under a learned method's scores: red stays longest, blue goes first, hatched is hidden."""
+
+    def _pair(self, original: SafeFrame, safe: SafeFrame) -> SafeFrame:
+        assert original.picture is not None
+        width, height = original.picture.width, original.picture.height
+        planes = plane_views(original.picture, width, height)
+        if safe.heat is not None:
+            level = (safe.heat.worth * 255).astype(np.uint8)
+            for colours, plane, share in zip(_heat_colours(), planes, (0.4, 0.8, 0.8), strict=True):
+                drawn = _cells(colours[level], *plane.shape)
+                cv2.addWeighted(drawn, share, plane, 1 - share, 0, dst=drawn)
+                np.copyto(plane, drawn)
+        kept = np.zeros((1, 1), bool) if safe.heat is None else safe.heat.kept
+        hatched = _hatching(height, width)
+        for top, bottom, left, right in rectangles(kept, safe.width, safe.height):
+            part = slice(top, bottom), slice(left, right)
+            planes[0][part][hatched[part]] = BLACK
+        original.duration = safe.duration  # longer where frames are left out
+        return original
+
+
+@cache
+def _heat_colours() -> tuple[Plane, Plane, Plane]:
+    """Y, U and V of 256 colours from blue to red."""
+    scale = cv2.applyColorMap(np.arange(256, dtype=np.uint8)[:, None], cv2.COLORMAP_TURBO)
+    y, v, u = cast(Plane, cv2.cvtColor(scale, cv2.COLOR_BGR2YCrCb))[:, 0].T
+    return y, u, v
+
+
+@lru_cache(4)
+def _hatching(height: int, width: int) -> NDArray[np.bool_]:
+    rows, columns = np.ogrid[:height, :width]
+    lines: NDArray[np.bool_] = (rows + columns) % 8 < 2
+    return lines
+
+
+def _cells(cells: Plane, height: int, width: int) -> Plane:
+    """A small picture drawn large, its pixels as blocks, also where they are no whole number of pixels."""
+    rows = (2 * np.arange(height) + 1) * cells.shape[0] // (2 * height)
+    columns = (2 * np.arange(width) + 1) * cells.shape[1] // (2 * width)
+    drawn: Plane = cells[rows[:, None], columns]
+    return drawn
 
 
 def _outline(luma: Plane, box: Box, number: str, turn: Turn) -> None:

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from vidveil.errors import UsageError
 from vidveil.guard.watch import TRACKS, Lookout, Watch, kind_of
 from vidveil.methods import Anonymizer, load
 from vidveil.methods.anonymizer import Chain, FrameMethod
+from vidveil.methods.masker import masker_in
 from vidveil.methods.regional import InRegions, in_regions, paints
 from vidveil.video.pipeline import Options
 
@@ -36,9 +38,16 @@ class Task:
         return " + ".join(learned) or None
 
     @property
+    def knobs(self) -> dict[str, Any] | None:
+        """How a learned method is set."""
+        masker = masker_in(self.named)
+        return None if masker is None else masker.knobs
+
+    @property
     def extras(self) -> list[Path]:
         """What is written beside output and manifest."""
-        return [p for p in (self.options.preview, self.options.lookout.tracks_out) if p is not None]
+        wanted = (self.options.preview, self.options.heatmap, self.options.lookout.tracks_out)
+        return [path for path in wanted if path is not None]
 
     def __str__(self) -> str:
         lookout = self.options.lookout
@@ -46,7 +55,11 @@ class Task:
         if lookout.tracks_in is not None:
             where += f" of {lookout.tracks_in.name}"
         guard = "" if lookout.guard == "none" else f", guard {lookout.guard_with} on {kind_of(lookout.guard)}"
-        return f"method {self.spec}{where}{guard}, weights {self.weights or 'none'}, device {self.options.device}"
+        turned = {name.replace("_", " "): value for name, value in (self.knobs or {}).items() if value is not None}
+        knobs = f" ({', '.join(f'{name} {value}' for name, value in turned.items())})" if turned else ""
+        return (
+            f"method {self.spec}{knobs}{where}{guard}, weights {self.weights or 'none'}, device {self.options.device}"
+        )
 
 
 def with_lookout(options: Options, method: Anonymizer, region: str | None = None, guard: str | None = None) -> Options:

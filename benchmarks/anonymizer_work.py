@@ -1,0 +1,181 @@
+"""What `anonymizer_speed` times: the network at work, in several variants."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend
+
+from vidveil.layers import dual_cls_attention
+from vidveil.layers.dual_cls_attention import Attended, DualCLSAttention
+from vidveil.layers.gradient_reversal import reverse_gradient
+from vidveil.methods.dual_cls import DualCLS, Network
+from vidveil.methods.fast import in_bfloat16
+
+OURS = list(dual_cls_attention.FASTEST)
+FLASH = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    work: str
+    """full, mask or train."""
+    batch: int = 16
+    compile: str = "default"
+    """Mode of torch.compile, or `eager`."""
+    autocast: bool = False
+    """Weights in float32, products in bfloat16; else weights in bfloat16. Training always."""
+    flash: bool = False
+    residual: str = "float32"
+    """What the tokens are between blocks, with autocast."""
+    lean: bool = False
+    """CLS rows as sums that the compiler fuses, written into the tubelets' memory: `lean_attention`."""
+
+
+VARIANTS = [  # by promise; those after `…` are asked for by name
+    Variant("full 16", "full"),
+    Variant("train 16", "train"),
+    Variant("full 16 lean", "full", lean=True),
+    Variant("train 16 lean", "train", lean=True),
+    Variant("full 16 graphs", "full", compile="reduce-overhead"),
+    Variant("train 16 bf16 tokens", "train", residual="bfloat16"),
+    Variant("mask 16", "mask"),
+    Variant("full 64", "full", batch=64),
+    Variant("full 16 flash", "full", flash=True),
+    Variant("full 16 eager", "full", compile="eager"),
+    Variant("…", ""),
+    Variant("full 16 autocast", "full", autocast=True),
+    Variant("full 16 tuned", "full", compile="max-autotune-no-cudagraphs"),
+    Variant("train 16 flash", "train", flash=True),
+    Variant("train 16 graphs", "train", compile="reduce-overhead"),
+    Variant("train 16 tuned", "train", compile="max-autotune-no-cudagraphs"),
+    Variant("mask 64", "mask", batch=64),
+]
+
+
+@dataclass
+class Setting:
+    device: str
+    size: str
+    side: int
+    seconds: float
+    keep: float = 0.9
+    dropout: dict[str, Any] = field(default_factory=dict)
+    ceiling: float = 0.0
+    """FLOP/s."""
+
+
+def made(setting: Setting, size: str | None = None) -> DualCLS:
+    torch.manual_seed(0)
+    network = Network(
+        size=size or setting.size, frames=16, side=setting.side, actions=101, budget={"attributes": 5},
+        keep=setting.keep, **setting.dropout,
+    )  # fmt: skip
+    net = DualCLS(network)
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            if name.endswith("attn.qkv.weight"):
+                parameter.mul_(2.5)
+    return net.to(setting.device)
+
+
+def clips(count: int, setting: Setting, seed: int = 0) -> Tensor:
+    """(B, 3, 16, S, S): smooth noise of several scales, each scale at its own pace."""
+    source = torch.Generator().manual_seed(seed)
+    total = torch.zeros(1, device=setting.device)
+    for times, cells in ((2, 3), (4, 9), (16, 28)):
+        noise = torch.randn(count, 3, times, cells, cells, generator=source).to(setting.device)
+        total = total + F.interpolate(noise, (16, setting.side, setting.side), mode="trilinear") / 3
+    return total.mul_(0.6).sigmoid_()
+
+
+class HeadsLoss(nn.Module):
+    """What training on the heads computes."""
+
+    def __init__(self, net: DualCLS, residual: str) -> None:
+        super().__init__()
+        self.net = net
+        if residual == "bfloat16":
+            embed = net.embed
+            net.embed = lambda clip: embed(clip).bfloat16()  # type: ignore[method-assign]
+
+    def forward(self, clip: Tensor, action: Tensor, attributes: Tensor) -> Tensor:
+        seen = self.net(clip)
+        told = self.net.budget_heads["attributes"](reverse_gradient(seen.told, 0.5))
+        return F.cross_entropy(seen.action.float(), action) + F.binary_cross_entropy_with_logits(
+            told.float(), attributes
+        )
+
+
+def lean_attention(self: DualCLSAttention, x: Tensor, live: int) -> Attended:
+    """Another way to the same numbers: every row by the fused kernel, then the CLS rows written over."""
+    first = self.tokens
+    q, k, v = self.qkv(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)  # each (B, H, N, d)
+    seen_k, seen_v = (k[:, :, first:], v[:, :, first:]) if self.hidden_cls else (k, v)
+    logits = (q[:, :, :first].unsqueeze(3).float() * k.unsqueeze(2).float()).sum(-1) * q.shape[-1] ** -0.5
+    if self.isolated and first == 2:
+        others = torch.eye(2, dtype=torch.bool, device=q.device).flip(0)
+        logits = logits.masked_fill(F.pad(others, (0, logits.shape[-1] - 2)), float("-inf"))
+    weights = logits.softmax(-1)  # (B, H, C, N)
+    cls = (weights.unsqueeze(4) * v.unsqueeze(2).float()).sum(3).to(v.dtype).transpose(1, 2)  # (B, C, H, d)
+    if torch.is_grad_enabled():  # whose backward pass needs the rows as they were
+        rows = dual_cls_attention.fused(q[:, :, first:], seen_k, seen_v, 0.0).transpose(1, 2)
+        out = torch.cat([cls, rows], 1)
+    else:
+        out = dual_cls_attention.fused(q, seen_k, seen_v, 0.0).transpose(1, 2)
+        out[:, :first] = cls
+    maps = dual_cls_attention.attention_map(weights[..., first : first + live])
+    return Attended(self.proj(out.flatten(2)), maps, k[:, :, first:], v[:, :, first:])
+
+
+def compiled(function: Callable[..., Any], variant: Variant, setting: Setting) -> Callable[..., Any]:
+    if variant.compile == "eager":
+        return function
+    if setting.device == "cpu":
+        return torch.compile(function, fullgraph=True, dynamic=False, backend="aot_eager")
+    return torch.compile(function, fullgraph=True, dynamic=False, mode=variant.compile)
+
+
+def inference(variant: Variant, setting: Setting) -> tuple[Callable[[], Any], DualCLS, Tensor]:
+    net = made(setting).eval()
+    clip = clips(variant.batch, setting)
+    run = net if variant.autocast else in_bfloat16(net)
+
+    def full(clip: Tensor) -> tuple[Tensor, ...]:
+        seen = run(clip)
+        return (seen.kept, seen.scores, seen.action, *[head(seen.told) for head in run.budget_heads.values()])
+
+    def mask(clip: Tensor) -> tuple[Tensor, ...]:
+        return run.mask(clip)
+
+    work = compiled(full if variant.work == "full" else mask, variant, setting)
+
+    def step() -> Any:
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        with torch.no_grad(), torch.autocast(setting.device, torch.bfloat16, enabled=variant.autocast):
+            return work(clip)
+
+    return step, net, clip
+
+
+def training(variant: Variant, setting: Setting) -> Callable[[], None]:
+    net = made(setting).train()
+    loss_of = compiled(HeadsLoss(net, variant.residual), variant, setting)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, weight_decay=0.05, fused=True)
+    clip = clips(variant.batch, setting)
+    action = torch.randint(101, (variant.batch,), device=setting.device)
+    attributes = torch.randint(2, (variant.batch, 5), device=setting.device).float()
+
+    def step() -> None:
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        with torch.autocast(setting.device, torch.bfloat16):
+            loss = loss_of(clip, action, attributes)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step

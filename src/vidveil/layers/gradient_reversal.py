@@ -1,0 +1,33 @@
+"""Gradient reversal: identity forwards, minus the strength times the gradient backwards (Ganin & Lempitsky 2015).
+
+    y = x          dL/dx = -strength · dL/dy
+
+What stands above learns to tell; what stands below learns to make that impossible.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class _Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, strength: float) -> Tensor:
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return -ctx.strength * gradient, None
+
+
+def reverse_gradient(x: Tensor, strength: float) -> Tensor:
+    reversed_: Tensor = _Reverse.apply(x, strength)  # type: ignore[no-untyped-call]
+    return reversed_
+
+
+def ramp(progress: float) -> float:
+    """Strength in [0, 1) at a share `progress` of training: 0 at first, so that there is somebody to deceive."""
+    return 2 / (1 + math.exp(-10 * progress)) - 1

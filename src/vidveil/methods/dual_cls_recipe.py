@@ -1,0 +1,72 @@
+"""How a dual-CLS anonymizer is trained: `verb: train` with `method: dual_cls`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vidveil.errors import RecipeError
+from vidveil.training.recipe import LearningRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualCLSRecipe(LearningRecipe):
+    """`vidveil train` of the anonymizer. What it is worth is a question for `vidveil evaluate`."""
+
+    method: Literal["dual_cls"] = "dual_cls"
+    network: Literal["mini", "vit_ti", "vit_s", "vit_b"] = "mini"
+    """mini: tubelets of 2 × 8 × 8, for clips of 8 × 64 × 64; the others: tubelets of 2 × 16 × 16."""
+    pretrained: bool = False
+    """Whether it starts from published weights of pictures (`vidveil fetch vits14`, for vit_s)."""
+
+    keep: float = 0.9
+    """r: share of the live tubelets that each of three selections keeps; the knob of deployment starts here."""
+    privacy_weight: float = 0.5
+    """λ of eq. 4: how much a tubelet's privacy attention counts against it; likewise a knob."""
+    budget: tuple[Literal["attributes", "identity"], ...] = ("attributes",)
+    """What the privacy token is about."""
+    privacy_attention: Literal["reversed", "detector"] = "detector"
+    """reversed: gradient reversal, as the paper; detector: it learns to find what is private."""
+    train_on: Literal["heads", "pixels", "credit"] = "credit"
+    """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip."""
+    output: Literal["mask", "decode"] = "mask"
+    fill: Literal["black", "mean", "temporal"] = "black"
+    fusion: bool = True
+    reference: bool = False
+    """As the authors released it: no mask between the tokens, fuse tokens compete."""
+
+    keep_warmup: tuple[float, ...] = (0.0375, 0.375)
+    """Shares of training between which the keep rate falls from 1 to r, along a cosine (heads)."""
+    share_range: tuple[float, ...] = (0.1, 0.95)
+    """Shares of all tubelets that stay, drawn anew each step (pixels): one training serves all keep rates."""
+    utility: str = "r3d_tiny"
+    """Recognizer that plays f_T (pixels)."""
+    attacker: str = "resnet_tiny"
+    """Recognizer that plays f_B (pixels)."""
+    head_weight: float = 1.0
+    """Of the two tokens' own losses beside those of the players (pixels)."""
+    company: tuple[float, ...] = (0.05, 0.6)
+    """Shares of tubelets that players see in training, drawn anew for each clip (credit)."""
+    budget_pull: float = 1.0
+    """How strongly the mask is pulled away from what the attacker reads (pixels)."""
+    random_masks: float = 0.5
+    """Share of clips that the players see under random masks instead: they must not rely on one mask (pixels)."""
+    temperature: float = 0.5
+    """Of the straight-through gate, in standard deviations of the score (pixels)."""
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    drop_path: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.budget:
+            raise RecipeError("budget must name attributes, identity or both")
+        if self.output == "decode" and self.train_on == "heads":
+            raise RecipeError("output: decode is taught by what networks see of it: it needs train_on: pixels")
+        for key in ("keep_warmup", "share_range", "company"):
+            low, *rest = getattr(self, key)
+            if len(rest) != 1 or not 0 <= low <= rest[0] <= 1:
+                raise RecipeError(f"{key} is two rising numbers between 0 and 1")
+        if not 0 < self.keep <= 1 or not self.privacy_weight >= 0:
+            raise RecipeError("keep is in (0, 1] and privacy_weight is 0 or more")
+        if self.pretrained and self.network != "vit_s":
+            raise RecipeError("there are published weights of vit_s alone: leave out pretrained")

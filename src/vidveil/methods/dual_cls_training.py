@@ -1,0 +1,181 @@
+"""Training of a dual-CLS anonymizer.
+
+    heads    L = CE(act_CLS) + BCE(priv_CLS)            reversed: the trunk under priv_CLS gets minus its gradient
+    pixels   L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
+             f_T and f_B learn to read the masked clip; the mask learns to help the one and to fail the other
+
+With a detector each token is taught by its own player: f_T moves α_act alone, f_B moves α_priv alone. Players also see
+clips under random masks, so that they know what every tubelet is worth and not only those that one mask shows.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vidveil.data.clips import ClipSet
+from vidveil.data.loader import Loader
+from vidveil.layers.gradient_reversal import ramp, reverse_gradient
+from vidveil.layers.credit import Creditor, random_company, taught, where
+from vidveil.layers.straight_through import gate
+from vidveil.methods.dual_cls import DualCLS, Network, Seen, load_picture_weights
+from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.recognizers import build
+from vidveil.recognizers.recognizer import Classifier
+from vidveil.recognizers.vit import ConvolvedTubelets
+from vidveil.tasks import TASKS, Task
+from vidveil.tubelets import over_pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A batch, and how far training is."""
+
+    video: Tensor
+    index: Tensor
+    progress: float
+    """From 0 to 1."""
+
+
+class Timed:
+    """Batches that know how far training is: nothing has to be remembered for a resumed run to go on alike."""
+
+    def __init__(self, loader: Loader, epochs: int) -> None:
+        self.loader, self.epochs = loader, epochs
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Moment]:
+        steps = len(self)
+        for number, batch in enumerate(self.loader.epoch(epoch, start), start):
+            yield Moment(batch.video, batch.index, (epoch + number / steps) / self.epochs)
+
+
+class Game(nn.Module):
+    """The anonymizer and, on pixels, its two players."""
+
+    def __init__(self, recipe: DualCLSRecipe, data: ClipSet, device: str) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
+        self.budget: list[Task] = [TASKS[name](data, device, recipe.label_smoothing) for name in recipe.budget]
+        self.anonymizer = DualCLS(network_of(recipe, data))
+        self.utility: Classifier | None = None
+        self.attacker: Classifier | None = None
+        if recipe.train_on in ("pixels", "credit"):
+            self.utility = _player(recipe.utility, recipe, [self.action])
+            self.attacker = _player(recipe.attacker, recipe, self.budget)
+
+        self.creditor: Creditor | None = None
+        if recipe.train_on == "credit":
+            network, width = self.anonymizer, 64
+            embed = ConvolvedTubelets(3, network.tubelet, width)
+            self.creditor = Creditor(embed, width, network.grid, [_guess(task) for task in (self.action, *self.budget)])
+
+    def lessons(self, video: Tensor, rows: Tensor, seen: Seen) -> list[Tensor]:
+        """Players learn to read clips in which random tubelets are shown, the creditor learns what each tubelet adds
+        to that, and the attentions learn where in the clip it is."""
+        assert self.creditor is not None and self.utility is not None and self.attacker is not None
+        network = self.anonymizer
+        shown = random_company(network.count, len(video), *self.recipe.company, video.device)  # (B, M)
+        masked = video * over_pixels(shown.view(-1, *network.grid), network.tubelet).unsqueeze(1)
+        said = self.utility(masked) | self.attacker(masked)
+        tasks = [self.action, *self.budget]
+        losses = [task.loss(said[task.name], rows) for task in tasks]
+        values = torch.stack([task.gain(said[task.name], rows) for task in tasks], 1)  # (B, K)
+        credit = self.creditor(video)  # (B, M, K)
+        losses.append(self.creditor.miss(credit, shown, values))
+        useful, *private = (where(each) for each in credit.detach().unbind(2))
+        hidden = torch.stack(private).mean(0)
+        for chosen in seen.selections:
+            losses += [taught(chosen.act, useful, chosen.live), taught(chosen.priv, hidden, chosen.live)]
+        return losses
+
+    def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
+        """The loss of a batch."""
+        recipe = self.recipe
+        seen = self.anonymizer(video, self.keep_at(progress))
+        pull = ramp(progress)
+        told = reverse_gradient(seen.told, pull) if recipe.privacy_attention == "reversed" else seen.told
+        losses = [self.action.loss(seen.action, rows)]
+        losses += [task.loss(self.anonymizer.budget_heads[task.name](told), rows) for task in self.budget]
+        if self.creditor is not None:
+            losses = [recipe.head_weight * loss for loss in losses] + self.lessons(video, rows, seen)
+        elif self.utility is not None and self.attacker is not None:
+            losses = [recipe.head_weight * loss for loss in losses]
+            helped, failed = self.shown(video, seen, pull * recipe.budget_pull)
+            losses.append(self.action.loss(self.utility(helped)["action"], rows))
+            said = self.attacker(failed)
+            losses += [task.loss(said[task.name], rows) for task in self.budget]
+        return torch.stack(losses).sum()
+
+    def keep_at(self, progress: float) -> float:
+        """Heads: from 1 to r along a cosine. Pixels: drawn, so that one training serves all keep rates."""
+        recipe = self.recipe
+        if recipe.train_on != "heads":
+            low, high = recipe.share_range
+            share = low + (high - low) * float(torch.rand(()))
+            return float(share ** (1 / len(self.anonymizer.prune_at)))
+        begin, end = recipe.keep_warmup
+        done = min(max((progress - begin) / max(end - begin, 1e-9), 0.0), 1.0)
+        return recipe.keep + (1 - recipe.keep) * 0.5 * (1 + math.cos(math.pi * done))
+
+    def shown(self, video: Tensor, seen: Seen, pull: float) -> tuple[Tensor, Tensor]:
+        """What f_T and f_B see: the same pixels, with gradients to the mask that help the one and fail the other."""
+        network = self.anonymizer
+        apart = self.recipe.privacy_attention == "detector"
+        helping, failing = (
+            gate(seen.selections, network.count, network.network.privacy_weight, self.recipe.temperature, only)
+            for only in (("act", "priv") if apart else (None, None))
+        )  # each (B, M)
+        failing = reverse_gradient(failing, pull)
+        if network.decoder is not None:
+            drawn = network.decode(seen)
+            return drawn, reverse_gradient(drawn, pull)
+        if self.recipe.random_masks > 0:
+            lots = torch.rand(helping.shape, device=video.device)
+            as_many = seen.selections[-1].kept.shape[1]
+            drawn_by_lot = (lots.argsort(1).argsort(1) < as_many).to(helping.dtype)
+            other = torch.rand(len(video), 1, device=video.device) < self.recipe.random_masks
+            # the gradient of a gate in random company: what this tubelet is worth beside others than its usual ones
+            helping, failing = (
+                torch.where(other, drawn_by_lot + mask - mask.detach(), mask) for mask in (helping, failing)
+            )
+        masks = (over_pixels(mask.view(-1, *network.grid), network.tubelet).unsqueeze(1) for mask in (helping, failing))
+        first, second = (video * mask for mask in masks)
+        return first, second
+
+
+def _player(name: str, recipe: DualCLSRecipe, tasks: list[Task]) -> Classifier:
+    recognizer = build(name, frames=recipe.frames, size=recipe.size)
+    return Classifier(recognizer, {task.name: task.outputs for task in tasks})
+
+
+def _guess(task: Task) -> float:
+    """Log-probability of a guess."""
+    return -task.outputs * math.log(2) if task.name == "attributes" else -math.log(task.outputs)
+
+
+def network_of(recipe: DualCLSRecipe, data: ClipSet) -> Network:
+    widths = {name: TASKS[name](data, "cpu").outputs for name in recipe.budget}
+    return Network(
+        size=recipe.network,
+        frames=recipe.frames,
+        side=recipe.size,
+        actions=len(data.actions),
+        budget=widths,
+        keep=recipe.keep,
+        privacy_weight=recipe.privacy_weight,
+        privacy_attention=recipe.privacy_attention,
+        fusion=recipe.fusion,
+        output=recipe.output,
+        fill=recipe.fill,
+        reference=recipe.reference,
+        dropout=recipe.dropout,
+        attention_dropout=recipe.attention_dropout,
+        drop_path=recipe.drop_path,
+    )

@@ -1,0 +1,163 @@
+"""Videos after a method: the right pixels, made once, with what was kept beside them."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.evaluation.masked import FRAMES, SIDE, SIZE, Masker, digest, loader, people
+from tests.evaluation.toy import toy
+from vidveil.errors import UsageError
+from vidveil.evaluation.conditions import AT_ONCE, Setting, anonymized, check_method
+from vidveil.evaluation.pruning_controls import Grid
+from vidveil.tubelets import kept_count
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def data(tmp_path):
+    return people(tmp_path, clips=12)  # 84 clips: more than are shown at a time
+
+
+def test_a_learned_method_sees_many_clips_at_a_time_and_each_comes_out_as_by_itself(data, monkeypatch):
+    masker = Masker()
+    loader(monkeypatch, masker)
+    after = anonymized(data, Setting(method="masker", keep=0.25))
+    assert masker.batches == [AT_ONCE, len(data) - AT_ONCE]
+    alone = Masker()
+    for row in (0, AT_ONCE - 1, AT_ONCE, len(data) - 1):
+        clip = torch.from_numpy(data.videos.frames(row).copy()).permute(3, 0, 1, 2).float() / 255
+        expected = alone.anonymize(clip, keep=0.25)
+        shown = (expected.video * 255).round().permute(1, 2, 3, 0).numpy()
+        np.testing.assert_array_equal(after.videos.frames(row), shown)
+        kept = Grid(2, SIDE).pixels(after.videos.side("kept", row), (FRAMES, SIZE, SIZE))
+        np.testing.assert_array_equal(kept.astype(bool), expected.mask.numpy())
+
+
+def test_kept_pixels_are_untouched_and_the_others_are_black(data, monkeypatch):
+    loader(monkeypatch, Masker())
+    after = anonymized(data, Setting(method="masker", keep=0.25))
+    kept = Grid(2, SIDE).pixels(after.videos.side("kept", 5), (FRAMES, SIZE, SIZE)).astype(bool)
+    assert kept.mean() == 0.25
+    np.testing.assert_array_equal(after.videos.frames(5)[kept], data.videos.frames(5)[kept])
+    assert not after.videos.frames(5)[~kept].any()
+
+
+def test_a_finished_set_is_found_again_and_only_looked_at(data, monkeypatch):
+    masker = Masker()
+    loader(monkeypatch, masker)
+    first = anonymized(data, Setting(method="masker", keep=0.25))
+    born = first.videos.folder.stat().st_ino
+    masker.batches.clear()
+    second = anonymized(data, Setting(method="masker", keep=0.25))
+    assert second.videos.folder.stat().st_ino == born
+    assert sum(masker.batches) <= len(data)  # a look at the first and the last ones, not all anew
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"keep": 0.5}, {"privacy_weight": 1.0}, {"privacy_weight": float("inf")}, {"fill": "mean"}],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_another_knob_is_another_set(data, monkeypatch, changed):
+    loader(monkeypatch, Masker())
+    before = {"method": "masker", "keep": 0.25}
+    first, second = (anonymized(data, Setting(**knobs)) for knobs in (before, before | changed))
+    assert first.videos.folder != second.videos.folder
+    assert digest(first) != digest(second)
+
+
+def test_another_training_of_the_same_name_is_another_set(data, monkeypatch):
+    loader(monkeypatch, Masker())
+    first = anonymized(data, Setting(method="masker"))
+    loader(monkeypatch, Masker(weights="masker 5678"))
+    assert anonymized(data, Setting(method="masker")).videos.folder != first.videos.folder
+
+
+def test_a_method_whose_code_has_changed_is_not_taken_from_the_cache(data, monkeypatch):
+    loader(monkeypatch, Masker())
+    first = digest(anonymized(data, Setting(method="masker", keep=0.25)))
+
+    class Changed(Masker):
+        def anonymize_batch(self, clips, *, keep=None, privacy_weight=None):
+            return super().anonymize_batch(clips, keep=keep, privacy_weight=0 if privacy_weight else 1)
+
+    loader(monkeypatch, Changed())
+    assert digest(anonymized(data, Setting(method="masker", keep=0.25))) != first
+
+
+def test_scores_are_no_part_of_the_fingerprint_and_pixels_are(data, monkeypatch):
+    """Their last digits differ from machine to machine, and a training must be found again all the same."""
+    loader(monkeypatch, Masker())
+    first = anonymized(data, Setting(method="masker", keep=0.25)).videos
+
+    class Noisy(Masker):
+        def anonymize_batch(self, clips, *, keep=None, privacy_weight=None):
+            found = super().anonymize_batch(clips, keep=keep, privacy_weight=privacy_weight)
+            return type(found)(found.video, found.mask, found.scores + 1e-6)
+
+    loader(monkeypatch, Noisy(weights="masker noisy"))
+    second = anonymized(data, Setting(method="masker", keep=0.25)).videos
+    assert not np.array_equal(first.side("scores", 0), second.side("scores", 0))
+    assert first.fingerprint == second.fingerprint
+    assert anonymized(data, Setting(method="masker", keep=0.5)).videos.fingerprint != first.fingerprint
+
+
+def test_a_mask_over_clips_of_another_size_is_kept_pixel_by_pixel(data, monkeypatch):
+    masker = Masker()
+    masker.scorer.size = 64
+    loader(monkeypatch, masker)
+    videos = anonymized(data, Setting(method="masker", keep=0.25)).videos
+    assert videos.about["tubelet"] == [1, 1]
+    assert videos.side("kept", 0).shape == (FRAMES, SIZE, SIZE)
+
+
+@pytest.mark.parametrize("control", ["random", "moving", "centre", "oracle"])
+def test_every_control_keeps_the_ceiling_of_the_share(data, control):
+    videos = anonymized(data, Setting(method=control, keep=0.3)).videos
+    assert [int(videos.side("kept", row).sum()) for row in (0, 40)] == [kept_count(2 * 4 * 4, 0.3)] * 2
+    shown = videos.frames(40).any(-1)  # nothing in these clips is black by itself
+    assert shown.mean() == pytest.approx(10 / 32)
+
+
+def test_the_side_of_a_tubelet_may_be_told(data):
+    assert anonymized(data, Setting(method="random:16", keep=0.5)).videos.side("kept", 0).shape == (2, 2, 2)
+    assert anonymized(data, Setting(method="random", keep=0.5)).videos.side("kept", 0).shape == (2, 4, 4)
+
+
+def test_hidden_tubelets_of_a_control_may_be_filled(data):
+    videos = anonymized(data, Setting(method="random", keep=0.3, fill="mean")).videos
+    frames = videos.frames(0)
+    hidden = ~Grid(2, SIDE).pixels(videos.side("kept", 0), frames.shape).astype(bool)
+    assert len(np.unique(frames[hidden], axis=0)) == 1
+    assert frames[hidden].any()
+
+
+def test_classical_methods_have_no_mask(data):
+    assert anonymized(data, Setting(method="blur:strong")).videos.sides == ()
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"method": "raw", "keep": 0.5}, "raw has no knob"),
+        ({"method": "noise", "keep": 0.5}, "noise has no knob"),
+        ({"method": "noise", "fill": "mean"}, "leave fill out"),
+        ({"method": "random", "privacy_weight": 0.5}, "no privacy attention"),
+        ({"method": "random:eight"}, "as in random:8"),
+        ({"method": "blur:strong", "fill": "mean"}, "hides no tubelets"),
+        ({"method": "blur:strong", "privacy_weight": 0.5}, "no knobs"),
+    ],
+)
+def test_a_knob_that_a_method_does_not_have_is_refused_beforehand(knobs, said):
+    keep = [knobs.pop("keep")] if "keep" in knobs else []
+    with pytest.raises(UsageError, match=said):
+        check_method(Setting(**knobs), keep)
+
+
+def test_an_oracle_without_truth_says_so():
+    with pytest.raises(UsageError, match="ground-truth masks"):
+        anonymized(toy(), Setting(method="oracle", keep=0.5))

@@ -1,0 +1,140 @@
+"""Learned methods from the command line: knobs, manifests, heatmaps, the guard on top."""
+
+import json
+import subprocess
+import sys
+
+import av
+import pytest
+from typer.testing import CliRunner
+
+import vidveil
+from tests import media
+from tests.guard.stage import Discs, Film, Head, Shot, shown, still
+from tests.methods.dimmest import CELL, FRAMES, SIZE, masker, only
+from vidveil import methods
+from vidveil.cli.app import app
+from vidveil.errors import UsageError
+from vidveil.guard import watch
+from vidveil.methods.anonymizer import Chain
+from vidveil.methods.masker import TubeletMasker, tuned
+from vidveil.video.jobs import Options, Status
+
+
+@pytest.fixture
+def film(tmp_path):
+    return media.Film(frames=40, width=64, height=48).make(tmp_path / "film.mp4")
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """The method by a name, as the command line wants it."""
+    entry = methods.Method(lambda spec, _: TubeletMasker(spec, only((None, 1, 1)), weights="cells 1"), "cells", "")
+    monkeypatch.setitem(methods.METHODS, "cells", entry)
+    return "cells"
+
+
+def command(*words):
+    return CliRunner().invoke(app, ["anonymize", *map(str, words)])
+
+
+def told(path):
+    return json.loads(path.with_name(f"{path.stem}_anonymized.json").read_text())
+
+
+def test_a_file_is_masked_over_the_whole_frame_and_its_manifest_says_how(film, named):
+    done = command(film, "--method", named, "--keep", "0.5", "--privacy-weight", "inf")
+    assert done.exit_code == 0, done.output
+    luma = media.lumas(film.with_name("film_anonymized.mp4"))
+    assert luma.shape == (40, 48, 64)
+    assert (luma[:, 14:22, 18:30] < 30).all()
+    assert (media.detail(luma[:, :, 34:]) > 20).all()
+    order = told(film)["order"]
+    assert order["knobs"] == {"keep": 0.5, "privacy_weight": "inf", "fill": "black", "stride": 2}
+    assert order["weights"] == "cells 1"
+    assert order["lookout"] is None
+    assert "torch" in told(film)["versions"]
+    assert any("recognised by eye" in line for line in told(film)["warnings"])
+
+
+def test_turning_a_knob_is_another_order_and_the_same_order_is_done(film):
+    outcomes = [vidveil.anonymize(film, method=masker(keep=keep))[0].status for keep in (0.5, 0.5, 0.6)]
+    assert outcomes == [Status.DONE, Status.UP_TO_DATE, Status.DONE]
+
+
+@pytest.mark.parametrize("option", ["--keep", "--privacy-weight"])
+def test_methods_without_knobs_refuse_them(film, option):
+    done = command(film, "--method", "blur:strong", option, "0.5")
+    assert done.exit_code == 1
+    assert "blur:strong has no knobs" in str(done.exception)
+
+
+def test_a_heatmap_shows_the_original_and_says_so(film, named, tmp_path):
+    done = command(film, "--method", named, "--heatmap", tmp_path / "heat.mp4", "--preview", tmp_path / "look.mp4")
+    assert done.exit_code == 0, done.output
+    assert "heat.mp4 will show the original: do not share it" in done.output
+    luma = media.lumas(tmp_path / "heat.mp4")
+    assert luma.shape == (40, 48, 64)
+    assert media.times(tmp_path / "heat.mp4") == media.times(film)
+    assert (media.detail(luma[:, :, 34:]) > 20).all()  # the original under its colours
+    assert (luma[:, 13:23, 17:31].min((1, 2)) < 28).all()  # the hatching of what is hidden
+    assert (luma[:, :, 34:].min((1, 2)) > 28).all()
+    with av.open(str(tmp_path / "heat.mp4")) as opened:
+        assert next(opened.decode(video=0)).to_ndarray(format="rgb24").std(-1).mean() > 15  # in colours
+
+
+def test_a_heatmap_of_a_method_without_scores_is_refused(film, tmp_path):
+    with pytest.raises(UsageError, match="scores of learned methods"):
+        vidveil.anonymize(film, method="solid", options=Options(heatmap=tmp_path / "heat.mp4"))
+
+
+def test_a_heatmap_in_place_of_the_preview_is_refused(film, tmp_path):
+    both = tmp_path / "both.mp4"
+    with pytest.raises(UsageError, match="the same file"):
+        vidveil.anonymize(film, method=masker(), options=Options(preview=both, heatmap=both))
+
+
+def test_the_guard_hides_heads_on_top_of_a_mask(tmp_path, monkeypatch):
+    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    film = Film(shots=[Shot([Head(still(60, 60)), Head(still(180, 100))])])
+    source = film.make(tmp_path / "heads.mp4")
+    outcome = vidveil.anonymize(source, method=masker(only((None, 3, 0))), guard="discs")[0]
+    assert outcome.ok
+    luma = media.lumas(tmp_path / "heads_anonymized.mp4")
+    for picture, heads in zip(luma, film.truth(), strict=True):
+        assert max(shown(picture, head) for head in heads) < 0.02
+        assert (picture[122:158, 2:58] < 30).all()
+
+
+def test_a_learned_method_on_a_region_is_refused_with_a_way_out(film):
+    with pytest.raises(UsageError, match="--guard hides them on top"):
+        vidveil.anonymize(film, method=masker(), region="faces")
+
+
+def test_a_learned_method_has_its_place_in_a_chain(film):
+    chain = Chain([masker(only((None, 0, 0))), methods.load("stride:2")])
+    assert tuned(chain, keep=0.3).stages[0].keep == 0.3
+    outcome = vidveil.anonymize(film, method=chain)[0]
+    assert (outcome.ok, outcome.frames) == (True, 20)
+
+
+def test_methods_work_on_clips_where_pyav_is_not_installed():
+    script = f"""
+import sys
+sys.modules["av"] = None
+import torch
+from vidveil.methods import load
+from vidveil.methods.masker import Decision, TubeletMasker
+
+class All:
+    frames, size, tubelet = {FRAMES}, {SIZE}, (2, {CELL}, {CELL})
+    def decide(self, clips, keep, privacy_weight):
+        scores = torch.zeros(len(clips), 4, 4, 4)
+        return Decision(scores == 0, scores)
+
+clip = torch.rand(3, 20, 40, 50)
+assert load("blur:strong").anonymize(clip).video.shape == clip.shape
+assert torch.equal(TubeletMasker("all", All(), weights=None).anonymize(clip).video, clip)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

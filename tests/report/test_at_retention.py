@@ -1,0 +1,104 @@
+"""Two methods at a retention that was asked for, with answers known beforehand."""
+
+import numpy as np
+import pytest
+
+from tests.report.made_up import CLIPS, PEOPLE, on_disk
+from vidveil.evaluation.intervals import Resamples
+from vidveil.report import paired
+from vidveil.report.compared import section
+from vidveil.report.same_clips import open_run
+
+WHO = np.repeat(np.arange(PEOPLE), CLIPS)
+
+
+@pytest.fixture
+def method(tmp_path):
+    """Makes a method: its name, then settings of (keep, actions of ten, linked of ten, excess of attributes)."""
+    draws = Resamples(WHO)
+
+    def make(name, *settings, **more):
+        return paired.method(open_run(*on_disk(tmp_path, name, settings, **more)), draws)
+
+    return make
+
+
+def found(first, second, at):
+    return {one.leakage: one for one in paired.at_retention(first, second, [at])}
+
+
+def test_linkage_attributes_and_their_mean_are_read_off_both_curves(method):
+    first = method("dual", (0.9, 10, 5, 0.6), (0.5, 8, 1, 0.2))  # excess of linkage 0.5 and 0
+    second = method("random", (0.8, 10, 9, 1.0), (0.4, 6, 1, 0.0))  # 1 and 0
+    at = found(first, second, 0.9)  # half way down the first, a quarter down the second
+    assert [at[of].compared.first.leakage.value for of in paired.LEAKAGES] == pytest.approx([0.25, 0.4, 0.325])
+    assert [at[of].compared.second.leakage.value for of in paired.LEAKAGES] == pytest.approx([0.75, 0.75, 0.75])
+    assert [at[of].compared.difference.value for of in paired.LEAKAGES] == pytest.approx([-0.5, -0.35, -0.425])
+    assert all(at[of].compared.difference.excludes_zero for of in paired.LEAKAGES)
+
+
+def test_the_interval_is_of_the_difference_in_the_same_draws(method):
+    """Who is hard is hard for both: each by itself varies, the difference does not."""
+    hard = np.arange(PEOPLE) % 7
+    wobble = np.random.default_rng(0).normal(0, 0.2, 2000)
+    first = method("dual", (0.9, 10, hard + 1, 0.3 + wobble), (0.5, 8, hard + 1, 0.3 + wobble))
+    second = method("random", (0.9, 10, hard + 2, 0.5 + wobble), (0.5, 8, hard + 2, 0.5 + wobble))
+    for of in paired.LEAKAGES:
+        one = found(first, second, 0.9)[of].compared
+        assert one.first.leakage.high > one.second.leakage.low
+        assert one.difference.high < 0
+    leak = found(first, second, 0.9)["leak"].compared.difference
+    assert (leak.value, leak.low, leak.high) == pytest.approx((-0.1625, -0.1625, -0.1625), abs=0.01)
+
+
+def test_a_curve_that_never_gets_there_says_so(method):
+    first, second = (
+        method("dual", (0.9, 9, 5, 0.6), (0.5, 8, 1, 0.2)),
+        method("random", (0.9, 10, 9, 1), (0.5, 6, 1, 0)),
+    )
+    one = found(first, second, 0.97)["leak"]
+    assert one.compared.difference is None
+    assert one.reasons == ("of dual, retention 0.970 is outside what was measured: 0.800 to 0.900",)
+
+
+def test_a_method_without_a_knob_is_at_its_own_retention_only(method):
+    one = found(method("dual", (0.9, 10, 5), (0.5, 8, 1)), method("blur", (None, 9, 5)), 0.95)["linkage"]
+    assert one.reasons == ("of blur, retention 0.950 is outside what was measured: 0.900 only",)
+
+
+def test_without_attributes_linkage_is_still_compared(method):
+    first, second = method("dual", (0.9, 10, 5), (0.5, 8, 1)), method("random", (0.9, 10, 9, 1.0), (0.5, 8, 1, 0.0))
+    at = found(first, second, 0.9)
+    assert at["linkage"].compared.difference.value == pytest.approx(-0.25)
+    assert at["attributes"].compared is None
+    assert at["leak"].reasons[0].startswith("of dual, no excess of attributes")
+    assert len(at["leak"].reasons) == 1
+
+
+def test_attributes_in_other_draws_of_people_are_not_paired(method):
+    few = np.full(300, 0.5)
+    at = found(method("dual", (0.9, 10, 5, few), (0.5, 8, 1, few)), method("b", (0.9, 10, 9, 1), (0.5, 8, 1, 0)), 0.9)
+    assert "not in the same draws" in at["attributes"].reasons[0]
+
+
+def test_a_reader_finds_the_table_and_what_is_not_in_it(tmp_path):
+    text = section(
+        [
+            on_disk(tmp_path, "dual", [(0.9, 10, 5, 0.625), (0.5, 8, 1, 0.225)]),
+            on_disk(tmp_path, "random", [(0.8, 10, 9, 1.0), (0.4, 6, 1, 0.0)]),
+            on_disk(tmp_path, "blur", [(None, 7, 7)]),
+        ]
+    )
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines()]
+    leak = next(row for row in rows if row[:2] == ["0.950", "leak"])
+    assert leak[2:4] == ["0.450 [0.450, 0.450]", "0.875 [0.875, 0.875]"]  # the first is (0.375 + 0.525) / 2
+    assert leak[4:6] == ["-0.425 [-0.425, -0.425]", "yes"]
+    assert [row[:2] for row in rows if row[0] == "0.970"] == [["0.970", of] for of in paired.LEAKAGES]
+    assert "of blur, retention 0.970 is outside what was measured: 0.700 only" in text
+
+
+def test_the_draws_of_an_evaluation_are_those_of_a_report():
+    """Its people have names, the file has numbers: the excess of attributes can be paired only if this holds."""
+    names = np.array([f"{who}" for who in WHO])
+    numbers = np.unique(names, return_inverse=True)[1]
+    np.testing.assert_array_equal(Resamples(names, resamples=50).counts, Resamples(numbers, resamples=50).counts)
