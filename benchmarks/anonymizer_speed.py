@@ -55,7 +55,7 @@ from dual_cls_flops import forward_flops, tokens_by_block, training_flops  # noq
 
 from vidveil.layers import dual_cls_attention  # noqa: E402
 from vidveil.layers.dual_cls_attention import DualCLSAttention  # noqa: E402
-from vidveil.methods.dual_cls import load_picture_weights  # noqa: E402
+from vidveil.methods.dual_cls_weights import load_picture_weights  # noqa: E402
 from vidveil.methods.fast import in_bfloat16  # noqa: E402
 
 PLAIN = DualCLSAttention.forward

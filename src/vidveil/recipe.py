@@ -52,7 +52,7 @@ def read_for(verb: str, kind: type[Recipe], path: Path, overrides: Sequence[str]
     """The recipe of a verb; that of another verb is an error that says which."""
     recipe = read(path, overrides)
     if not isinstance(recipe, kind):
-        other = next(name for name, belongs in _kinds().items() if isinstance(recipe, belongs))
+        other = next((name for name, belongs in _kinds().items() if isinstance(recipe, belongs)), "train")
         raise RecipeError(f"{path.name} is a recipe for `vidveil {other}`, not for `vidveil {verb}`")
     return recipe
 
@@ -70,8 +70,14 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Any:
     kinds = _kinds()
     if verb not in kinds:
         raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(kinds)}`, not {verb!r}")
+    kind = kinds[verb]
+    if verb == "train" and "method" in changed:
+        methods = _methods()
+        if changed["method"] not in methods:
+            raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {changed['method']!r}")
+        kind = methods[changed["method"]]
     changed.setdefault("name", path.stem)
-    return build(kinds[verb], changed, path.name)
+    return build(kind, changed, path.name)
 
 
 def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
@@ -102,6 +108,13 @@ def _kinds() -> dict[str, type[Any]]:
     from vidveil.training.recipe import TrainRecipe
 
     return {"evaluate": EvaluateRecipe, "train": TrainRecipe}
+
+
+def _methods() -> dict[str, type[Any]]:
+    """`verb: train` with `method: NAME`: methods that learn."""
+    from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+
+    return {"dual_cls": DualCLSRecipe}
 
 
 def _override(text: str) -> tuple[str, Any]:

@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from vidveil.errors import UsageError, WeightsError
 from vidveil.methods import dual_cls
-from vidveil.methods.dual_cls import DualCLS, Network, load_picture_weights
+from vidveil.methods.dual_cls import DualCLS, Network
+from vidveil.methods.dual_cls_weights import load_picture_weights
 
 WIDTH = 24
 

@@ -1,4 +1,4 @@
-"""`vidveil train`: one network, by a recipe."""
+"""`vidveil train`: one recognizer, or one method that learns, by a recipe."""
 
 import typer
 
@@ -6,9 +6,12 @@ from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume
 
 
 def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume: Resume = False) -> None:
-    """Train one network; the epoch is chosen on validation, test is looked at once.
+    """Train a recognizer (its epoch is chosen on validation, test is looked at once) or a method that learns.
 
     \b
+    vidveil train dual_cls_puppets                            a method: which tubelets may stay; then
+    vidveil evaluate dual_cls_puppets_table                   what it is worth against attackers, and
+    vidveil anonymize clip.mp4 --method dual_cls:dual_cls_puppets
     vidveil train action_puppets                              an action recognizer of the built-in people
     vidveil train action_puppets recognizer=r3d18 device=cuda name=big
     vidveil train action_puppets tasks=[identity,attributes]
@@ -19,10 +22,17 @@ def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume
     from rich.console import Console
 
     from vidveil.evaluation.train import run
+    from vidveil.evaluation.train_method import run as run_method
     from vidveil.recipe import find, read_for
-    from vidveil.training.recipe import TrainRecipe
+    from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
-    wanted = read_for("train", TrainRecipe, find(recipe), overrides or [])
+    wanted = read_for("train", LearningRecipe, find(recipe), overrides or [])
+    if not isinstance(wanted, TrainRecipe):
+        made = run_method(wanted, root=data, resume=resume, console=Console(stderr=True))
+        typer.echo("  ".join(f"{name} {value:.3f}" for name, value in made.metrics.items()) + "   (validation)")
+        typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: vidveil evaluate RECIPE", err=True)
+        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {made.method}:{wanted.name}", err=True)
+        return
     results = run(wanted, root=data, resume=resume, console=Console(stderr=True))
 
     from vidveil.report.tables import table

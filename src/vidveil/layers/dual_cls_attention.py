@@ -67,16 +67,15 @@ class DualCLSAttention(nn.Module):
 
 
 class PrivacyReader(nn.Module):
-    """A privacy token beside the trunk: its own query, output and MLP; the trunk's keys and values, detached.
+    """A privacy token beside the trunk: its own query, output and MLP; the trunk's keys and values.
 
-    Nothing that it learns changes the trunk, and no tubelet ever sees it: it points at what is private, and that is
-    all it does.
+    No tubelet ever sees it: it points at what is private, and that is all it does. `detached`, nothing that it learns
+    changes the trunk; otherwise the keys learn what it has to point at, the values never.
     """
 
-    detached = True
-
-    def __init__(self, width: int, heads: int, mlp: nn.Module, *, dropout: float = 0.0) -> None:
+    def __init__(self, width: int, heads: int, mlp: nn.Module, *, detached: bool = True, dropout: float = 0.0) -> None:
         super().__init__()
+        self.detached = detached
         self.heads = heads
         self.norm1 = nn.LayerNorm(width, eps=1e-6)
         self.query = nn.Linear(width, width)
@@ -88,11 +87,8 @@ class PrivacyReader(nn.Module):
     def forward(self, token: Tensor, keys: Tensor, values: Tensor, live: int) -> tuple[Tensor, Tensor]:
         """(B, 1, D), (B, H, n, d) → the token after the block (B, 1, D), and α_priv (B, 1, live)."""
         q = self.query(self.norm1(token)).unflatten(2, (self.heads, -1)).transpose(1, 2)  # (B, H, 1, d)
-        weights = (
-            ((q * q.shape[-1] ** -0.5) @ (keys.detach() if self.detached else keys).transpose(-2, -1))
-            .float()
-            .softmax(-1)
-        )  # (B, H, 1, n)
+        keys = keys.detach() if self.detached else keys
+        weights = ((q * q.shape[-1] ** -0.5) @ keys.transpose(-2, -1)).float().softmax(-1)  # (B, H, 1, n)
         read = (weights.to(values.dtype) @ values.detach()).transpose(1, 2).flatten(2)  # (B, 1, D)
         token = token + self.dropout(self.proj(read))
         return token + self.mlp(self.norm2(token)), attention_map(weights[..., :live])

@@ -1,6 +1,6 @@
 """A top-k mask that lets gradients through: hard forwards, a soft gate backwards.
 
-    m = 1[i kept] + (σ − stop(σ)),   σ_i = sigmoid((s_i − θ) / (τ · std(s))),   θ between the last kept and first dropped
+    m = 1[i kept] + (σ − stop(σ)),   σ_i = sigmoid((s_i − θ) / (τ · std(s))),   θ between the last kept and the rest
 
 Over several selections the gates multiply: a tubelet is seen if every selection it took part in kept it.
 """
@@ -13,10 +13,16 @@ from torch import Tensor
 
 
 class Chosen(Protocol):
-    live: Tensor
-    act: Tensor
-    priv: Tensor
-    kept: Tensor
+    """A selection: (B, m) live tubelets with their two attentions, and (B, k) places among them that were kept."""
+
+    @property
+    def live(self) -> Tensor: ...
+    @property
+    def act(self) -> Tensor: ...
+    @property
+    def priv(self) -> Tensor: ...
+    @property
+    def kept(self) -> Tensor: ...
 
 
 def gate(
@@ -30,7 +36,9 @@ def gate(
 
     `only` one of the two gets gradients, where each is taught by a loss of its own.
     """
-    soft = hard = None
+    device = selections[0].act.device
+    soft = torch.ones(len(selections[0].act), count + 1, device=device)
+    hard = soft
     for chosen in selections:
         act = chosen.act.detach() if only == "priv" else chosen.act
         priv = chosen.priv.detach() if only == "act" else chosen.priv
@@ -46,7 +54,6 @@ def gate(
         now_soft = base.scatter(1, chosen.live, open_)
         now_hard = base.scatter(1, chosen.live, kept)
         took_part = base.scatter(1, chosen.live, torch.ones_like(kept)) > 0
-        soft = now_soft if soft is None else torch.where(took_part, soft * now_soft, soft)
+        soft = torch.where(took_part, soft * now_soft, soft)
         hard = now_hard
-    assert soft is not None and hard is not None
     return (hard + soft - soft.detach())[:, :count]

@@ -1,9 +1,14 @@
-"""Methods by name. METHOD is `NAME[:ARG]`, or several one after the other: `"blur:strong | stride:5"`."""
+"""Methods by name. METHOD is `NAME[:ARG]`, or several one after the other: `"blur:strong | stride:5"`.
+
+A learned method is `NAME:CHECKPOINT`; the checkpoint alone will do, since it says what it is one of.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 
 from vidveil.errors import UsageError
 from vidveil.methods import classical
@@ -22,6 +27,20 @@ class Method:
     summary: str
 
 
+def _learned(spec: str, argument: str | None) -> Anonymizer:
+    """A method with weights of its own."""
+    name = spec.partition(":")[0].strip()
+    if argument is None:
+        raise UsageError(f"{name} needs a checkpoint: `vidveil train {name}_puppets`, then {name}:{name}_puppets")
+    from vidveil.methods.checkpoint import find
+
+    checkpoint = find(argument)
+    if checkpoint.method != name:
+        raise UsageError(f"{argument} is a checkpoint of {checkpoint.method}, not of {name}")
+    built: Anonymizer = import_module(f"vidveil.methods.{name}_anonymizer").load(checkpoint)
+    return built
+
+
 METHODS = {
     "blur": Method(
         classical.Blur, "blur:weak|strong", "Gaussian blur, as wide as a share of the frame (default strong)"
@@ -31,6 +50,9 @@ METHODS = {
         classical.Downsample, "downsample:N", "N times fewer pixels each way, drawn at the old size (default 2)"
     ),
     "solid": Method(classical.Solid, "solid", "black: what remains is the length of the video"),
+    "dual_cls": Method(
+        _learned, "dual_cls:RUN|FOLDER", "two tokens decide tubelet by tubelet what may stay (train it first)"
+    ),
     "stride": Method(classical.Stride, "stride:N", "every N-th frame, unchanged: combine it with another (default 5)"),
 }
 
@@ -59,11 +81,22 @@ def _on_region(method: Anonymizer, region: str) -> Anonymizer:
     return bound
 
 
+def _checkpoint(spec: str) -> str | None:
+    """The method that this is a checkpoint of, if it is one."""
+    from vidveil.methods.checkpoint import ABOUT, find
+    from vidveil.training.runs import runs_folder
+
+    places = (runs_folder() / spec / "checkpoint", Path(spec), Path(spec) / "checkpoint")
+    return find(spec).method if any((place / ABOUT).is_file() for place in places) else None
+
+
 def _load_one(spec: str) -> Anonymizer:
     if not spec:
         raise UsageError("a method is missing: write NAME[:ARG], or several with | between them")
     name, colon, argument = spec.partition(":")
     name = name.strip()
+    if name not in METHODS and (checkpoint := _checkpoint(spec)) is not None:
+        return METHODS[checkpoint].build(f"{checkpoint}:{spec}", spec)
     if name not in METHODS:
         close = get_close_matches(name, METHODS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(METHODS)}"

@@ -23,7 +23,6 @@ from vidveil.errors import RecipeError, UsageError
 from vidveil.layers.dual_cls_attention import DualCLSAttention, PrivacyReader
 from vidveil.layers.tubelet_projection import TubeletProjection
 from vidveil.methods.masker import Decision
-from vidveil.recognizers.pretrained import resample_kernel, resample_places
 from vidveil.recognizers.recognizer import Standardize
 from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.recognizers.vit import MLP, ConvolvedTubelets
@@ -55,6 +54,8 @@ class Network:
     privacy_attention: Literal["reversed", "detector"] = "reversed"
     """`reversed`: priv_CLS is a token of the trunk, its head trained behind a gradient reversal (paper). `detector`: it
     reads the trunk's keys with a query of its own and is trained to tell; nothing is reversed."""
+    shared_keys: bool = False
+    """Whether what a detector learns may change the trunk's keys; else they are detached."""
     fusion: bool = True
     output: Literal["mask", "decode"] = "mask"
     fill: Literal["black", "mean", "temporal"] = "black"
@@ -120,7 +121,11 @@ class Block(nn.Module):
         self.mlp = MLP(width)
         self.dropout = nn.Dropout(network.dropout)
         self.drop_path = drop_path
-        self.reader = PrivacyReader(width, heads, MLP(width), dropout=network.dropout) if detector else None
+        self.reader: PrivacyReader | None = None
+        if detector:
+            self.reader = PrivacyReader(
+                width, heads, MLP(width), detached=not network.shared_keys, dropout=network.dropout
+            )
 
     def dropped(self, x: Tensor) -> Tensor:
         """Stochastic depth: in training a clip skips this branch with probability `drop_path`."""
@@ -269,31 +274,3 @@ def verdict(selections: list[Selection], count: int) -> tuple[Tensor, Tensor]:
         scores = scores.scatter(1, chosen.live, 2 * number + s / (1 + s.abs()))  # in (−1, 1), the order unchanged
     kept = as_mask(last.live.gather(1, last.kept), count + 1)
     return kept[:, :count], scores[:, :count]
-
-
-def load_picture_weights(network: DualCLS, tensors: Mapping[str, Tensor]) -> list[str]:
-    """Fill the trunk from a picture ViT (timm's names); the names of what had nothing to start from come back.
-
-    Patch kernels are repeated over time and divided by its length, places are resampled and the same at all times, the
-    CLS token and its place serve both tokens; a detector's query, output and MLP start as the trunk's own.
-    """
-    found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(("head.", "fc_norm."))}
-    times, *patch = network.tubelet
-    kernel = resample_kernel(found["patch_embed.proj.weight"], (patch[0], patch[1]))
-    found["patch_embed.proj.weight"] = kernel.unsqueeze(2).expand(-1, -1, times, -1, -1) / times
-    found["pos_embed"] = resample_places(found["pos_embed"], network.grid[1], token=True)
-    found["cls_token"] = found["cls_token"].expand(1, 2, -1)
-    found["time_embed"] = torch.zeros_like(network.time_embed)
-    found |= {f"priv_{name}": tensor for name, tensor in found.items() if name.startswith("norm.")}
-    wanted = network.state_dict()
-    for name in [name for name in wanted if ".reader." in name]:
-        block, _, part = name.partition(".reader.")
-        if part.startswith("query."):
-            found[name] = found[f"{block}.attn.qkv.{part[6:]}"].chunk(3)[0]
-        else:
-            found[name] = found[f"{block}.{'attn.' if part.startswith('proj.') else ''}{part}"]
-    strange = sorted(name for name in found if name not in wanted or wanted[name].shape != found[name].shape)
-    if strange:
-        raise UsageError(f"these weights are not of a {network.network.size}: {strange[0]} does not fit")
-    network.load_state_dict(found, strict=False)
-    return sorted({*wanted} - {*found})

@@ -45,6 +45,8 @@ class DualCLSRecipe(LearningRecipe):
     """Of the two tokens' own losses beside those of the players (pixels)."""
     company: tuple[float, ...] = (0.05, 0.6)
     """Shares of tubelets that players see in training, drawn anew for each clip (credit)."""
+    company_ease: float = 0.4
+    """Share of training after which they see no more than that: it begins with whole clips (credit)."""
     budget_pull: float = 1.0
     """How strongly the mask is pulled away from what the attacker reads (pixels)."""
     random_masks: float = 0.5

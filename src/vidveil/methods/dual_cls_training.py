@@ -1,27 +1,27 @@
-"""Training of a dual-CLS anonymizer.
+"""Training of a dual-CLS anonymizer, three ways.
 
     heads    L = CE(act_CLS) + BCE(priv_CLS)            reversed: the trunk under priv_CLS gets minus its gradient
     pixels   L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
              f_T and f_B learn to read the masked clip; the mask learns to help the one and to fail the other
+    credit   L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is what each tubelet adds to what f_T and
+             f_B can tell in random company (`layers.credit`); nothing is reversed, and nobody plays against anybody
 
-With a detector each token is taught by its own player: f_T moves α_act alone, f_B moves α_priv alone. Players also see
-clips under random masks, so that they know what every tubelet is worth and not only those that one mask shows.
+With a detector each token is taught by its own player: f_T moves α_act alone, f_B moves α_priv alone.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
-from vidveil.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.layers.credit import Creditor, random_company, taught, where
+from vidveil.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.layers.straight_through import gate
-from vidveil.methods.dual_cls import DualCLS, Network, Seen, load_picture_weights
+from vidveil.methods.dual_cls import DualCLS, Network, Seen
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.recognizers import build
 from vidveil.recognizers.recognizer import Classifier
@@ -66,22 +66,23 @@ class Game(nn.Module):
         self.anonymizer = DualCLS(network_of(recipe, data))
         self.utility: Classifier | None = None
         self.attacker: Classifier | None = None
-        if recipe.train_on in ("pixels", "credit"):
+        if recipe.train_on != "heads":
             self.utility = _player(recipe.utility, recipe, [self.action])
             self.attacker = _player(recipe.attacker, recipe, self.budget)
-
         self.creditor: Creditor | None = None
         if recipe.train_on == "credit":
             network, width = self.anonymizer, 64
             embed = ConvolvedTubelets(3, network.tubelet, width)
             self.creditor = Creditor(embed, width, network.grid, [_guess(task) for task in (self.action, *self.budget)])
 
-    def lessons(self, video: Tensor, rows: Tensor, seen: Seen) -> list[Tensor]:
+    def lessons(self, video: Tensor, rows: Tensor, seen: Seen, progress: float) -> list[Tensor]:
         """Players learn to read clips in which random tubelets are shown, the creditor learns what each tubelet adds
         to that, and the attentions learn where in the clip it is."""
-        assert self.creditor is not None and self.utility is not None and self.attacker is not None
+        assert self.creditor is not None
+        assert self.utility is not None
+        assert self.attacker is not None
         network = self.anonymizer
-        shown = random_company(network.count, len(video), *self.recipe.company, video.device)  # (B, M)
+        shown = random_company(network.count, len(video), *self.company_at(progress), video.device)  # (B, M)
         masked = video * over_pixels(shown.view(-1, *network.grid), network.tubelet).unsqueeze(1)
         said = self.utility(masked) | self.attacker(masked)
         tasks = [self.action, *self.budget]
@@ -104,7 +105,7 @@ class Game(nn.Module):
         losses = [self.action.loss(seen.action, rows)]
         losses += [task.loss(self.anonymizer.budget_heads[task.name](told), rows) for task in self.budget]
         if self.creditor is not None:
-            losses = [recipe.head_weight * loss for loss in losses] + self.lessons(video, rows, seen)
+            losses = [recipe.head_weight * loss for loss in losses] + self.lessons(video, rows, seen, progress)
         elif self.utility is not None and self.attacker is not None:
             losses = [recipe.head_weight * loss for loss in losses]
             helped, failed = self.shown(video, seen, pull * recipe.budget_pull)
@@ -112,6 +113,12 @@ class Game(nn.Module):
             said = self.attacker(failed)
             losses += [task.loss(said[task.name], rows) for task in self.budget]
         return torch.stack(losses).sum()
+
+    def company_at(self, progress: float) -> tuple[float, float]:
+        """Players see whole clips at first and less and less of them until `company_ease`."""
+        low, high = self.recipe.company
+        ease = max(0.0, 1 - progress / max(self.recipe.company_ease, 1e-9))
+        return low + (1 - low) * ease, high + (1 - high) * ease
 
     def keep_at(self, progress: float) -> float:
         """Heads: from 1 to r along a cosine. Pixels: drawn, so that one training serves all keep rates."""
@@ -124,7 +131,7 @@ class Game(nn.Module):
         done = min(max((progress - begin) / max(end - begin, 1e-9), 0.0), 1.0)
         return recipe.keep + (1 - recipe.keep) * 0.5 * (1 + math.cos(math.pi * done))
 
-    def shown(self, video: Tensor, seen: Seen, pull: float) -> tuple[Tensor, Tensor]:
+    def shown(self, video: Tensor, seen: Seen, pull: float, *, lots: bool = True) -> tuple[Tensor, Tensor]:
         """What f_T and f_B see: the same pixels, with gradients to the mask that help the one and fail the other."""
         network = self.anonymizer
         apart = self.recipe.privacy_attention == "detector"
@@ -136,10 +143,10 @@ class Game(nn.Module):
         if network.decoder is not None:
             drawn = network.decode(seen)
             return drawn, reverse_gradient(drawn, pull)
-        if self.recipe.random_masks > 0:
-            lots = torch.rand(helping.shape, device=video.device)
+        if lots and self.recipe.random_masks > 0:
+            order = torch.rand(helping.shape, device=video.device)
             as_many = seen.selections[-1].kept.shape[1]
-            drawn_by_lot = (lots.argsort(1).argsort(1) < as_many).to(helping.dtype)
+            drawn_by_lot = (order.argsort(1).argsort(1) < as_many).to(helping.dtype)
             other = torch.rand(len(video), 1, device=video.device) < self.recipe.random_masks
             # the gradient of a gate in random company: what this tubelet is worth beside others than its usual ones
             helping, failing = (
@@ -161,7 +168,7 @@ def _guess(task: Task) -> float:
 
 
 def network_of(recipe: DualCLSRecipe, data: ClipSet) -> Network:
-    widths = {name: TASKS[name](data, "cpu").outputs for name in recipe.budget}
+    widths: dict[str, int] = {name: TASKS[name](data, "cpu").outputs for name in recipe.budget}
     return Network(
         size=recipe.network,
         frames=recipe.frames,
@@ -171,6 +178,7 @@ def network_of(recipe: DualCLSRecipe, data: ClipSet) -> Network:
         keep=recipe.keep,
         privacy_weight=recipe.privacy_weight,
         privacy_attention=recipe.privacy_attention,
+        shared_keys=recipe.train_on == "credit",
         fusion=recipe.fusion,
         output=recipe.output,
         fill=recipe.fill,

@@ -10,6 +10,7 @@ from vidveil.errors import DeviceError, RecipeError
 PRECISIONS = ("auto", "32-true", "bf16-mixed")
 STRATEGIES = ("auto", "ddp")
 DEVICES = ("auto", "cpu", "cuda")
+LAST = "last"
 FREE = ("checkpoint_seconds", "device", "compile")
 """What may change between a run and its resumption: the weights that come out do not depend on them by intent."""
 
@@ -39,7 +40,8 @@ class Options:
     patience: int = 0
     """Stop after this many epochs without a better validation; 0 never stops early."""
     monitor: str = ""
-    """The validation metric that chooses the epoch, higher is better; empty: the first that `validate` gives."""
+    """The validation metric that chooses the epoch, higher is better; empty: the first that `validate` gives; `last`:
+    none does, the last epoch is taken and metrics are only told."""
     validate_every: int = 1
     """Epochs between validations; the last epoch is always validated."""
     seed: int = 0

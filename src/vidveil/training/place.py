@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vidveil.errors import TrainingError
-from vidveil.training.options import Options
+from vidveil.training.options import LAST, Options
 
 OURS = ("epoch", "train_loss")
 """Names in a row of the history that are not validation's."""
@@ -57,6 +57,9 @@ class Place:
     def judge(self, metrics: Mapping[str, float], options: Options) -> bool:
         """Whether this epoch is the best so far; of equals the later one is, since its rate is lower and it has seen
         more. May call for an early stop: an equal is no better one."""
+        if options.monitor == LAST:
+            self.best_epoch = self.epoch + 1
+            return True
         if clash := sorted(metrics.keys() & set(OURS)):
             raise TrainingError(
                 f"validation may not call a metric {', '.join(clash)}: the history has one of that name"

@@ -1,0 +1,150 @@
+"""`vidveil train` of a method that learns: the last epoch is kept, as a checkpoint that `--method` takes.
+
+Validation is told, and nothing is chosen by it: what a method is worth is for attackers to say, who are trained anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from torch import nn
+
+from vidveil import __version__
+from vidveil.data import load_data
+from vidveil.data.clips import ClipSet
+from vidveil.data.loader import Loader
+from vidveil.data.puppets import PuppetClips, masks
+from vidveil.errors import RecipeError
+from vidveil.evaluation.learner import options
+from vidveil.evaluation.pruning_controls import Grid
+from vidveil.evaluation.telling import about_data
+from vidveil.evaluation.truth import of_mask, of_scores
+from vidveil.methods import checkpoint
+from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.methods.dual_cls_training import Game, Timed
+from vidveil.methods.dual_cls_weights import load_picture_weights
+from vidveil.recipe import as_values
+from vidveil.recognizers.pretrained import read_tensors
+from vidveil.training.loop import fit
+from vidveil.training.options import LAST
+from vidveil.training.recipe import LearningRecipe
+from vidveil.training.runs import Run
+
+
+@dataclass(frozen=True)
+class Trained:
+    method: str
+    folder: Path
+    """Of the checkpoint."""
+    metrics: Mapping[str, float]
+    """On validation, after the last epoch."""
+
+
+def run(
+    recipe: LearningRecipe, *, root: Path | None = None, resume: bool = False, console: Console | None = None
+) -> Trained:
+    if not isinstance(recipe, DualCLSRecipe):
+        raise RecipeError(f"{type(recipe).__name__} is no recipe of a method that learns")
+    chosen = replace(
+        options(recipe, recipe.seed, ":pretrained" if recipe.pretrained else ""),
+        monitor=LAST,
+        trunk="anonymizer.blocks.",
+    )
+    device = chosen.accelerator()
+    data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+    _refuse(recipe, data)
+    torch.manual_seed(recipe.seed)
+    game = Game(recipe, data, device)
+    if recipe.pretrained:
+        from vidveil.weights import weights
+
+        load_picture_weights(game.anonymizer, read_tensors(weights("vits14")))
+
+    def loader(split: Any, order: Any, augment: Any) -> Loader:
+        return Loader(
+            data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch,
+            augment=augment, seed=recipe.seed, device=device, order=order,
+        )  # fmt: skip
+
+    validation = loader("val", "sequential", "none")
+    last: dict[str, float] = {}
+
+    def validate(_: nn.Module) -> Mapping[str, float]:
+        last.clear()
+        last.update(seen_on(game, validation, data))
+        return last
+
+    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
+        fit(
+            game,
+            batches=Timed(loader("train", "shuffle", recipe.augment), recipe.epochs),
+            loss=lambda model, moment: model(moment.video, moment.index, moment.progress),
+            validate=validate,
+            options=chosen,
+            folder=made.part("train"),
+            fingerprint=_key(recipe, data),
+            log=made.log,
+            label=recipe.name,
+        )
+        metrics = dict(last) or seen_on(game, validation, data)  # nothing is left to do of a run that was finished
+        folder = made.folder / "checkpoint"
+        checkpoint.write(
+            folder,
+            recipe.method,
+            game.anonymizer.about(),
+            game.anonymizer.state_dict(),
+            recipe=as_values(recipe),
+            data=about_data(data),
+            metrics=metrics,
+        )
+    return Trained(recipe.method, folder, metrics)
+
+
+def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
+    """At the recipe's keep rate: what the action token and f_T tell, and what the masks hide where that is known."""
+    network = game.anonymizer.eval()
+    right, masked_right, rows, kept, scores = [], [], [], [], []
+    with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=loader.device.type == "cuda"):
+        for batch in loader.views("1x1"):
+            video = batch.video[:, 0]
+            seen = network(video)
+            truth = game.action.labels[batch.index]
+            right.append((seen.action.argmax(1) == truth).float())
+            if game.utility is not None:
+                game.utility.eval()
+                shown, _ = game.shown(video, seen, 0.0, lots=False)
+                masked_right.append((game.utility(shown)["action"].argmax(1) == truth).float())
+            rows.append(batch.index)
+            kept.append(seen.kept.view(-1, *network.grid))
+            scores.append(seen.scores.view(-1, *network.grid))
+    found = {"action_top1": float(torch.cat(right).mean())}
+    if masked_right:
+        found["masked_top1"] = float(torch.cat(masked_right).mean())
+    if isinstance(data, PuppetClips) and data.world.view == "all":
+        kinds, grid = masks(data), Grid(*network.tubelet[:2])
+        whole = zip(
+            torch.cat(rows).tolist(), torch.cat(kept).cpu().numpy(), torch.cat(scores).cpu().numpy(), strict=True
+        )
+        each = [of_mask(kinds[row], mask, grid) | of_scores(kinds[row], score, grid) for row, mask, score in whole]
+        found |= {name: float(np.nanmean([one[name] for one in each])) for name in each[0]}
+    return found
+
+
+def _refuse(recipe: DualCLSRecipe, data: ClipSet) -> None:
+    if "attributes" in recipe.budget and not len(data.attribute_names):
+        raise RecipeError(f"{data.name} names no attributes: budget: identity")
+    if "identity" in recipe.budget and not (data.person >= 0).any():
+        raise RecipeError(f"{data.name} names no people: budget: attributes")
+
+
+def _key(recipe: DualCLSRecipe, data: ClipSet) -> str:
+    free = ("device", "checkpoint_seconds", "compile", "name")
+    about = {key: value for key, value in as_values(recipe).items() if key not in free}
+    about |= {"clips": data.videos.fingerprint, "vidveil": __version__}
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

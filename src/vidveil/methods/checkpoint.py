@@ -1,0 +1,92 @@
+"""Checkpoints of methods: what `vidveil train` leaves in `runs/NAME/checkpoint` and `--method` takes.
+
+    checkpoint.json        which method, how its network is built, recipe, data, version, metrics
+    weights.safetensors    its numbers
+
+Nothing in them is ever run: a JSON of plain values and a file of tensors.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vidveil.errors import UsageError, WeightsError
+from vidveil.training.runs import list_runs, runs_folder
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ABOUT, WEIGHTS = "checkpoint.json", "weights.safetensors"
+LAYOUT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    folder: Path
+    about: Mapping[str, Any]
+
+    @property
+    def method(self) -> str:
+        return str(self.about["method"])
+
+    @property
+    def name(self) -> str:
+        """Of the run that made it; a folder's name says nothing and may say too much."""
+        return str(self.about["recipe"]["name"])
+
+    @property
+    def sha256(self) -> str:
+        """Of the weights and of how the network is built."""
+        digest = hashlib.sha256((self.folder / WEIGHTS).read_bytes())
+        digest.update(json.dumps(self.about["network"], sort_keys=True).encode())
+        return digest.hexdigest()
+
+    def tensors(self) -> "dict[str, Tensor]":
+        from vidveil.recognizers.pretrained import read_tensors
+
+        return read_tensors(self.folder / WEIGHTS)
+
+
+def write(folder: Path, method: str, network: Mapping[str, Any], tensors: "Mapping[str, Tensor]", **about: Any) -> None:
+    from safetensors.torch import save_file
+
+    from vidveil import __version__
+
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS)
+    text = {"layout": LAYOUT, "method": method, "network": dict(network), "vidveil": __version__, **about}
+    part = folder / f".{ABOUT}.part"
+    part.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
+    part.replace(folder / ABOUT)  # last: where it is, everything is
+
+
+def find(name: str) -> Checkpoint:
+    """By the name of a finished run, the folder of a run, or that of a checkpoint."""
+    for folder in (runs_folder() / name / "checkpoint", Path(name), Path(name) / "checkpoint"):
+        if (folder / ABOUT).is_file():
+            return _read(folder)
+    made = [info.name for info in list_runs() if (runs_folder() / info.name / "checkpoint" / ABOUT).is_file()]
+    close = get_close_matches(name, made, n=1)
+    if close:
+        hint = f"did you mean {close[0]}?"
+    else:
+        hint = f"there are {', '.join(made)}" if made else "`vidveil train dual_cls_puppets` makes one in minutes"
+    raise UsageError(f"there is no checkpoint {name!r}, neither a run in {runs_folder()} nor a folder; {hint}")
+
+
+def _read(folder: Path) -> Checkpoint:
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"{folder / ABOUT} cannot be read: {error}") from error
+    if not isinstance(about, dict) or "network" not in about or "method" not in about:
+        raise UsageError(f"{folder} holds a recognizer, which looks; a method's checkpoint is needed, which hides")
+    if about.get("layout") != LAYOUT:
+        raise WeightsError(f"{folder} has layout {about.get('layout')}; this vidveil reads {LAYOUT}")
+    if not (folder / WEIGHTS).is_file():
+        raise WeightsError(f"{folder} lacks {WEIGHTS}: copy the whole folder")
+    return Checkpoint(folder, about)

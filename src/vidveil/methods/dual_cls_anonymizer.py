@@ -1,0 +1,71 @@
+"""A dual-CLS checkpoint as an anonymizer: the network decides, a masker hides."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import torch
+
+from vidveil.errors import UsageError, WeightsError
+from vidveil.methods.anonymizer import Anonymized
+from vidveil.methods.checkpoint import Checkpoint
+from vidveil.methods.dual_cls import DualCLS, Network
+from vidveil.methods.masker import TubeletMasker
+from vidveil.recognizers.recognizer import Standardize
+from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
+from vidveil.video.frame import Frame, SafeFrame
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def load(checkpoint: Checkpoint) -> TubeletMasker:
+    network = read_network(checkpoint)
+    kind = Decoder if network.network.output == "decode" else TubeletMasker
+    return kind(
+        f"dual_cls:{checkpoint.name}",
+        network,
+        weights=f"{checkpoint.name} {checkpoint.sha256[:16]}",
+        fill=network.network.fill,
+    )
+
+
+def read_network(checkpoint: Checkpoint) -> DualCLS:
+    """The network with its weights, in eval mode. Nothing is drawn at random first."""
+    try:
+        with torch.device("meta"):
+            network = DualCLS(Network(**checkpoint.about["network"]))
+        network.load_state_dict(checkpoint.tensors(), assign=True)
+    except (TypeError, RuntimeError) as error:
+        first = str(error).splitlines()[0]
+        raise WeightsError(f"{checkpoint.folder} does not hold a dual_cls network of this version: {first}") from error
+    network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
+    return network.eval().requires_grad_(False)
+
+
+class Decoder(TubeletMasker):
+    """`output: decode`: what is shown is drawn by the network, and pruned tubelets are black. It obfuscates: what it
+    draws has been in touch with what was pruned."""
+
+    def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:  # noqa: ARG002
+        raise UsageError(f"{self.spec} draws small clips, not videos: train one with output: mask for those")
+
+    def anonymize_batch(
+        self, clips: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
+    ) -> Anonymized:
+        """(B, 3, T, H, W) of the network's own size: there is nothing between its pixels to draw."""
+        network = self.scorer
+        assert isinstance(network, DualCLS)
+        if clips.shape[2:] != (network.frames, network.size, network.size):
+            raise UsageError(
+                f"{self.spec} draws clips of {network.frames} × {network.size} × {network.size}, not "
+                f"{tuple(clips.shape[2:])}: for other videos train one with output: mask"
+            )
+        masked = super().anonymize_batch(clips, keep=keep, privacy_weight=privacy_weight)
+        with torch.inference_mode():
+            whole = clips.to(self.device)
+            whole = whole.float() / 255 if clips.dtype == torch.uint8 else whole.float()
+            weight = self.privacy_weight if privacy_weight is None else privacy_weight
+            seen = network(whole, self.keep if keep is None else keep, weight)
+            video = network.decode(seen).to(clips.device)
+        video = (video * 255).round().to(torch.uint8) if clips.dtype == torch.uint8 else video.to(clips.dtype)
+        return Anonymized(video, masked.mask, masked.scores)

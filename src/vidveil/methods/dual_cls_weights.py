@@ -1,0 +1,38 @@
+"""Published weights of picture ViTs into a dual-CLS network."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from vidveil.errors import UsageError
+from vidveil.methods.dual_cls import DualCLS
+from vidveil.recognizers.pretrained import resample_kernel, resample_places
+
+
+def load_picture_weights(network: DualCLS, tensors: Mapping[str, Tensor]) -> list[str]:
+    """Fill the trunk from a picture ViT (timm's names); the names of what had nothing to start from come back.
+
+    Patch kernels are repeated over time and divided by its length, places are resampled and the same at all times, the
+    CLS token and its place serve both tokens; a detector's query, output and MLP start as the trunk's own.
+    """
+    found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(("head.", "fc_norm."))}
+    times, *patch = network.tubelet
+    kernel = resample_kernel(found["patch_embed.proj.weight"], (patch[0], patch[1]))
+    found["patch_embed.proj.weight"] = kernel.unsqueeze(2).expand(-1, -1, times, -1, -1) / times
+    found["pos_embed"] = resample_places(found["pos_embed"], network.grid[1], token=True)
+    found["cls_token"] = found["cls_token"].expand(1, 2, -1)
+    found["time_embed"] = torch.zeros_like(network.time_embed)
+    found |= {f"priv_{name}": tensor for name, tensor in found.items() if name.startswith("norm.")}
+    wanted = network.state_dict()
+    for name in [name for name in wanted if ".reader." in name]:
+        block, _, part = name.partition(".reader.")
+        if part.startswith("query."):
+            found[name] = found[f"{block}.attn.qkv.{part[6:]}"].chunk(3)[0]
+        else:
+            found[name] = found[f"{block}.{'attn.' if part.startswith('proj.') else ''}{part}"]
+    strange = sorted(name for name in found if name not in wanted or wanted[name].shape != found[name].shape)
+    if strange:
+        raise UsageError(f"these weights are not of a {network.network.size}: {strange[0]} does not fit")
+    network.load_state_dict(found, strict=False)
+    return sorted({*wanted} - {*found})
