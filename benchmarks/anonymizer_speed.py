@@ -16,14 +16,20 @@ not flat); clips are float32 on the device, smooth noise that moves.
     share       counted operations (`dual_cls_flops`) a second by those of a large square bf16 product in this run
     GiB         peak of allocated memory, the clips included
     alike       share of tubelets decided as the same network decides in float32, one mask of 16 clips each
+    kernel ms   of all kernels of a step together, in the file: what is missing to `ms` is waiting for launches
+
+Compiling takes half a minute, for training a whole one. Several processes may compile at the same time and measure one
+after the other, `--turn FILE`; what is to be published is measured alone.
 """
 
 import argparse
+import fcntl
 import json
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -46,8 +52,8 @@ from anonymizer_work import (  # noqa: E402
     Setting,
     Variant,
     clips,
+    every_row_attention,
     inference,
-    lean_attention,
     made,
     training,
 )  # fmt: skip
@@ -103,7 +109,7 @@ def ceilings(setting: Setting) -> dict[str, float]:
 def measure(variant: Variant, setting: Setting, profile: bool) -> dict[str, Any]:
     torch.compiler.reset()
     dual_cls_attention.FASTEST[:] = FLASH if variant.flash else OURS
-    DualCLSAttention.forward = lean_attention if variant.lean else PLAIN  # type: ignore[method-assign]
+    DualCLSAttention.forward = every_row_attention if variant.every_row else PLAIN  # type: ignore[method-assign]
     begin = time.perf_counter()
     result: dict[str, Any] = asdict(variant)
     net = None
@@ -115,29 +121,47 @@ def measure(variant: Variant, setting: Setting, profile: bool) -> dict[str, Any]
         flops = forward_flops(net, setting.keep, mask_only=variant.work == "mask")
     step()
     result["compile_s"] = round(time.perf_counter() - begin, 1)
-    if setting.device != "cpu":
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    took = steps_ms(step, setting)
-    result |= {"ms": median(took), "ms_10_90": [sorted(took)[len(took) // 10], sorted(took)[-1 - len(took) // 10]]}
-    result |= {"steps": len(took), "clips_per_s": 1000 * variant.batch / median(took), "gflop_per_clip": flops / 1e9}
-    result["tflop_per_s"] = flops * result["clips_per_s"] / 1e12
-    result["share_of_ceiling"] = flops * result["clips_per_s"] / setting.ceiling
-    if setting.device != "cpu":
-        result["peak_gib"] = torch.cuda.max_memory_allocated() / 2**30
-    if profile and setting.device != "cpu":
-        result["kernels"] = kernels(step)
-    if net is not None:
-        kept = step()[0].clone()
-        DualCLSAttention.forward = PLAIN  # type: ignore[method-assign]
-        with torch.no_grad():
-            right = torch.cat([net.mask(clip[start : start + 8])[0] for start in range(0, len(clip), 8)])
-        result["alike"] = float((kept == right).float().mean())
+    with in_turn(setting):
+        if not setting.ceilings:
+            setting.ceilings.update(ceilings(setting))
+        if setting.device != "cpu":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        took = steps_ms(step, setting)
+        if setting.device != "cpu":
+            result["peak_gib"] = torch.cuda.max_memory_allocated() / 2**30
+        result |= {"ms": median(took), "ms_10_90": [sorted(took)[len(took) // 10], sorted(took)[-1 - len(took) // 10]]}
+        result |= {
+            "steps": len(took),
+            "clips_per_s": 1000 * variant.batch / median(took),
+            "gflop_per_clip": flops / 1e9,
+        }
+        result["tflop_per_s"] = flops * result["clips_per_s"] / 1e12
+        result["share_of_ceiling"] = result["tflop_per_s"] / next(iter(setting.ceilings.values()))
+        if profile and setting.device != "cpu":
+            result |= kernels(step)
+        if net is not None:
+            kept = step()[0].clone()
+            DualCLSAttention.forward = PLAIN  # type: ignore[method-assign]
+            with torch.no_grad():
+                right = torch.cat([net.mask(clip[start : start + 8])[0] for start in range(0, len(clip), 8)])
+            result["alike"] = float((kept == right).float().mean())
     return result
 
 
-def kernels(step: Callable[[], object]) -> list[dict[str, Any]]:
-    """The dozen kernels that took longest, in three steps."""
+@contextmanager
+def in_turn(setting: Setting) -> Iterator[None]:
+    """Wait until no other process measures."""
+    if setting.turn is None:
+        yield
+        return
+    with Path(setting.turn).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def kernels(step: Callable[[], object]) -> dict[str, Any]:
+    """Milliseconds of all kernels of a step, and those kernels that took longest."""
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as profiled
 
@@ -146,10 +170,11 @@ def kernels(step: Callable[[], object]) -> list[dict[str, Any]]:
             step()
         torch.cuda.synchronize()
     rows = sorted(profiler.key_averages(), key=lambda row: -row.self_device_time_total)
-    return [
-        {"kernel": row.key[:90], "us_per_step": row.self_device_time_total / 3, "calls": row.count / 3}
-        for row in rows[:14]
+    longest = [
+        {"kernel": row.key[:110], "us_per_step": row.self_device_time_total / 3, "calls": row.count / 3}
+        for row in rows[:40]
     ]
+    return {"kernel_ms": sum(row.self_device_time_total for row in rows) / 3000, "kernels": longest}
 
 
 def agreement_with_published(path: Path, setting: Setting) -> dict[str, float]:
@@ -202,6 +227,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=170.0, help="no variant is begun after so many seconds")
     parser.add_argument("--paper-dropout", action="store_true", help="dropout 0.2, attention 0.1, drop path 0.2")
     parser.add_argument("--profile", action="store_true", help="the longest kernels of every variant")
+    parser.add_argument("--turn", help="a file by which processes that run at the same time take turns")
     parser.add_argument("--weights", type=Path, help="a picture ViT-S, for agreement with real maps")
     parser.add_argument("--quick", action="store_true", help="small, and on the CPU")
     parser.add_argument("--cpu", action="store_true", help="exported networks on two CPU cores, instead")
@@ -217,6 +243,7 @@ def main() -> None:
     setting = Setting("cuda", "vit_b", 224, args.seconds_per_variant)
     if args.quick:
         setting = Setting("cpu", "vit_ti", 32, 0.1)
+    setting.turn = args.turn
     if args.paper_dropout:
         setting.dropout = {"dropout": 0.2, "attention_dropout": 0.1, "drop_path": 0.2}
     name = torch.cuda.get_device_name() if setting.device == "cuda" else "CPU"
@@ -228,10 +255,9 @@ def main() -> None:
             "full": forward_flops(net, setting.keep) / 1e9, "train": training_flops(net, setting.keep) / 1e9,
             "mask": forward_flops(net, setting.keep, mask_only=True) / 1e9,
         },
-        "ceiling_tflop_per_s": ceilings(setting), "variants": [],
+        "ceiling_tflop_per_s": setting.ceilings, "variants": [],
     }  # fmt: skip
-    setting.ceiling = 1e12 * next(iter(report["ceiling_tflop_per_s"].values()))
-    say(f"{name}, torch {torch.__version__}, ceilings {report['ceiling_tflop_per_s']}")
+    say(f"{name}, torch {torch.__version__}")
     for place, variant in enumerate(chosen(args.variants)):
         if time.perf_counter() - begin > args.budget:
             say(f"no time left for {variant.name}")
@@ -252,7 +278,9 @@ def main() -> None:
         say(f"bf16 and fp32 alike, published ViT-S: {report['alike_published_vit_s']}")
         save(report, args.out)
     for result in report["variants"]:
-        for row in result.get("kernels", []):
+        if "kernels" in result:
+            say(f"{result['name']}: {result['kernel_ms']:.2f} ms of kernels")
+        for row in result.get("kernels", [])[:24]:
             say(f"{result['name']:12.12} {row['us_per_step']:9.1f} us {row['calls']:6.1f} x {row['kernel']}")
     say(f"GFLOP a clip {report['gflop_per_clip']}; ceilings {report['ceiling_tflop_per_s']}")
     say(table(report["variants"]))

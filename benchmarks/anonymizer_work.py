@@ -1,6 +1,7 @@
 """What `anonymizer_speed` times: the network at work, in several variants."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +11,9 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend
 
 from vidveil.layers import dual_cls_attention
-from vidveil.layers.dual_cls_attention import Attended, DualCLSAttention
+from vidveil.layers.dual_cls_attention import Attended, DualCLSAttention, attention_map, cls_reads, fused
 from vidveil.layers.gradient_reversal import reverse_gradient
-from vidveil.methods.dual_cls import DualCLS, Network
+from vidveil.methods.dual_cls import Block, DualCLS, Network
 from vidveil.methods.fast import in_bfloat16
 
 OURS = list(dual_cls_attention.FASTEST)
@@ -32,26 +33,31 @@ class Variant:
     flash: bool = False
     residual: str = "float32"
     """What the tokens are between blocks, with autocast."""
-    lean: bool = False
-    """CLS rows as sums that the compiler fuses, written into the tubelets' memory: `lean_attention`."""
+    every_row: bool = False
+    """CLS rows too by the fused kernel, and then replaced: `every_row_attention`."""
+    own_gelu: bool = False
+    """GELU by erf, as a kernel of its own. Training always."""
+    in_place: bool = False
+    """Gradients are kept from step to step and zeroed, so that graphs find them where they were."""
 
 
 VARIANTS = [  # by promise; those after `…` are asked for by name
     Variant("full 16", "full"),
     Variant("train 16", "train"),
-    Variant("full 16 lean", "full", lean=True),
-    Variant("train 16 lean", "train", lean=True),
-    Variant("full 16 graphs", "full", compile="reduce-overhead"),
+    Variant("full 16 own gelu", "full", own_gelu=True),
     Variant("train 16 bf16 tokens", "train", residual="bfloat16"),
+    Variant("full 16 graphs", "full", compile="reduce-overhead"),
     Variant("mask 16", "mask"),
     Variant("full 64", "full", batch=64),
     Variant("full 16 flash", "full", flash=True),
     Variant("full 16 eager", "full", compile="eager"),
     Variant("…", ""),
+    Variant("full 16 every row", "full", every_row=True),
+    Variant("train 16 every row", "train", every_row=True),
     Variant("full 16 autocast", "full", autocast=True),
     Variant("full 16 tuned", "full", compile="max-autotune-no-cudagraphs"),
     Variant("train 16 flash", "train", flash=True),
-    Variant("train 16 graphs", "train", compile="reduce-overhead"),
+    Variant("train 16 graphs", "train", compile="reduce-overhead", in_place=True),
     Variant("train 16 tuned", "train", compile="max-autotune-no-cudagraphs"),
     Variant("mask 64", "mask", batch=64),
 ]
@@ -65,8 +71,10 @@ class Setting:
     seconds: float
     keep: float = 0.9
     dropout: dict[str, Any] = field(default_factory=dict)
-    ceiling: float = 0.0
-    """FLOP/s."""
+    ceilings: dict[str, float] = field(default_factory=dict)
+    """TFLOP/s of some products, the first one large and square."""
+    turn: str | None = None
+    """A file that is locked by whoever measures now."""
 
 
 def made(setting: Setting, size: str | None = None) -> DualCLS:
@@ -111,25 +119,18 @@ class HeadsLoss(nn.Module):
         )
 
 
-def lean_attention(self: DualCLSAttention, x: Tensor, live: int) -> Attended:
-    """Another way to the same numbers: every row by the fused kernel, then the CLS rows written over."""
+def every_row_attention(self: DualCLSAttention, x: Tensor, live: int) -> Attended:
+    """Another way to the same numbers, without dropout: no part of q is cut off, and two rows are computed in vain."""
     first = self.tokens
-    q, k, v = self.qkv(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)  # each (B, H, N, d)
-    seen_k, seen_v = (k[:, :, first:], v[:, :, first:]) if self.hidden_cls else (k, v)
-    logits = (q[:, :, :first].unsqueeze(3).float() * k.unsqueeze(2).float()).sum(-1) * q.shape[-1] ** -0.5
-    if self.isolated and first == 2:
-        others = torch.eye(2, dtype=torch.bool, device=q.device).flip(0)
-        logits = logits.masked_fill(F.pad(others, (0, logits.shape[-1] - 2)), float("-inf"))
-    weights = logits.softmax(-1)  # (B, H, C, N)
-    cls = (weights.unsqueeze(4) * v.unsqueeze(2).float()).sum(3).to(v.dtype).transpose(1, 2)  # (B, C, H, d)
-    if torch.is_grad_enabled():  # whose backward pass needs the rows as they were
-        rows = dual_cls_attention.fused(q[:, :, first:], seen_k, seen_v, 0.0).transpose(1, 2)
-        out = torch.cat([cls, rows], 1)
-    else:
-        out = dual_cls_attention.fused(q, seen_k, seen_v, 0.0).transpose(1, 2)
-        out[:, :first] = cls
-    maps = dual_cls_attention.attention_map(weights[..., first : first + live])
-    return Attended(self.proj(out.flatten(2)), maps, k[:, :, first:], v[:, :, first:])
+    q, k, v = self.qkv(x).chunk(3, -1)  # each (B, N, D)
+    seen_k, seen_v = (k[:, first:], v[:, first:]) if self.hidden_cls else (k, v)
+    out = self.proj(fused(q, seen_k, seen_v, self.heads, 0.0))  # (B, N, D)
+    weights = self.cls_weights(q[:, :first], k)  # (B, N, C, H)
+    cls = self.proj(cls_reads(weights, v))  # (B, C, D)
+    number = torch.arange(out.shape[1], device=x.device).unsqueeze(1)  # (N, 1)
+    for place in range(first):
+        out = torch.where(number == place, cls[:, place : place + 1], out)
+    return Attended(out, attention_map(weights[:, first : first + live]), k[:, first:], v[:, first:])
 
 
 def compiled(function: Callable[..., Any], variant: Variant, setting: Setting) -> Callable[..., Any]:
@@ -144,6 +145,11 @@ def inference(variant: Variant, setting: Setting) -> tuple[Callable[[], Any], Du
     net = made(setting).eval()
     clip = clips(variant.batch, setting)
     run = net if variant.autocast else in_bfloat16(net)
+    if variant.own_gelu and not variant.autocast:
+        for block, exact in zip(run.blocks, deepcopy(net).bfloat16().blocks, strict=True):
+            assert isinstance(block, Block)
+            assert isinstance(exact, Block)
+            block.mlp = exact.mlp
 
     def full(clip: Tensor) -> tuple[Tensor, ...]:
         seen = run(clip)
@@ -176,6 +182,6 @@ def training(variant: Variant, setting: Setting) -> Callable[[], None]:
             loss = loss_of(clip, action, attributes)
         loss.backward()
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=not variant.in_place)
 
     return step

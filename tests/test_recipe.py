@@ -7,8 +7,9 @@ import pytest
 
 from vidveil.errors import RecipeError
 from vidveil.evaluation.recipe import EvaluateRecipe
-from vidveil.recipe import as_values, find, header, names, read, read_for
-from vidveil.training.recipe import TrainRecipe
+from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.recipe import as_values, build, find, header, names, read, read_for
+from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
 
 def recipe(folder: Path, text: str) -> Path:
@@ -20,7 +21,10 @@ def recipe(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize("name", names())
 def test_every_recipe_that_comes_with_vidveil_is_read(name):
     path = find(name)
-    assert isinstance(read(path), EvaluateRecipe | TrainRecipe)
+    found = read(path)
+    assert isinstance(found, EvaluateRecipe | TrainRecipe | DualCLSRecipe)
+    if "method: dual_cls\n" in path.read_text():
+        assert isinstance(found, DualCLSRecipe)
 
 
 @pytest.mark.parametrize("name", names())
@@ -88,6 +92,49 @@ def test_a_recipe_without_a_verb_is_refused(tmp_path):
 def test_the_recipe_of_another_verb_is_named_as_such():
     with pytest.raises(RecipeError, match="is a recipe for `vidveil evaluate`, not for `vidveil train`"):
         read_for("train", TrainRecipe, find("raw_puppets"))
+
+
+def test_the_recipe_of_a_method_is_one_of_train_and_not_of_evaluate():
+    assert isinstance(read_for("train", LearningRecipe, find("dual_cls_puppets")), DualCLSRecipe)
+    assert isinstance(read_for("train", LearningRecipe, find("action_puppets")), TrainRecipe)
+    with pytest.raises(RecipeError, match="is a recipe for `vidveil train`, not for `vidveil evaluate`"):
+        read_for("evaluate", EvaluateRecipe, find("dual_cls_puppets"))
+
+
+METHOD = "verb: train\nmethod: dual_cls\ndata: puppets\n"
+
+
+def test_fields_of_a_method_are_read_as_strictly_as_all_others(tmp_path):
+    found = read(recipe(tmp_path, METHOD + "budget: identity\ncompany: [0, 1]\nkeep: 1"))
+    assert (found.budget, found.company, found.keep) == (("identity",), (0.0, 1.0), 1.0)
+    assert read(recipe(tmp_path, METHOD), ["train_on=heads", "lr=1e-3"]).train_on == "heads"
+    for line, said in {
+        "privacy_wait: 1": r"nothing is called 'privacy_wait'; did you mean privacy_weight\?",
+        "recognizer: r3d_tiny": "nothing is called 'recognizer'",
+        "train_on: pixel": "train_on must be heads or pixels or credit",
+        "budget: [age]": "budget must be attributes or identity",
+        "budget: []": r"mine\.yaml: budget must name",
+        "network: vit_xl": "network must be mini or",
+        "output: decode": "output: decode is taught by what networks see of it",
+    }.items():
+        with pytest.raises(RecipeError, match=said):
+            read(recipe(tmp_path, METHOD + line))
+
+
+@pytest.mark.parametrize("method", ["dual_clss", "[dual_cls]", "3", ""])
+def test_a_method_that_does_not_learn_is_refused(tmp_path, method):
+    with pytest.raises(RecipeError, match=r"mine\.yaml: method must be dual_cls, not"):
+        read(recipe(tmp_path, f"verb: train\nmethod: {method}\ndata: puppets"))
+
+
+def test_a_verb_that_is_no_word_is_refused(tmp_path):
+    with pytest.raises(RecipeError, match="must begin with `verb: evaluate` or `verb: train`"):
+        read(recipe(tmp_path, "verb: [train]\ndata: puppets"))
+
+
+def test_the_recipe_of_a_method_comes_back_from_its_plain_values():
+    found = read(find("dual_cls_puppets"), ["privacy_weight=2"])
+    assert build(DualCLSRecipe, as_values(found), "again") == found
 
 
 def test_a_file_that_is_not_yaml_is_named(tmp_path):

@@ -68,12 +68,12 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Any:
     changed = values | dict(_override(text) for text in overrides)
     verb = changed.pop("verb", None)
     kinds = _kinds()
-    if verb not in kinds:
+    if not isinstance(verb, str) or verb not in kinds:
         raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(kinds)}`, not {verb!r}")
     kind = kinds[verb]
     if verb == "train" and "method" in changed:
         methods = _methods()
-        if changed["method"] not in methods:
+        if not isinstance(changed["method"], str) or changed["method"] not in methods:
             raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {changed['method']!r}")
         kind = methods[changed["method"]]
     changed.setdefault("name", path.stem)

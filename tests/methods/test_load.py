@@ -2,15 +2,34 @@
 
 import pytest
 
+from tests.methods import made_checkpoint
 from vidveil import load
 from vidveil.errors import UsageError
 from vidveil.methods import DEFAULT, METHODS, classical
 from vidveil.methods.anonymizer import Chain
 
+LEARNED = {"dual_cls"}
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_can_be_had_by_its_name_alone(name):
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A folder of runs of this test alone, with one that left a checkpoint."""
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    made_checkpoint.write(tmp_path / "runs" / "mine" / "checkpoint", made_checkpoint.network())
+    (tmp_path / "runs" / "mine" / "recipe.json").write_text("{}")
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - LEARNED))
+def test_every_method_that_has_nothing_to_learn_can_be_had_by_its_name_alone(name):
     assert load(name).spec == name
+
+
+@pytest.mark.parametrize("name", sorted(LEARNED))
+def test_a_learned_method_asks_for_its_checkpoint(name):
+    with pytest.raises(UsageError, match=f"{name} needs a checkpoint: `vidveil train {name}_puppets`, then"):
+        load(name)
 
 
 def test_the_default_is_a_method():
@@ -72,3 +91,37 @@ def test_mistakes_are_explained(spec, says):
     with pytest.raises(UsageError, match=r"^[^\n]*$") as caught:
         load(spec)
     assert says in str(caught.value)
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("spec", ["dual_cls:mine", " dual_cls : mine ", "mine", "runs/mine", "dual_cls:runs/mine"])
+def test_a_checkpoint_is_a_method_with_or_without_the_name_of_its_kind(spec):
+    method = load(spec)
+    assert method.spec == "dual_cls:mine"
+    assert method.weights.startswith("mine ")
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_checkpoint_can_be_one_of_several():
+    chain = load("mine | stride:5")
+    assert [stage.spec for stage in chain.stages] == ["dual_cls:mine", "stride:5"]
+
+
+def test_a_checkpoint_of_another_method_is_refused_by_its_name(runs):
+    made_checkpoint.write(runs / "other" / "checkpoint", made_checkpoint.network(), "other", method="stprivacy")
+    with pytest.raises(UsageError, match="other is a checkpoint of stprivacy, not of dual_cls"):
+        load("dual_cls:other")
+    with pytest.raises(UsageError, match="other is a checkpoint of 'stprivacy', a method that this vidveil does not"):
+        load("other")
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_checkpoint_that_is_not_there_gets_a_suggestion():
+    with pytest.raises(UsageError, match=r"there is no checkpoint 'mime'.*did you mean mine\?"):
+        load("dual_cls:mime")
+
+
+def test_a_method_wins_over_a_run_of_its_name(runs):
+    made_checkpoint.write(runs / "blur" / "checkpoint", made_checkpoint.network(), "blur")
+    assert isinstance(load("blur"), classical.Blur)
+    assert load("dual_cls:blur").spec == "dual_cls:blur"

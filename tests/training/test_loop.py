@@ -81,6 +81,28 @@ def test_without_validation_the_last_weights_are_returned():
     assert math.isnan(found.best)
 
 
+def test_where_the_last_epoch_is_taken_metrics_are_told_and_choose_nothing():
+    validate, seen = scores(0.9, 0.1, math.nan)
+    model = network()
+    found = fit(model, batches=Sums(), loss=loss, validate=validate, options=on_cpu(monitor="last", patience=1))
+    assert (found.best_epoch, found.stopped_early, len(seen)) == (3, False, 3)
+    assert math.isnan(found.best)
+    assert [row["score"] for row in found.history[:2]] == [0.9, 0.1]
+    assert all(torch.equal(model.state_dict()[name], tensor) for name, tensor in seen[2].items())
+    assert not torch.equal(seen[0]["0.weight"], seen[2]["0.weight"])
+
+
+def test_of_a_run_that_takes_its_last_epoch_a_validation_that_is_rare_changes_nothing():
+    weights = []
+    for every in (1, 2, 5):
+        model = network()
+        options = on_cpu(monitor="last", validate_every=every)
+        fit(model, batches=Sums(2), loss=loss, validate=scores(0.9, 0.5, 0.1)[0], options=options)
+        weights.append(model[0].weight)
+    assert torch.equal(weights[0], weights[1])
+    assert torch.equal(weights[0], weights[2])
+
+
 def test_the_average_is_what_is_validated_and_returned():
     validate, seen = scores(1.0)
     model = network()
@@ -210,6 +232,9 @@ def test_a_metric_that_is_not_there_or_not_a_number_is_an_error():
         fit(network(), batches=Sums(1), loss=loss, validate=scores(math.nan)[0], options=on_cpu(monitor="score"))
     with pytest.raises(TrainingError, match="may not call a metric epoch"):
         fit(network(), batches=Sums(1), loss=loss, validate=lambda _: {"epoch": 1}, options=on_cpu())
+    last = on_cpu(monitor="last")
+    with pytest.raises(TrainingError, match="may not call a metric train_loss"):
+        fit(network(), batches=Sums(1), loss=loss, validate=lambda _: {"train_loss": 1}, options=last)
 
 
 def test_batches_that_end_early_are_an_error():

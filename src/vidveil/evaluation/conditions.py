@@ -9,6 +9,7 @@ ground truth is known, `truth` compares them.
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -107,6 +108,13 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
     return data.with_videos(videos, f"{data.name} after {setting}")
 
 
+def forget(after: Iterable[ClipSet]) -> None:
+    """Delete anonymized clips from the cache."""
+    for data in after:
+        if isinstance(data.videos, Veiled):
+            shutil.rmtree(data.videos.folder, ignore_errors=True)
+
+
 def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
     """A method that does not exist, or has no such knob, is refused now."""
     for share in keep or (None,):
@@ -115,8 +123,8 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
         method = _load(tried)
-        scorer = getattr(method, "scorer", None)
-        frames, size = (scorer.frames, scorer.size) if scorer else (2, 32)
+        masker = next((stage for stage in getattr(method, "stages", (method,)) if hasattr(stage, "scorer")), None)
+        frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
         # knobs are refused, and detectors fetched, when they are used
         method.anonymize(_tensor(empty), keep=share, privacy_weight=tried.privacy_weight)

@@ -19,7 +19,7 @@ from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.crops import person_crops
 from vidveil.data.medians import medians
 from vidveil.errors import DataError, UsageError
-from vidveil.evaluation.conditions import Setting, anonymized, check_method
+from vidveil.evaluation.conditions import Setting, anonymized, check_method, forget
 from vidveil.evaluation.crossing import crossings
 from vidveil.evaluation.learner import Learned, check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
@@ -116,7 +116,10 @@ class Engine:
         judged = []
         if recipe.method != "raw":
             for keep in recipe.keep or (None,):
-                judged.append(self.judge(self.after(keep), Judged(recipe.method, keep), raw))
+                after = self.after(keep)
+                judged.append(self.judge(after, Judged(recipe.method, keep), raw))
+                if recipe.tidy:
+                    forget(after)
         per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
         shares = {one.tag: attribute_excess(one.numbers, raw.numbers) for one in judged}
         attributes = {tag: share.estimate for tag, share in shares.items() if share and share.estimate}

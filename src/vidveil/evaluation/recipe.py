@@ -48,6 +48,10 @@ class EvaluateRecipe(LearningRecipe):
     """Name of a finished run of the same evaluation of raw video, whose trainings are used; empty: raw is evaluated
     first, in the same run."""
 
+    tidy: bool = False
+    """Whether anonymized clips are deleted once they were judged: a long sweep of a large set fills a disk. A resumed
+    run makes them anew."""
+
     seeds: tuple[int, ...] = (0,)
     permutations: int = 1000
     """Of the labels, for the floor under the same scores."""

@@ -126,7 +126,7 @@ def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
     found = {"action_top1": float(torch.cat(right).mean())}
     if masked_right:
         found["masked_top1"] = float(torch.cat(masked_right).mean())
-    if isinstance(data, PuppetClips) and data.world.view == "all":
+    if isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:  # else the frames are others
         kinds, grid = masks(data), Grid(*network.tubelet[:2])
         whole = zip(
             torch.cat(rows).tolist(), torch.cat(kept).cpu().numpy(), torch.cat(scores).cpu().numpy(), strict=True

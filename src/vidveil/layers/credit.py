@@ -1,66 +1,76 @@
-"""Credit: what each tubelet adds to what a network can tell, in random company (amortised Shapley values).
+"""Credit: what each tubelet tells by itself, from a reader that hears tubelets one by one and adds up their votes.
 
-    S                 a random set of tubelets; the others are black
-    v(S)              log-probability of the right answer by a network that has learned to read such clips
-    v(S) ≈ b + Σ_{i ∈ S} φ_i(clip)            least squares over clips and sets: φ_i is what tubelet i adds
-    t_i = max(φ_i, 0) / Σ max(φ, 0)           where in the clip that is: the target of an attention map
+    z_i = g(pixels of tubelet i)                      nothing but its own pixels: no rim, no neighbour, no place
+    p(y | clip) = softmax( c · mean over i of z_i )   learned by cross-entropy, with random tubelets left out
+    e_i = deviation of z_i over the answers           how loud its vote is, whatever it votes for
+    t_i = e_i / Σ e                                   where in the clip that is: the target of an attention map
 
-A gradient through a mask says what a pixel would change now, given all others, and with a person half hidden that is
-next to nothing. Credit is given over all companies: every tubelet that tells something has its share, however much
-others tell. (FastSHAP, Jethani et al. 2022, trains an explainer of pictures this way.)
+The sum makes it exact: in a vote that adds up, what a tubelet adds is its vote, in any company (its Shapley value is
+z_i). A network that mixes tubelets can tell a person from any corner of the clip, and a gradient through a mask says
+what a pixel would change now, which is next to nothing while others tell the same. A vote stays where the pixels are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vidveil.tubelets import cut
 
-class Creditor(nn.Module):
-    """(B, 3, T, H, W) → φ (B, M, K): K questions, the credit of each tubelet for each.
+SCALE = 20.0
+"""c: the mean of a few hundred votes is small."""
 
-    `unseen` is v(∅) of each question, for a start: the log-probability of a guess.
-    """
 
-    def __init__(self, embed: nn.Module, width: int, grid: tuple[int, int, int], unseen: Sequence[float]) -> None:
+class Votes(nn.Module):
+    """Clip (B, 3, T, H, W) → votes (B, M, outputs) for every question."""
+
+    def __init__(self, embed: nn.Module, tubelet: tuple[int, int, int], width: int, outputs: Mapping[str, int]) -> None:
         super().__init__()
-        self.embed, self.grid = embed, grid
-        self.around = nn.Sequential(
-            nn.GroupNorm(1, width), nn.Conv3d(width, width, 3, padding=1), nn.GELU(),
-            nn.GroupNorm(1, width), nn.Conv3d(width, width, 3, padding=1), nn.GELU(),
-        )  # fmt: skip
-        self.head = nn.Linear(width, len(unseen))
-        self.empty = nn.Parameter(torch.tensor(list(unseen)))  # b
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        self.embed, self.tubelet = embed, tubelet
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.hidden = nn.Linear(width, width)
+        self.heads = nn.ModuleDict({name: nn.Linear(width, count) for name, count in outputs.items()})
+        for head in self.heads.values():
+            assert isinstance(head, nn.Linear)
+            nn.init.zeros_(head.weight)
+            nn.init.zeros_(head.bias)
 
-    def forward(self, clip: Tensor) -> Tensor:
-        x = self.embed(clip).unflatten(2, self.grid[1:]).permute(0, 4, 1, 2, 3)  # (B, D, L, h, w)
-        credit: Tensor = self.head((x + self.around(x)).flatten(2).transpose(1, 2))
-        return credit
-
-    def miss(self, credit: Tensor, shown: Tensor, values: Tensor) -> Tensor:
-        """How far the credits of what was shown (B, M) are from the values (B, K) that it had."""
-        told = self.empty + (credit.float() * shown.unsqueeze(2)).sum(1) / shown.shape[1] * 20
-        return F.smooth_l1_loss(told, values.detach().float())
+    def forward(self, clip: Tensor) -> dict[str, Tensor]:
+        tiles = apart(clip, self.tubelet)  # (B·M, 3, t, p, p)
+        x = F.gelu(self.norm1(self.embed(tiles).flatten(1).view(len(clip), -1, self.hidden.in_features)))  # (B, M, D)
+        x = x + F.gelu(self.norm2(self.hidden(x)))
+        return {name: head(x) for name, head in self.heads.items()}
 
 
-def random_company(count: int, clips: int, low: float, high: float, device: torch.device) -> Tensor:
-    """(B, M) of 0 and 1: of each clip a random share of the tubelets, between `low` and `high`."""
-    share = low + (high - low) * torch.rand(clips, 1, device=device)
-    order = torch.rand(clips, count, device=device).argsort(1).argsort(1)
-    return (order < (share * count).ceil()).float()
+def apart(clip: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
+    """(B, 3, T, H, W) → (B·M, 3, t, p, p): every tubelet a clip of its own."""
+    return cut(clip, tubelet).reshape(-1, clip.shape[1], *tubelet)
+
+
+def counted(votes: Tensor, shown: Tensor) -> Tensor:
+    """(B, M, outputs), (B, M) of 0 and 1 → logits of the clip (B, outputs)."""
+    weights = shown / shown.sum(1, keepdim=True).clamp(min=1)
+    return SCALE * (votes * weights.unsqueeze(2)).sum(1)
+
+
+def loudness(votes: Tensor, *, several: bool) -> Tensor:
+    """(B, M, outputs) → (B, M). `several`: yes or no to each output, instead of one among them."""
+    votes = votes.float()
+    return votes.abs().sum(2) if several else votes.std(2, correction=0)
+
+
+def random_company(clips: int, count: int, share: float, device: torch.device) -> Tensor:
+    """(B, M) of 0 and 1: each tubelet is shown with probability `share`."""
+    return (torch.rand(clips, count, device=device) < share).float()
 
 
 def where(credit: Tensor) -> Tensor:
-    """(B, M) → shares of the clip's positive credit, with the sum 1."""
-    gained = credit.float().clamp(min=0)
-    return gained / gained.sum(1, keepdim=True).clamp(min=1e-9)
+    """(B, M), 0 or more → shares of the clip's, with the sum 1."""
+    return credit / credit.sum(1, keepdim=True).clamp(min=1e-9)
 
 
 def taught(attention: Tensor, target: Tensor, live: Tensor) -> Tensor:
     """Cross-entropy of an attention map (B, m) over live tubelets to the target (B, M) among them."""
-    wanted = F.pad(target, (0, 1)).gather(1, live)  # one more: fuse tokens have no place
-    wanted = wanted / wanted.sum(1, keepdim=True).clamp(min=1e-9)
+    wanted = where(F.pad(target, (0, 1)).gather(1, live))  # one more: fuse tokens have no place
     return -(wanted * attention.clamp(min=1e-9).log()).sum(1).mean()

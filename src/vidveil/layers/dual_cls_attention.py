@@ -5,6 +5,15 @@
     α  (eq. 3)           mean over heads of the CLS rows, renormalised over the live tubelets
 
 Only the two CLS rows need the mask and the weights, so only they are written out. α is taken before dropout.
+
+A product for each head would copy all keys and values, whose heads lie side by side in memory, for two rows' sake. So
+the heads of CLS tokens are rows of one product, each with zeros in the channels of other heads: H times the operations
+of next to none, no copy, and rows enough for a matrix unit.
+
+    Q  (B, C·H, D)       row (c, h) is q_c in the channels of head h, 0 elsewhere
+    logits               k Qᵀ  (B, N, C·H)                       in this order, and C·H filled up to a multiple of
+                                                                 8, memory is aligned whatever N is
+    read                 softmaxᵀ v, of row (c, h) the channels of head h
 """
 
 from typing import NamedTuple
@@ -24,8 +33,9 @@ class Attended(NamedTuple):
     maps: Tensor
     """(B, C, live): α of each CLS token."""
     keys: Tensor
-    """(B, H, n, d) of all tokens but the CLS tokens."""
+    """(B, n, D) of all tokens but the CLS tokens, and"""
     values: Tensor
+    """theirs."""
 
 
 class DualCLSAttention(nn.Module):
@@ -48,22 +58,24 @@ class DualCLSAttention(nn.Module):
 
     def forward(self, x: Tensor, live: int) -> Attended:
         first = self.tokens
-        q, k, v = self.qkv(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)  # each (B, H, N, d)
+        q, k, v = self.qkv(x).chunk(3, -1)  # each (B, N, D)
         drop = self.attention_dropout if self.training else 0.0
-        seen_k, seen_v = (k[:, :, first:], v[:, :, first:]) if self.hidden_cls else (k, v)
-        rows = fused(q[:, :, first:], seen_k, seen_v, drop)  # (B, H, n, d)
-        weights = self._cls_weights(q[:, :, :first], k)  # (B, H, C, N)
-        cls = (F.dropout(weights, drop) if drop else weights).to(v.dtype) @ v  # (B, H, C, d)
-        out = self.dropout(self.proj(torch.cat([cls, rows], 2).transpose(1, 2).flatten(2)))  # (B, N, D)
-        return Attended(out, attention_map(weights[..., first : first + live]), k[:, :, first:], v[:, :, first:])
+        seen_k, seen_v = (k[:, first:], v[:, first:]) if self.hidden_cls else (k, v)
+        rows = fused(q[:, first:], seen_k, seen_v, self.heads, drop)  # (B, n, D)
+        weights = self.cls_weights(q[:, :first], k)  # (B, N, C, H)
+        cls = cls_reads(F.dropout(weights, drop) if drop else weights, v)  # (B, C, D)
+        # Joined behind the projection, where a compiler makes it a part of the sum that follows.
+        out = torch.cat([self.proj(cls), self.proj(rows)], 1)  # (B, N, D)
+        maps = attention_map(weights[:, first : first + live])
+        return Attended(self.dropout(out), maps, k[:, first:], v[:, first:])
 
-    def _cls_weights(self, q: Tensor, k: Tensor) -> Tensor:
-        logits = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)  # (B, H, C, N)
+    def cls_weights(self, q: Tensor, k: Tensor) -> Tensor:
+        logits = cls_logits(q, k, self.heads)  # (B, N, C, H)
         if self.isolated and self.tokens == 2:
             others = torch.eye(2, dtype=torch.bool, device=q.device).flip(0)  # act sees no priv, priv no act
-            logits = logits.masked_fill(F.pad(others, (0, logits.shape[-1] - 2)), float("-inf"))
-        weights: Tensor = logits.float().softmax(-1)
-        return weights
+            others = F.pad(others, (0, 0, 0, logits.shape[1] - 2)).unsqueeze(2)  # (N, C, 1)
+            logits = logits.masked_fill(others, float("-inf"))
+        return logits.softmax(1)
 
 
 class PrivacyReader(nn.Module):
@@ -85,21 +97,44 @@ class PrivacyReader(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, token: Tensor, keys: Tensor, values: Tensor, live: int) -> tuple[Tensor, Tensor]:
-        """(B, 1, D), (B, H, n, d) → the token after the block (B, 1, D), and α_priv (B, 1, live)."""
-        q = self.query(self.norm1(token)).unflatten(2, (self.heads, -1)).transpose(1, 2)  # (B, H, 1, d)
+        """(B, 1, D), (B, n, D) → the token after the block (B, 1, D), and α_priv (B, 1, live)."""
         keys = keys.detach() if self.detached else keys
-        weights = ((q * q.shape[-1] ** -0.5) @ keys.transpose(-2, -1)).float().softmax(-1)  # (B, H, 1, n)
-        read = (weights.to(values.dtype) @ values.detach()).transpose(1, 2).flatten(2)  # (B, 1, D)
+        weights = cls_logits(self.query(self.norm1(token)), keys, self.heads).softmax(1)  # (B, n, 1, H)
+        read = cls_reads(weights, values.detach())  # (B, 1, D)
         token = token + self.dropout(self.proj(read))
-        return token + self.mlp(self.norm2(token)), attention_map(weights[..., :live])
+        return token + self.mlp(self.norm2(token)), attention_map(weights[:, :live])
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> Tensor:
-    """softmax(q kᵀ / √d) v by the fastest kernel that this device has for it."""
+def cls_logits(q: Tensor, k: Tensor, heads: int) -> Tensor:
+    """q kᵀ / √d, head by head, of a few queries: (B, C, D), (B, N, D) → (B, N, C, H) in float32."""
+    apart = (q.unsqueeze(2) * _channels(q, heads)).flatten(1, 2)  # (B, C·H, D)
+    rows = apart.shape[1]
+    logits = torch.bmm(k, F.pad(apart, (0, 0, 0, -rows % 8)).transpose(1, 2))[..., :rows]
+    scaled: Tensor = logits.float().view(*k.shape[:2], -1, heads) * (q.shape[2] // heads) ** -0.5
+    return scaled
+
+
+def cls_reads(weights: Tensor, v: Tensor) -> Tensor:
+    """Σ weights · v, head by head: (B, N, C, H), (B, N, D) → (B, C, D)."""
+    rows, heads = weights.shape[2] * weights.shape[3], weights.shape[3]
+    flat = F.pad(weights.flatten(2), (0, -rows % 8)).to(v.dtype)
+    read = torch.bmm(flat.transpose(1, 2), v)[:, :rows]  # (B, C·H, D)
+    return (read.view(len(v), -1, heads, v.shape[2]) * _channels(v, heads)).sum(2)
+
+
+def _channels(like: Tensor, heads: int) -> Tensor:
+    """(H, D): 1 where a channel belongs to a head."""
+    own = torch.eye(heads, dtype=like.dtype, device=like.device)
+    return own.unsqueeze(2).expand(-1, -1, like.shape[2] // heads).flatten(1)
+
+
+def fused(q: Tensor, k: Tensor, v: Tensor, heads: int, dropout: float) -> Tensor:
+    """softmax(q kᵀ / √d) v, head by head, by the fastest kernel that this device has for it: each (B, n, D)."""
+    q, k, v = (part.view(*part.shape[:2], heads, -1).transpose(1, 2) for part in (q, k, v))  # (B, H, n, d)
     if _hopper(q.get_device()):
         with sdpa_kernel(FASTEST, set_priority=True):
-            return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
-    return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout).transpose(1, 2).flatten(2)
+    return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout).transpose(1, 2).flatten(2)
 
 
 def _hopper(number: int) -> bool:
@@ -112,6 +147,6 @@ if torch.cuda.is_available():  # the compiler takes two seconds to import, which
 
 
 def attention_map(weights: Tensor) -> Tensor:
-    """Eq. 3: (B, H, C, live) → (B, C, live), each row with the sum 1."""
-    mean = weights.mean(1)
+    """Eq. 3: (B, live, C, H) → (B, C, live), each row with the sum 1."""
+    mean = weights.mean(3).transpose(1, 2)
     return mean / mean.sum(-1, keepdim=True).clamp(min=1e-12)

@@ -5,6 +5,7 @@
 Over several selections the gates multiply: a tubelet is seen if every selection it took part in kept it.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
@@ -42,13 +43,14 @@ def gate(
     for chosen in selections:
         act = chosen.act.detach() if only == "priv" else chosen.act
         priv = chosen.priv.detach() if only == "act" else chosen.priv
-        scores = act - weight * priv  # (B, m)
+        scores = -priv if math.isinf(weight) else act - weight * priv  # (B, m)
         kept = torch.zeros_like(scores).scatter(1, chosen.kept, 1.0)
         values = scores.detach()
         last = values.masked_fill(kept == 0, float("inf")).amin(1, keepdim=True)
         first = values.masked_fill(kept == 1, float("-inf")).amax(1, keepdim=True)
         edge = torch.where(first.isinf(), last, (last + first) / 2)  # nothing dropped: the lowest
-        spread = values.std(1, keepdim=True).clamp(min=1e-12)
+        alone = values.shape[1] == 1  # one value has no deviation
+        spread = torch.ones_like(edge) if alone else values.std(1, keepdim=True).clamp(min=1e-12)
         open_ = ((scores - edge) / (temperature * spread)).sigmoid()
         base = scores.new_zeros(len(scores), count + 1)  # one more: fuse tokens have no place
         now_soft = base.scatter(1, chosen.live, open_)

@@ -96,6 +96,8 @@ def _load_one(spec: str) -> Anonymizer:
     name, colon, argument = spec.partition(":")
     name = name.strip()
     if name not in METHODS and (checkpoint := _checkpoint(spec)) is not None:
+        if checkpoint not in METHODS:
+            raise UsageError(f"{spec} is a checkpoint of {checkpoint!r}, a method that this vidveil does not have")
         return METHODS[checkpoint].build(f"{checkpoint}:{spec}", spec)
     if name not in METHODS:
         close = get_close_matches(name, METHODS, n=1)

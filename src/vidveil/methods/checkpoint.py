@@ -36,7 +36,7 @@ class Checkpoint:
     @property
     def name(self) -> str:
         """Of the run that made it; a folder's name says nothing and may say too much."""
-        return str(self.about["recipe"]["name"])
+        return Path(str(self.about["recipe"]["name"])).name
 
     @property
     def sha256(self) -> str:
@@ -57,7 +57,9 @@ def write(folder: Path, method: str, network: Mapping[str, Any], tensors: "Mappi
     from vidveil import __version__
 
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS)
+    numbers = folder / f".{WEIGHTS}.part"
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, numbers)
+    numbers.replace(folder / WEIGHTS)
     text = {"layout": LAYOUT, "method": method, "network": dict(network), "vidveil": __version__, **about}
     part = folder / f".{ABOUT}.part"
     part.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
@@ -87,6 +89,8 @@ def _read(folder: Path) -> Checkpoint:
         raise UsageError(f"{folder} holds a recognizer, which looks; a method's checkpoint is needed, which hides")
     if about.get("layout") != LAYOUT:
         raise WeightsError(f"{folder} has layout {about.get('layout')}; this vidveil reads {LAYOUT}")
+    if not isinstance(about.get("recipe"), dict) or "name" not in about["recipe"]:
+        raise WeightsError(f"{folder / ABOUT} does not say which recipe made it: it is damaged")
     if not (folder / WEIGHTS).is_file():
         raise WeightsError(f"{folder} lacks {WEIGHTS}: copy the whole folder")
     return Checkpoint(folder, about)

@@ -26,7 +26,8 @@ class DualCLSRecipe(LearningRecipe):
     privacy_attention: Literal["reversed", "detector"] = "detector"
     """reversed: gradient reversal, as the paper; detector: it learns to find what is private."""
     train_on: Literal["heads", "pixels", "credit"] = "credit"
-    """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip."""
+    """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
+    attention learns where single tubelets tell something."""
     output: Literal["mask", "decode"] = "mask"
     fill: Literal["black", "mean", "temporal"] = "black"
     fusion: bool = True
@@ -43,10 +44,8 @@ class DualCLSRecipe(LearningRecipe):
     """Recognizer that plays f_B (pixels)."""
     head_weight: float = 1.0
     """Of the two tokens' own losses beside those of the players (pixels)."""
-    company: tuple[float, ...] = (0.05, 0.6)
-    """Shares of tubelets that players see in training, drawn anew for each clip (credit)."""
-    company_ease: float = 0.4
-    """Share of training after which they see no more than that: it begins with whole clips (credit)."""
+    company: float = 0.5
+    """Share of the tubelets whose votes are counted, drawn anew for each clip (credit)."""
     budget_pull: float = 1.0
     """How strongly the mask is pulled away from what the attacker reads (pixels)."""
     random_masks: float = 0.5
@@ -62,12 +61,14 @@ class DualCLSRecipe(LearningRecipe):
         super().__post_init__()
         if not self.budget:
             raise RecipeError("budget must name attributes, identity or both")
-        if self.output == "decode" and self.train_on == "heads":
+        if self.output == "decode" and self.train_on != "pixels":
             raise RecipeError("output: decode is taught by what networks see of it: it needs train_on: pixels")
-        for key in ("keep_warmup", "share_range", "company"):
+        for key in ("keep_warmup", "share_range"):
             low, *rest = getattr(self, key)
             if len(rest) != 1 or not 0 <= low <= rest[0] <= 1:
                 raise RecipeError(f"{key} is two rising numbers between 0 and 1")
+        if self.share_range[0] == 0:
+            raise RecipeError("share_range begins above 0: something has to stay")
         if not 0 < self.keep <= 1 or not self.privacy_weight >= 0:
             raise RecipeError("keep is in (0, 1] and privacy_weight is 0 or more")
         if self.pretrained and self.network != "vit_s":

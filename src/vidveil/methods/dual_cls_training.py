@@ -3,8 +3,8 @@
     heads    L = CE(act_CLS) + BCE(priv_CLS)            reversed: the trunk under priv_CLS gets minus its gradient
     pixels   L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
              f_T and f_B learn to read the masked clip; the mask learns to help the one and to fail the other
-    credit   L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is what each tubelet adds to what f_T and
-             f_B can tell in random company (`layers.credit`); nothing is reversed, and nobody plays against anybody
+    credit   L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is how much each tubelet tells by itself
+             (`layers.credit`); nothing is reversed, and nobody plays against anybody
 
 With a detector each token is taught by its own player: f_T moves α_act alone, f_B moves α_priv alone.
 """
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
-from vidveil.layers.credit import Creditor, random_company, taught, where
+from vidveil.layers.credit import Votes, counted, loudness, random_company, taught, where
 from vidveil.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.layers.straight_through import gate
 from vidveil.methods.dual_cls import DualCLS, Network, Seen
@@ -28,6 +28,8 @@ from vidveil.recognizers.recognizer import Classifier
 from vidveil.recognizers.vit import ConvolvedTubelets
 from vidveil.tasks import TASKS, Task
 from vidveil.tubelets import over_pixels
+
+WIDTH = 256  # of the reader of single tubelets
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +68,26 @@ class Game(nn.Module):
         self.anonymizer = DualCLS(network_of(recipe, data))
         self.utility: Classifier | None = None
         self.attacker: Classifier | None = None
-        if recipe.train_on != "heads":
+        self.votes: Votes | None = None
+        if recipe.train_on == "pixels":
             self.utility = _player(recipe.utility, recipe, [self.action])
             self.attacker = _player(recipe.attacker, recipe, self.budget)
-        self.creditor: Creditor | None = None
         if recipe.train_on == "credit":
-            network, width = self.anonymizer, 64
-            embed = ConvolvedTubelets(3, network.tubelet, width)
-            self.creditor = Creditor(embed, width, network.grid, [_guess(task) for task in (self.action, *self.budget)])
+            embed = ConvolvedTubelets(3, self.anonymizer.tubelet, WIDTH)
+            outputs = {task.name: task.outputs for task in (self.action, *self.budget)}
+            self.votes = Votes(embed, self.anonymizer.tubelet, WIDTH, outputs)
 
-    def lessons(self, video: Tensor, rows: Tensor, seen: Seen, progress: float) -> list[Tensor]:
-        """Players learn to read clips in which random tubelets are shown, the creditor learns what each tubelet adds
-        to that, and the attentions learn where in the clip it is."""
-        assert self.creditor is not None
-        assert self.utility is not None
-        assert self.attacker is not None
-        network = self.anonymizer
-        shown = random_company(network.count, len(video), *self.company_at(progress), video.device)  # (B, M)
-        masked = video * over_pixels(shown.view(-1, *network.grid), network.tubelet).unsqueeze(1)
-        said = self.utility(masked) | self.attacker(masked)
-        tasks = [self.action, *self.budget]
-        losses = [task.loss(said[task.name], rows) for task in tasks]
-        values = torch.stack([task.gain(said[task.name], rows) for task in tasks], 1)  # (B, K)
-        credit = self.creditor(video)  # (B, M, K)
-        losses.append(self.creditor.miss(credit, shown, values))
-        useful, *private = (where(each) for each in credit.detach().unbind(2))
-        hidden = torch.stack(private).mean(0)
+    def lessons(self, video: Tensor, rows: Tensor, seen: Seen) -> list[Tensor]:
+        """A reader learns to tell by the votes of single tubelets; the attentions learn where they are loud."""
+        assert self.votes is not None
+        votes = self.votes(self.anonymizer.standardize(video))
+        shown = random_company(len(video), self.anonymizer.count, self.recipe.company, video.device)  # (B, M)
+        tasks = (self.action, *self.budget)
+        losses = [task.loss(counted(votes[task.name], shown), rows) for task in tasks]
+        credit = {name: where(loudness(each.detach(), several=name == "attributes")) for name, each in votes.items()}
+        useful, private = credit["action"], torch.stack([credit[task.name] for task in self.budget]).mean(0)
         for chosen in seen.selections:
-            losses += [taught(chosen.act, useful, chosen.live), taught(chosen.priv, hidden, chosen.live)]
+            losses += [taught(chosen.act, useful, chosen.live), taught(chosen.priv, private, chosen.live)]
         return losses
 
     def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
@@ -104,8 +98,8 @@ class Game(nn.Module):
         told = reverse_gradient(seen.told, pull) if recipe.privacy_attention == "reversed" else seen.told
         losses = [self.action.loss(seen.action, rows)]
         losses += [task.loss(self.anonymizer.budget_heads[task.name](told), rows) for task in self.budget]
-        if self.creditor is not None:
-            losses = [recipe.head_weight * loss for loss in losses] + self.lessons(video, rows, seen, progress)
+        if self.votes is not None:
+            losses = [recipe.head_weight * loss for loss in losses] + self.lessons(video, rows, seen)
         elif self.utility is not None and self.attacker is not None:
             losses = [recipe.head_weight * loss for loss in losses]
             helped, failed = self.shown(video, seen, pull * recipe.budget_pull)
@@ -113,12 +107,6 @@ class Game(nn.Module):
             said = self.attacker(failed)
             losses += [task.loss(said[task.name], rows) for task in self.budget]
         return torch.stack(losses).sum()
-
-    def company_at(self, progress: float) -> tuple[float, float]:
-        """Players see whole clips at first and less and less of them until `company_ease`."""
-        low, high = self.recipe.company
-        ease = max(0.0, 1 - progress / max(self.recipe.company_ease, 1e-9))
-        return low + (1 - low) * ease, high + (1 - high) * ease
 
     def keep_at(self, progress: float) -> float:
         """Heads: from 1 to r along a cosine. Pixels: drawn, so that one training serves all keep rates."""
@@ -160,11 +148,6 @@ class Game(nn.Module):
 def _player(name: str, recipe: DualCLSRecipe, tasks: list[Task]) -> Classifier:
     recognizer = build(name, frames=recipe.frames, size=recipe.size)
     return Classifier(recognizer, {task.name: task.outputs for task in tasks})
-
-
-def _guess(task: Task) -> float:
-    """Log-probability of a guess."""
-    return -task.outputs * math.log(2) if task.name == "attributes" else -math.log(task.outputs)
 
 
 def network_of(recipe: DualCLSRecipe, data: ClipSet) -> Network:

@@ -12,10 +12,12 @@ from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from vidveil.methods.dual_cls import DualCLS
+from vidveil.methods.dual_cls import Block, DualCLS
 from vidveil.methods.masker import Decision
+from vidveil.recognizers.vit import MLP
 
 ALONE = 1e9  # a privacy weight beside which the action token no longer counts
 
@@ -23,9 +25,39 @@ ALONE = 1e9  # a privacy weight beside which the action token no longer counts
 def in_bfloat16(network: DualCLS) -> DualCLS:
     """A copy for inference whose weights and tokens are bfloat16. Pixels are standardized in float32 before."""
     fast = deepcopy(network).eval().to(torch.bfloat16)
+    for block in fast.blocks:
+        assert isinstance(block, Block)
+        block.mlp = OneKernelMLP(block.mlp)
     fast.standardize.float()
     fast.standardize.mean, fast.standardize.deviation = network.standardize.mean, network.standardize.deviation
     return fast
+
+
+class OneKernelMLP(MLP):
+    """An MLP whose GELU is computed by the matrix product before it, in bfloat16 on GPUs and without gradients.
+
+    A kernel of its own reads and writes the widest tensor of a block. The product's GELU is the one by tanh, at most
+    0.0005 from the exact one, where bfloat16 rounds a 1 to 0.004.
+    """
+
+    def __init__(self, mlp: MLP) -> None:
+        nn.Module.__init__(self)
+        self.fc1, self.fc2 = mlp.fc1, mlp.fc2
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.is_cuda and x.dtype == torch.bfloat16 and not torch.is_grad_enabled():
+            inner = product_with_gelu(x, self.fc1.weight, self.fc1.bias)
+        else:
+            inner = F.gelu(self.fc1(x))
+        out: Tensor = self.fc2(inner)
+        return out
+
+
+def product_with_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """gelu(x Wᵀ + b): (B, N, D) → (B, N, E)."""
+    rows = torch.ops.aten._addmm_activation(bias, x.flatten(0, 1), weight.t(), use_gelu=True)
+    out: Tensor = rows.view(*x.shape[:2], -1)
+    return out
 
 
 class CompiledScorer:

@@ -97,7 +97,7 @@ class TubeletMasker(Anonymizer):
 
     def tuned(self, keep: float | None, privacy_weight: float | None, device: str | None = None) -> "TubeletMasker":
         """The same network with other knobs; None leaves one as it is."""
-        return TubeletMasker(
+        return type(self)(
             self.spec,
             self.scorer,
             weights=self.weights,

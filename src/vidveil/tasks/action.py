@@ -20,9 +20,6 @@ class Action(Task):
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
         return F.cross_entropy(logits.float(), self.labels[rows], label_smoothing=self.label_smoothing)
 
-    def gain(self, logits: Tensor, rows: Tensor) -> Tensor:
-        return -F.cross_entropy(logits.float(), self.labels[rows], reduction="none")
-
     def probabilities(self, logits: Tensor) -> Tensor:
         return logits.float().softmax(-1)
 

@@ -26,10 +26,6 @@ class Attributes(Task):
         known = self.known[rows]
         return (each * known).sum() / known.sum().clamp(min=1)
 
-    def gain(self, logits: Tensor, rows: Tensor) -> Tensor:
-        each = F.binary_cross_entropy_with_logits(logits.float(), self.labels[rows], reduction="none")  # (B, A)
-        return -(each * self.known[rows]).sum(1)
-
     def probabilities(self, logits: Tensor) -> Tensor:
         return logits.float().sigmoid()
 

@@ -34,9 +34,6 @@ class Identity(Task):
         each = F.cross_entropy(logits.float(), labels, label_smoothing=self.label_smoothing, reduction="sum")
         return each / (labels >= 0).sum().clamp(min=1)
 
-    def gain(self, logits: Tensor, rows: Tensor) -> Tensor:
-        return -F.cross_entropy(logits.float(), self.labels[rows], reduction="none")  # 0 at -100
-
     def probabilities(self, logits: Tensor) -> Tensor:
         return logits.float().softmax(-1)
 

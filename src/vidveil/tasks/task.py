@@ -29,14 +29,12 @@ class Task(ABC):
     name: str
     outputs: int
     """Width of the head."""
+    labels: Tensor
+    """One a clip of the set, on the device."""
 
     @abstractmethod
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
         """logits (B, outputs), rows (B,) → a scalar."""
-
-    @abstractmethod
-    def gain(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """logits (B, outputs), rows (B,) → (B,) log-probability of the truth; 0 where it is not known."""
 
     @abstractmethod
     def probabilities(self, logits: Tensor) -> Tensor:

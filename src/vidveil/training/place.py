@@ -57,13 +57,13 @@ class Place:
     def judge(self, metrics: Mapping[str, float], options: Options) -> bool:
         """Whether this epoch is the best so far; of equals the later one is, since its rate is lower and it has seen
         more. May call for an early stop: an equal is no better one."""
-        if options.monitor == LAST:
-            self.best_epoch = self.epoch + 1
-            return True
         if clash := sorted(metrics.keys() & set(OURS)):
             raise TrainingError(
                 f"validation may not call a metric {', '.join(clash)}: the history has one of that name"
             )
+        if options.monitor == LAST:
+            self.best_epoch = self.epoch + 1
+            return True
         name = options.monitor or next(iter(metrics), "")
         if name not in metrics:
             given = ", ".join(metrics) or "nothing"

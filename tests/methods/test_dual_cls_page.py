@@ -1,0 +1,113 @@
+"""The page about dual-CLS names code, commands and numbers that are there."""
+
+import json
+import re
+import shlex
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from tests.methods import made_checkpoint
+from vidveil.recipe import find, names, read
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "methods" / "dual_cls.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+SYMBOL = re.compile(r"`([\w/]+)\.py:([\w.]+)`")
+OURS = ("dual_cls", "control_puppets")
+
+
+def section(title: str) -> str:
+    return TEXT.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of every table's rows, headings and rules included."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def commands(text: str) -> list[tuple[str, list[str]]]:
+    """(recipe, overrides) of each `vidveil train` and `vidveil evaluate`; what stands behind two spaces is prose."""
+    found = []
+    for line in re.findall(r"^(?:#   )?vidveil (?:train|evaluate) (.+)$", text, re.MULTILINE):
+        recipe, *words = shlex.split(re.split(r"\s{2,}", line)[0])
+        found.append((recipe, [word for word in words if "=" in word]))
+    return found
+
+
+@pytest.mark.parametrize(("file", "symbol"), sorted(set(SYMBOL.findall(TEXT))))
+def test_what_the_page_says_is_in_a_file_is_there(file, symbol):
+    module = import_module("vidveil." + file.replace("/", "."))
+    named = attrgetter(symbol)(module)
+    assert getattr(named, "__module__", module.__name__) == module.__name__, "it is only imported there"
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_every_equation_of_the_paper_has_its_place(number):
+    places = [
+        row[-1] for row in rows(section("The paper's equations, and where they are")) if row[0] == f"eq. {number}"
+    ]
+    assert len(places) == 1
+    assert SYMBOL.search(places[0])
+
+
+@pytest.mark.parametrize(
+    "path", [PAGE, ROOT / "README.md", *(find(name) for name in names() if name.startswith(OURS))], ids=lambda p: p.name
+)
+def test_every_command_has_a_recipe_that_takes_what_it_is_told(path):
+    told = commands(path.read_text(encoding="utf-8"))
+    assert told
+    for recipe, overrides in told:
+        read(find(recipe), overrides)
+
+
+def test_every_recipe_of_the_method_stands_on_the_page():
+    told = set(re.findall(r"`(\w+)`", section("Use it")))
+    assert {name for name in names() if name.startswith(OURS)} <= told
+
+
+def test_every_way_of_training_and_every_fill_is_explained():
+    from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+
+    explained = section("How it is trained")
+    hints = DualCLSRecipe.__annotations__
+    for key in ("train_on", "privacy_attention", "fill"):
+        assert key in explained
+        for value in hints[key].__args__:
+            assert re.search(rf"`({key}: )?{value}`", explained), f"{key}: {value}"
+
+
+def test_speeds_are_those_of_the_results():
+    results = json.loads((ROOT / "benchmarks" / "results" / "exported_speed.json").read_text())
+    measured = [[f"{one['ms']:.1f}", f"{one['by_whole']:.2f}", f"{one['alike']:.3f}"]
+                for one in results.values() if isinstance(one, dict) and "ms" in one]  # fmt: skip
+    table = [row[1:] for row in rows(section("What we measured"))[2:]]
+    assert table == measured
+    assert results["threads"] == 2
+
+
+def test_the_examples_run(tmp_path, monkeypatch):
+    pytest.importorskip("onnx", reason="vidveil[export] is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
+    made_checkpoint.write(tmp_path / "dual_cls_puppets" / "checkpoint", made_checkpoint.network())
+    there: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
+        exec(compile(block, PAGE.name, "exec"), there)
+    clip, seen, hide = there["clip"], there["seen"], there["hide"]
+    assert seen.video.shape == clip.shape
+    assert 0 < seen.mask.float().mean() < 1
+    assert hide.anonymize(clip).mask.shape == seen.mask.shape == clip.shape[1:]
+
+
+def test_links_of_the_page_lead_somewhere():
+    links = [link.partition("#") for link in re.findall(r"\]\(([^)]+)\)", TEXT)]
+    assert links
+    for file, _, place in links:
+        target = (PAGE.parent / file).resolve()
+        assert target.is_file(), file
+        headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE) if place else []
+        assert not place or place in {heading.lower().replace(" ", "-") for heading in headings}, place
