@@ -23,16 +23,17 @@ SEEDS = (0, 1, 2)
 SHARES = (0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1)
 """Of all tubelets that stay."""
 MODES = {
-    "credit": ["train_on=credit", "privacy_attention=detector"],
-    "pixels": ["train_on=pixels", "privacy_attention=detector"],
-    "detector": ["train_on=heads", "privacy_attention=detector"],
-    "paper-pixels": ["train_on=pixels", "privacy_attention=reversed"],
-    "paper": ["train_on=heads", "privacy_attention=reversed"],
-    "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true"],
+    "credit": ["train_on=credit", "privacy_attention=plain"],
+    "credit-detector": ["train_on=credit", "privacy_attention=detector"],
+    "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1"],
+    "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1"],
+    "heads-detector": ["train_on=heads", "privacy_attention=detector", "privacy_weight=0.5"],
+    "paper": ["train_on=heads", "privacy_attention=reversed", "privacy_weight=0.5"],
+    "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5"],
 }
 BEST = "credit"
-LEARNING = ["epochs=40", "batch=64", "lr=2e-3"]
-JUDGING = ["epochs=16", "attacker_epochs=16", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]"]
+LEARNING = ["epochs=60", "checkpoint_seconds=600"]
+JUDGING = ["epochs=16", "attacker_epochs=16", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]", "checkpoint_seconds=600"]
 POINTS = {
     "faces": ["method=solid", "region=faces"],
     "people": ["method=solid", "region=people"],

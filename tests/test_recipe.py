@@ -105,8 +105,8 @@ METHOD = "verb: train\nmethod: dual_cls\ndata: puppets\n"
 
 
 def test_fields_of_a_method_are_read_as_strictly_as_all_others(tmp_path):
-    found = read(recipe(tmp_path, METHOD + "budget: identity\ncompany: [0, 1]\nkeep: 1"))
-    assert (found.budget, found.company, found.keep) == (("identity",), (0.0, 1.0), 1.0)
+    found = read(recipe(tmp_path, METHOD + "budget: identity\nshare_range: [0.5, 1]\nkeep: 1"))
+    assert (found.budget, found.share_range, found.keep) == (("identity",), (0.5, 1.0), 1.0)
     assert read(recipe(tmp_path, METHOD), ["train_on=heads", "lr=1e-3"]).train_on == "heads"
     for line, said in {
         "privacy_wait: 1": r"nothing is called 'privacy_wait'; did you mean privacy_weight\?",

@@ -47,7 +47,7 @@ def test_training_says_what_masks_hide_and_how_to_go_on(place, trained):
     assert about["network"]["budget"].keys() == {"attributes", "identity"}
     assert str(place) not in json.dumps(about)
     names = load_file(place / "runs/tiny/checkpoint/weights.safetensors").keys()
-    assert not any(name.startswith(("utility", "attacker", "creditor")) for name in names)
+    assert not any(name.startswith(("utility", "attacker", "votes")) for name in names)
 
 
 @pytest.mark.usefixtures("trained")

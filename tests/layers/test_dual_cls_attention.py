@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from vidveil.layers.dual_cls_attention import DualCLSAttention, PrivacyReader
 
@@ -127,3 +128,25 @@ def test_half_precision_hands_out_maps_in_full_precision():
     assert seen.out.dtype == torch.bfloat16
     assert seen.maps.dtype == torch.float32
     torch.testing.assert_close(seen.maps.sum(-1), torch.ones(2, 2))
+
+
+class Copies(TorchDispatchMode):
+    """How many numbers were copied, at most at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        if function in (torch.ops.aten.clone.default, torch.ops.aten.copy_.default):
+            self.most = max(self.most, out.numel())
+        return out
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_keys_and_values_are_read_where_they_lie(mode):
+    attention, x = built(mode)
+    with torch.no_grad(), Copies() as copies:
+        seen = attention(x, LIVE)
+    assert copies.most < seen.keys.numel()

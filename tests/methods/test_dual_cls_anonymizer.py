@@ -1,14 +1,19 @@
 """A checkpoint as a method: it decides as the network that was trained, and a decoder knows what it cannot do."""
 
+import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from tests import media
+from tests.evaluation.masked import people
 from tests.methods import made_checkpoint
 from tests.methods.dimmest import frames
 from tests.methods.made_checkpoint import FRAMES, SIZE, clips, network
 from vidveil import load
+from vidveil.cli.app import app
 from vidveil.errors import UsageError
-from vidveil.evaluation.conditions import Setting, check_method
+from vidveil.evaluation.conditions import Setting, anonymized, check_method
 from vidveil.methods.anonymizer import Chain
 from vidveil.methods.checkpoint import find
 from vidveil.methods.dual_cls_anonymizer import Decoder, read_network
@@ -153,3 +158,26 @@ def test_an_evaluation_is_told_beforehand_of_a_knob_that_makes_no_sense(runs):
         check_method(Setting(method="mine"), (1.5,))
     with pytest.raises(UsageError, match="there is no checkpoint 'yours'"):
         check_method(Setting(method="dual_cls:yours"))
+
+
+@pytest.mark.parametrize("changes", [{}, DECODE])
+def test_an_evaluation_sees_what_the_method_shows_with_the_mask_beside_it(runs, tmp_path, monkeypatch, changes):
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+    kept(runs, **changes)
+    data = people(tmp_path, clips=2)
+    after = anonymized(data, Setting(method="dual_cls:mine", keep=0.6))
+    for row in (0, len(data) - 1):
+        clip = torch.from_numpy(data.videos.frames(row).copy()).movedim(-1, 0)[None]  # (1, 3, T, H, W)
+        wanted = load("mine").anonymize_batch(clip, keep=0.6)
+        assert np.array_equal(after.videos.frames(row), wanted.video[0].movedim(0, -1).numpy())
+        assert np.array_equal(after.videos.side("kept", row), wanted.mask[0, ::2, ::8, ::8].numpy())
+
+
+@pytest.mark.parametrize("knobs", [[], ["--keep", "0.8"]])
+def test_a_decoder_leaves_no_file_where_a_video_was_asked_for(runs, tmp_path, knobs):
+    kept(runs, **DECODE)
+    film = media.Film(frames=6).make(tmp_path / "film.mp4")
+    done = CliRunner().invoke(app, ["anonymize", str(film), "--method", "mine", *knobs])
+    assert done.exit_code == 1
+    assert "draws small clips, not videos" in done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["film.mp4", "runs"]

@@ -123,7 +123,8 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
         method = _load(tried)
-        masker = next((stage for stage in getattr(method, "stages", (method,)) if hasattr(stage, "scorer")), None)
+        stages: Sequence[Any] = getattr(method, "stages", (method,))
+        masker = next((stage for stage in stages if hasattr(stage, "scorer")), None)
         frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
         # knobs are refused, and detectors fetched, when they are used

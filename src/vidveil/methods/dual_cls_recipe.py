@@ -23,8 +23,9 @@ class DualCLSRecipe(LearningRecipe):
     """λ of eq. 4: how much a tubelet's privacy attention counts against it; likewise a knob."""
     budget: tuple[Literal["attributes", "identity"], ...] = ("attributes",)
     """What the privacy token is about."""
-    privacy_attention: Literal["reversed", "detector"] = "detector"
-    """reversed: gradient reversal, as the paper; detector: it learns to find what is private."""
+    privacy_attention: Literal["reversed", "plain", "detector"] = "plain"
+    """reversed: a token of the trunk behind a gradient reversal, as the paper; plain: the same token, trained to tell;
+    detector: a token beside the trunk, trained to tell."""
     train_on: Literal["heads", "pixels", "credit"] = "credit"
     """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
     attention learns where single tubelets tell something."""
@@ -69,6 +70,8 @@ class DualCLSRecipe(LearningRecipe):
                 raise RecipeError(f"{key} is two rising numbers between 0 and 1")
         if self.share_range[0] == 0:
             raise RecipeError("share_range begins above 0: something has to stay")
+        if not 0 < self.company <= 1:
+            raise RecipeError("company is in (0, 1]: some votes have to be counted")
         if not 0 < self.keep <= 1 or not self.privacy_weight >= 0:
             raise RecipeError("keep is in (0, 1] and privacy_weight is 0 or more")
         if self.pretrained and self.network != "vit_s":
