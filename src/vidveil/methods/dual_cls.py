@@ -54,7 +54,7 @@ class Network:
     """λ of eq. 4; 0: the action token alone, inf: the privacy token alone. May be changed by call."""
     privacy_attention: Literal["reversed", "plain", "detector"] = "reversed"
     """`reversed`: priv_CLS is a token of the trunk, its head trained behind a gradient reversal (paper). `plain`: the
-    same token, trained to tell. `detector`: it reads the trunk's keys with a query of its own, and is trained to tell."""
+    same token, trained to tell. `detector`: it reads the trunk's keys with a query of its own, trained to tell."""
     shared_keys: bool = False
     """Whether what a detector learns may change the trunk's keys; else they are detached."""
     fusion: bool = True
