@@ -138,10 +138,18 @@ def test_only_votes_that_are_shown_are_counted_and_of_nothing_comes_nothing():
 
 
 def test_a_vote_for_one_among_many_is_loud_by_its_differences_and_a_yes_or_no_by_its_size():
-    votes = torch.tensor([[[2.0, 2.0], [3.0, -1.0], [0.0, 0.0]]])
-    torch.testing.assert_close(loudness(votes, several=False), torch.tensor([[0.0, 2.0, 0.0]]))  # a softmax sees no sum
-    torch.testing.assert_close(loudness(votes, several=True), torch.tensor([[4.0, 4.0, 0.0]]))
+    votes = torch.tensor([[[2.0, 2.0], [3.0, -1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]])
+    torch.testing.assert_close(loudness(votes, several=False), torch.tensor([[0.0, 2.0, 0, 0, 0]]))  # softmax: no sum
+    torch.testing.assert_close(loudness(votes, several=True), torch.tensor([[4.0, 4.0, 0, 0, 0]]))
     assert loudness(votes.bfloat16(), several=False).dtype == torch.float32
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_what_most_tubelets_say_alike_is_not_loud(several):
+    votes = torch.zeros(1, 9, 3)
+    votes[0, 4] = torch.tensor([1.0, -1.0, 0.5])
+    habit = torch.tensor([0.7, -0.3, 2.0])  # the prior of an attribute that nearly all have
+    torch.testing.assert_close(loudness(votes + habit, several=several), loudness(votes, several=several))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9, 1.0])

@@ -2,7 +2,8 @@
 
     z_i = g(pixels of tubelet i)                      nothing but its own pixels: no rim, no neighbour, no place
     p(y | clip) = softmax( c · mean over i of z_i )   learned by cross-entropy, with random tubelets left out
-    e_i = deviation of z_i over the answers           how loud its vote is, whatever it votes for
+    e_i = size of z_i − median over the clip of z     how loud its vote is, whatever it votes for; what most tubelets say
+                                                      alike is no news of any of them
     t_i = e_i / Σ e                                   where in the clip that is: the target of an attention map
 
 The sum makes it exact: in a vote that adds up, what a tubelet adds is its vote, in any company (its Shapley value is
@@ -57,7 +58,10 @@ def counted(votes: Tensor, shown: Tensor) -> Tensor:
 def loudness(votes: Tensor, *, several: bool) -> Tensor:
     """(B, M, outputs) → (B, M). `several`: yes or no to each output, instead of one among them."""
     votes = votes.float()
-    return votes.abs().sum(2) if several else votes.std(2, correction=0)
+    if not several:
+        votes = votes - votes.mean(2, keepdim=True)  # a softmax does not see what is added to all answers
+    votes = votes - votes.median(1, keepdim=True).values
+    return votes.abs().sum(2) if several else votes.square().mean(2).sqrt()
 
 
 def random_company(clips: int, count: int, share: float, device: torch.device) -> Tensor:

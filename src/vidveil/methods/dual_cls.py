@@ -159,8 +159,9 @@ class DualCLS(nn.Module):
         self.budget_heads = nn.ModuleDict({name: nn.Linear(width, outputs) for name, outputs in network.budget.items()})
         pixels = 3 * self.tubelet[0] * self.tubelet[1] * self.tubelet[2]
         self.decoder = nn.Linear(width, pixels) if network.output == "decode" else None
-        for parameter in (self.cls_token, self.pos_embed, self.time_embed):
+        for parameter in (self.pos_embed, self.time_embed):
             nn.init.trunc_normal_(parameter, std=0.02)
+        nn.init.normal_(self.cls_token, std=0.2)  # far apart beside the position they share, or they part slowly
         for module in self.blocks.modules():
             if isinstance(module, nn.Linear):
                 nn.init.trunc_normal_(module.weight, std=0.02)
