@@ -67,21 +67,22 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
         command = ("evaluate", "control_puppets", *words, seeds, "tidy=true", f"raw={raw.name}", f"name={name}{end}")
         found.append(Job(f"{name}{end}", (*command, *judging, *about), (raw.name, *needs)))
 
-    for mode, words in MODES.items():
+    for mode, how in MODES.items():
         for seed in SEEDS:
             name = f"train-{mode}{end}-{seed}"
-            command = ("train", "dual_cls_puppets", *words, f"seed={seed}", f"name={name}", *learning, *about)
+            command = ("train", "dual_cls_puppets", *how, f"seed={seed}", f"name={name}", *learning, *about)
             found.append(Job(name, command, makes="checkpoint/checkpoint.json"))
     for control in ("random", "moving", "centre", "oracle"):
         judge(control, [f"method={control}", _keeps(SHARES)])
-    for name, words in POINTS.items():
-        judge(name, [*words, "keep=[]"])
+    for name, point in POINTS.items():
+        judge(name, [*point, "keep=[]"])
     rates = _keeps([round(share ** (1 / 3), 3) for share in SHARES])  # of each of three selections
-    for name, mode, knobs in (
+    curves: list[tuple[str, str, list[str]]] = [
         *((mode, mode, []) for mode in MODES),
         ("action-alone", BEST, ["privacy_weight=0"]),
         ("privacy-alone", BEST, ["privacy_weight=.inf"]),
-    ):
+    ]
+    for name, mode, knobs in curves:
         trained = tuple(f"train-{mode}{end}-{seed}" for seed in SEEDS)
         judge(name, [f"method=dual_cls:train-{mode}{end}-{{seed}}", rates, *knobs], trained)
     return found
@@ -100,14 +101,14 @@ def run(job: Job, runs: Path, logs: Path) -> int:
     if code == 0 and job.makes == "results.json":
         RESULTS.mkdir(parents=True, exist_ok=True)
         shutil.copy(runs / job.name / "results.json", RESULTS / f"{job.name}.json")
+        shutil.copy(runs / job.name / "per_clip.safetensors", RESULTS / f"{job.name}.safetensors")
     return code
 
 
-def work(waiting: list[Job], runs: Path, workers: int, until: float) -> None:
+def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: float) -> None:
     logs = runs / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     began, running = time.monotonic(), dict[Future[int], Job]()
-    done = {job.name for job in waiting if job.done(runs)}
     waiting = [job for job in waiting if job.name not in done]
     failed: set[str] = set()
     with ThreadPoolExecutor(workers) as pool:
@@ -130,11 +131,11 @@ def work(waiting: list[Job], runs: Path, workers: int, until: float) -> None:
         print(f"          {job.name}: not begun")
 
 
-def draw(finished: list[Job], runs: Path, rho: str) -> None:
+def draw(finished: list[Job], runs: Path) -> None:
     """The best mode first: it is compared with each of the others on the same clips."""
     names = [job.name for job in finished if job.makes == "results.json" and not job.name.startswith("raw")]
     names.sort(key=lambda name: not name.startswith(f"{BEST}-"))
-    page = RESULTS / f"table-rho{rho}.md"
+    page = RESULTS / f"table{names[0].removeprefix(BEST)}.md"
     command = [sys.executable, "-m", "vidveil", "report", *(str(runs / name) for name in names), "-o", str(page)]
     subprocess.run(command, check=True)
 
@@ -153,6 +154,7 @@ def main() -> None:
     parser.add_argument("--judging", default=";".join(JUDGING), help="KEY=VALUE;… of judges and attackers")
     options = parser.parse_args()
     all_jobs = jobs(options.rho, options.world, options.learning.split(","), options.judging.split(";"))
+    done = {job.name for job in all_jobs if job.done(options.runs)}
     if options.only:
         all_jobs = [job for job in all_jobs if any(word in job.name for word in options.only.split(","))]
     if options.list:
@@ -160,9 +162,9 @@ def main() -> None:
             print("done " if job.done(options.runs) else "     ", "vidveil", *job.words)
         return
     if options.draw:
-        draw([job for job in all_jobs if job.done(options.runs)], options.runs, options.rho)
+        draw([job for job in all_jobs if job.name in done], options.runs)
         return
-    work(all_jobs, options.runs, options.workers, options.until)
+    work(all_jobs, done, options.runs, options.workers, options.until)
 
 
 if __name__ == "__main__":

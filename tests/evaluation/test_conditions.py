@@ -1,14 +1,22 @@
 """Videos after a method: the right pixels, made once, with what was kept beside them."""
 
+from threading import Thread
+
 import numpy as np
 import pytest
 import torch
 
 from tests.evaluation.masked import FRAMES, SIDE, SIZE, Masker, digest, loader, people
 from tests.evaluation.toy import toy
+from vidveil.data.store import VideoStore
+from vidveil.data.store_files import turn
 from vidveil.errors import UsageError
+from vidveil.evaluation import conditions
 from vidveil.evaluation.conditions import AT_ONCE, Setting, anonymized, check_method
+from vidveil.evaluation.measure import Measure
 from vidveil.evaluation.pruning_controls import Grid
+from vidveil.evaluation.truth import Truth
+from vidveil.evaluation.veiled import forget
 from vidveil.tubelets import kept_count
 
 
@@ -106,7 +114,74 @@ def test_scores_are_no_part_of_the_fingerprint_and_pixels_are(data, monkeypatch)
     assert anonymized(data, Setting(method="masker", keep=0.5)).videos.fingerprint != first.fingerprint
 
 
-def test_a_mask_over_clips_of_another_size_is_kept_pixel_by_pixel(data, monkeypatch):
+def test_beside_recorded_video_of_another_size_stands_the_share_kept_and_nothing_larger(monkeypatch):
+    masker = Masker()  # made for 32 pixels; these clips have 16
+    masker.scorer.tubelet = (2, 4, 4)
+    loader(monkeypatch, masker)
+    recorded = toy()
+    after = anonymized(recorded, Setting(method="masker", keep=0.25))
+    assert after.videos.sides == ("share",)
+    assert after.videos.side("share", 7).tolist() == [0.25]
+    assert after.videos.about["tubelet"] is None
+    found = Truth(recorded, Measure(recorded, permutations=10, resamples=50)).numbers([after])
+    assert list(found) == ["tubelets_kept"]
+    assert found["tubelets_kept"].leak.value.value == 0.25
+
+
+def test_large_clips_are_shown_few_at_a_time_and_one_at_least(data, monkeypatch):
+    size = FRAMES * SIZE * SIZE * 3
+    loader(monkeypatch, few := Masker())
+    monkeypatch.setattr(conditions, "BYTES_AT_ONCE", 30 * size)
+    pixels = digest(anonymized(data, Setting(method="masker", keep=0.25)))
+    assert few.batches == [30, 30, 24]
+    loader(monkeypatch, alone := Masker(weights="again"))
+    monkeypatch.setattr(conditions, "BYTES_AT_ONCE", size // 2)
+    assert digest(anonymized(data, Setting(method="masker", keep=0.25))) == pixels
+    assert alone.batches == [1] * len(data)
+
+
+def test_what_was_made_is_gone_once_it_is_forgotten_and_can_be_made_again(data):
+    first = anonymized(data, Setting(method="random", keep=0.5))
+    pixels = digest(first)
+    forget([first, first])  # as the judges of two seeds have it
+    assert not first.videos.folder.exists()
+    assert not list(first.videos.folder.parent.glob("*.part"))
+    assert not list(first.videos.folder.parent.glob(".*.part"))
+    assert digest(first) == pixels  # who has it open reads on
+    assert digest(anonymized(data, Setting(method="random", keep=0.5))) == pixels
+
+
+def test_what_somebody_else_made_is_not_deleted(data):
+    theirs = anonymized(data, Setting(method="random", keep=0.5))
+    found = anonymized(data, Setting(method="random", keep=0.5))
+    forget([found, data])
+    assert found.videos.folder.exists()
+    assert data.videos.folder.exists()
+    forget([theirs])
+    assert not found.videos.folder.exists()
+
+
+def test_what_somebody_wrote_in_its_place_is_not_deleted(data):
+    ours = anonymized(data, Setting(method="random", keep=0.5))
+    videos = (ours.videos.frames(row) for row in range(len(data)))
+    VideoStore.write(ours.videos.folder, videos, ours.videos.about)
+    forget([ours])
+    assert ours.videos.folder.exists()
+
+
+def test_nothing_is_deleted_while_another_has_the_turn_to_write(data):
+    after = anonymized(data, Setting(method="random", keep=0.5))
+    deleting = Thread(target=forget, args=([after],))
+    with turn(after.videos.folder):
+        deleting.start()
+        deleting.join(0.2)
+        assert deleting.is_alive()
+        assert after.videos.folder.exists()
+    deleting.join(10)
+    assert not after.videos.folder.exists()
+
+
+def test_a_mask_over_built_in_people_of_another_size_is_kept_pixel_by_pixel(data, monkeypatch):
     masker = Masker()
     masker.scorer.size = 64
     loader(monkeypatch, masker)

@@ -160,6 +160,18 @@ def test_the_curve_of_a_knob_is_one_point_a_setting():
     assert 0 <= whole.metrics["linkage_rank1_raw_gallery"].value <= 1
 
 
+def test_a_tidy_evaluation_leaves_no_clips_and_has_the_same_results(tmp_path):
+    short = {"method": "random", "keep": (0.9, 0.5), "attack": ("linkage",), "epochs": 1, "attacker_epochs": 1}
+    tidy = evaluate(toy(), **short, name="tidy", tidy=True)
+    cache = tmp_path / "cache" / "anonymized"
+    assert not list(cache.glob("*/frames.bin"))
+    untidy = evaluate(toy(), **short, name="untidy")
+    assert len(list(cache.glob("*/frames.bin"))) == 2
+    assert tidy.points == untidy.points
+    evaluate(toy(), **short, name="guest", tidy=True)
+    assert len(list(cache.glob("*/frames.bin"))) == 2  # another run made them
+
+
 def test_one_frame_and_shuffled_frames_do_not_tell_a_direction():
     results = evaluate(toy(), controls=("one_frame", "one_frame_linkage", "shuffled", "median"))
     assert results.controls["one_frame_top1"].value < 0.8

@@ -125,9 +125,8 @@ def test_what_a_tubelet_adds_is_its_vote_in_any_company():
     shown[:, :2] = torch.tensor([0.0, 1.0])
     with_it = shown.clone()
     with_it[:, 0] = 1
-    # of sums, not of means: how many are counted must not matter
-    sums = [counted(votes, each) * each.sum(1, keepdim=True) / SCALE for each in (shown, with_it)]
-    torch.testing.assert_close(sums[1] - sums[0], votes[:, 0], atol=1e-5, rtol=1e-5)
+    added = counted(votes, with_it, 0.4) - counted(votes, shown, 0.4)  # however many others are shown
+    torch.testing.assert_close(added, SCALE * votes[:, 0] / (0.4 * COUNT), atol=1e-5, rtol=1e-5)
 
 
 def test_only_votes_that_are_shown_are_counted_and_of_nothing_comes_nothing():

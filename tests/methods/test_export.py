@@ -16,6 +16,7 @@ pytest.importorskip("onnx", reason="exporting needs vidveil[export]")
 
 from vidveil.methods.export import ExportedScorer, export_onnx, export_openvino
 from vidveil.methods.fast import CompiledScorer, in_bfloat16
+from vidveil.methods.masker import TubeletMasker
 
 FORMATS = ["onnx", "xml"]
 
@@ -102,14 +103,32 @@ def test_a_file_says_what_clips_it_takes(suffix, tmp_path):
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_a_masker_runs_on_it(suffix, clips, tmp_path):
-    from vidveil.methods.masker import TubeletMasker
-
     network = built()
     scorer = exported(network, tmp_path, suffix)
     ours, theirs = (
         TubeletMasker("net", each, weights=None, device="cpu").anonymize_batch(clips) for each in (scorer, network)
     )
     torch.testing.assert_close(ours.video, theirs.video)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_masker_tells_the_name_and_hash_of_its_file_and_no_folder(suffix, tmp_path):
+    def told(network, **knobs):
+        scorer = exported(network, tmp_path, suffix, **knobs)
+        return TubeletMasker("ward", scorer, device="cpu").tuned(None, 1.0).weights
+
+    name, digest = told(built()).split()
+    assert (name, len(digest)) == (f"net.{suffix}", 16)
+    louder = built()
+    with torch.no_grad():
+        louder.blocks[0].mlp.fc1.weight.mul_(2)  # in OpenVINO's format the graph stays the same, the numbers do not
+    assert told(louder).split()[1] != digest
+    assert told(built(), privacy_weight=3.0).split()[1] != digest
+
+
+def test_weights_named_by_hand_go_before_those_of_the_file(tmp_path):
+    scorer = exported(built(), tmp_path, "onnx")
+    assert TubeletMasker("ward", scorer, weights="mine 1", device="cpu").weights == "mine 1"
 
 
 def test_files_that_are_no_exports_are_refused(tmp_path):

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 import vidveil
 from tests import media
 from tests.guard.stage import Discs, Film, Head, Shot, shown, still
-from tests.methods.dimmest import CELL, FRAMES, SIZE, masker, only
+from tests.methods import made_checkpoint
+from tests.methods.dimmest import CELL, FRAMES, GRID, SIZE, clip, masker, only
 from vidveil import methods
 from vidveil.cli.app import app
 from vidveil.errors import UsageError
@@ -67,6 +68,33 @@ def test_methods_without_knobs_refuse_them(film, option):
     done = command(film, "--method", "blur:strong", option, "0.5")
     assert done.exit_code == 1
     assert "blur:strong has no knobs" in str(done.exception)
+
+
+@pytest.mark.parametrize("keep", ["1", str(1 - 0.5 / (FRAMES // 2 * GRID**2))])
+def test_a_share_at_which_nothing_is_hidden_is_refused(film, named, keep):
+    done = command(film, "--method", named, "--keep", keep)
+    assert done.exit_code == 1
+    assert "hides nothing at keep" in str(done.exception)
+    assert "--guard faces" in str(done.exception)
+    assert not film.with_name("film_anonymized.mp4").exists()
+
+
+def test_a_network_whose_own_share_hides_nothing_is_refused_until_another_is_asked_for(film, monkeypatch):
+    network = made_checkpoint.network(keep=1.0)
+    entry = methods.Method(lambda spec, _: TubeletMasker(spec, network, weights="all 1"), "all", "")
+    monkeypatch.setitem(methods.METHODS, "all", entry)
+    assert "hides nothing at keep 1" in str(command(film, "--method", "all", "--dry-run").exception)
+    assert command(film, "--method", "all", "--keep", "0.9", "--dry-run").exit_code == 0
+
+
+def test_with_a_guard_a_network_may_keep_everything(film, named, monkeypatch):
+    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    done = command(film, "--method", named, "--keep", "1", "--guard", "discs")
+    assert done.exit_code == 0, done.output
+
+
+def test_in_python_a_network_may_keep_everything():
+    assert masker(keep=1.0).anonymize(clip()).mask.all()
 
 
 def test_a_heatmap_shows_the_original_and_says_so(film, named, tmp_path):

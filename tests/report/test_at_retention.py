@@ -1,9 +1,11 @@
 """Two methods at a retention that was asked for, with answers known beforehand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.report.made_up import CLIPS, PEOPLE, on_disk
+from tests.report.made_up import CLIPS, PEOPLE, metric, on_disk
 from vidveil.evaluation.intervals import Resamples
 from vidveil.report import paired
 from vidveil.report.compared import section
@@ -66,6 +68,48 @@ def test_a_method_without_a_knob_is_at_its_own_retention_only(method):
     assert one.reasons == ("of blur, retention 0.950 is outside what was measured: 0.900 only",)
 
 
+def masking(one):
+    """As of a method that hides by a mask."""
+    return replace(one, settings=[replace(setting, share=setting.keep) for setting in one.settings])
+
+
+def test_a_mask_that_is_below_already_is_read_between_raw_video_and_its_mildest_setting(method):
+    first = masking(method("dual", (0.9, 10, 5, 0.6), (0.5, 8, 1, 0.2)))
+    second = masking(method("random", (0.9, 9, 7, 0.75), (0.5, 6, 1, 0.0)))  # retention 0.9, excess 0.75
+    at = found(first, second, 0.97)  # 0.3 of the way from raw video, where all of it leaks, to keep 0.9
+    assert [at[of].compared.second.leakage.value for of in paired.LEAKAGES] == pytest.approx([0.925, 0.925, 0.925])
+    assert at["linkage"].compared.second.beside_raw
+    assert at["linkage"].compared.second.leakage.interval == pytest.approx((0.925, 0.925))  # all draws reach it
+    assert at["linkage"].compared.first.leakage.value == pytest.approx(0.5 - 0.15 * 0.5)
+    assert not at["linkage"].compared.first.beside_raw
+    assert at["linkage"].reasons == ()
+
+
+def test_a_mask_at_a_single_setting_is_a_curve_that_ends_in_raw_video(method):
+    one = found(masking(method("dual", (0.7, 9, 1))), masking(method("random", (0.5, 5, 1))), 0.95)["linkage"]
+    assert one.compared.first.leakage.value == pytest.approx(0.5)
+    assert one.compared.second.leakage.value == pytest.approx(0.9)
+
+
+def test_what_hides_by_other_means_does_not_end_in_raw_video(method):
+    """Blur of any strength leaves no raw video, and a mask whose keep rate is its own has no place on a knob."""
+    for_itself = masking(method("own", (None, 9, 1)))
+    assert len(for_itself.curve()) == 1
+    assert len(method("blur", (0.9, 9, 5), (0.5, 8, 1)).curve()) == 2
+
+
+def test_a_run_at_keep_1_stands_for_itself(method):
+    assert len(masking(method("random", (1.0, 9, 9), (0.5, 8, 1))).curve()) == 2
+
+
+def test_raw_video_is_no_place_where_methods_are_compared(method):
+    first, second = masking(method("dual", (0.9, 9, 5))), masking(method("random", (0.9, 8, 7)))
+    at = paired.at_equal_retention(first, second)
+    assert [one.retention for one in at] == pytest.approx([0.9, 0.8])
+    assert at[0].second.leakage.value == pytest.approx((1 + 0.75) / 2)
+    assert at[1].difference is None  # below 0.9 nothing is known of the first
+
+
 def test_without_attributes_linkage_is_still_compared(method):
     first, second = method("dual", (0.9, 10, 5), (0.5, 8, 1)), method("random", (0.9, 10, 9, 1.0), (0.5, 8, 1, 0.0))
     at = found(first, second, 0.9)
@@ -95,6 +139,21 @@ def test_a_reader_finds_the_table_and_what_is_not_in_it(tmp_path):
     assert leak[4:6] == ["-0.425 [-0.425, -0.425]", "yes"]
     assert [row[:2] for row in rows if row[0] == "0.970"] == [["0.970", of] for of in paired.LEAKAGES]
     assert "of blur, retention 0.970 is outside what was measured: 0.700 only" in text
+
+
+def test_a_reader_is_told_what_was_read_beside_raw_video(tmp_path):
+    runs = [
+        on_disk(tmp_path, "dual", [(0.9, 10, 5, 0.6), (0.5, 8, 1, 0.2)]),
+        on_disk(tmp_path, "random", [(0.9, 9, 7, 0.75), (0.5, 6, 1, 0.0)]),
+    ]
+    assert "of random, retention 0.970 is outside" in section(runs)
+    for point in runs[1][1].points:
+        point.metrics["tubelets_kept"] = metric(point.keep, 0.0, kind="truth")
+    text = section(runs)
+    assert "of random, retention 0.970 is outside" not in text
+    row = next(line for line in text.splitlines() if line.startswith("| 0.970 | linkage"))
+    assert "0.925 [0.925, 0.925]" in row
+    assert "of the second, read between raw video and its mildest setting" in row
 
 
 def test_the_draws_of_an_evaluation_are_those_of_a_report():

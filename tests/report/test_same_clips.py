@@ -7,6 +7,8 @@ import pytest
 
 from tests.report.made_up import on_disk, results
 from vidveil.errors import DataError
+from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.recipe import as_values
 from vidveil.report.same_clips import comparable, judged_otherwise, open_run, why_not
 
 
@@ -117,3 +119,13 @@ def test_another_exam_is_noticed_and_another_method_is_none(tmp_path):
     easier = recipe | {"name": "random", "method": "random", "attackers": ["resnet_tiny"], "raw": "blur"}
     first = opened(tmp_path, "blur", [(None, 8, 4)], recipe=recipe)
     assert judged_otherwise(first, opened(tmp_path, "random", [(0.5, 8, 4)], recipe=easier)) == ["attackers"]
+
+
+def test_how_a_run_keeps_its_files_is_no_other_exam(tmp_path):
+    recipe = as_values(EvaluateRecipe(name="blur", data="puppets"))
+    first = opened(tmp_path, "blur", [(None, 8, 4)], recipe=recipe)
+    for key, value in (("tidy", True), ("checkpoint_seconds", 5.0)):
+        assert recipe[key] != value
+        assert judged_otherwise(first, opened(tmp_path, key, [(0.5, 8, 4)], recipe=recipe | {key: value})) == []
+    harder = opened(tmp_path, "longer", [(0.5, 8, 4)], recipe=recipe | {"attacker_epochs": 99})
+    assert judged_otherwise(first, harder) == ["attacker_epochs"]

@@ -6,11 +6,14 @@ import signal
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from vidveil.errors import DeviceError, UsageError
+
+if TYPE_CHECKING:
+    from vidveil.methods.masker import TubeletMasker
 
 DEFAULT_METHOD = "blur:strong"
 
@@ -124,6 +127,9 @@ def anonymize(
     learned = masker_in(anonymizer) is not None
     place = _device(device, learned=learned)
     anonymizer = tuned(anonymizer, keep, privacy_weight, place)
+    masker = masker_in(anonymizer)
+    if masker is not None and guard == "none":
+        _refuse_to_hide_nothing(masker)
     lookout = Lookout(
         region=region,
         guard=guard,
@@ -157,7 +163,7 @@ def anonymize(
     if learned:
         import torch
 
-        # For the same reason: on two busy cores, two threads that wait for each other took ten times as long as one.
+        # For the same reason: on busy cores, threads that wait for each other take longer than one by itself.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // 4))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
     with Screen(sys.stderr) as screen:
@@ -182,6 +188,23 @@ def _seconds(text: str | None) -> Fraction | None:
     for part in text.split(":"):
         seconds = seconds * 60 + Fraction(part)
     return seconds
+
+
+def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
+    """Nobody should find the original under the name of an anonymized file. In Python it may be asked for: measuring
+    what a mask costs needs a mask that hides nothing."""
+    from vidveil.methods.dual_cls import DualCLS
+    from vidveil.tubelets import kept_count
+
+    scorer = masker.scorer
+    own = scorer.network.keep if isinstance(scorer, DualCLS) else None
+    keep = own if masker.keep is None else masker.keep
+    times, height, width = scorer.tubelet
+    count = (scorer.frames // times) * (scorer.size // height) * (scorer.size // width)
+    if keep is not None and kept_count(count, keep) == count:
+        raise UsageError(
+            f"{masker.spec} hides nothing at keep {keep:g}: take a smaller --keep, or hide people with --guard faces"
+        )
 
 
 def _device(wanted: str, *, learned: bool) -> str:

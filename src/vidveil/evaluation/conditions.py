@@ -4,14 +4,15 @@ Besides methods there are controls, which every table needs and nobody should pr
 `noise` leaves nothing, and those of `pruning_controls` blacken tubelets without having learned which.
 
 A method that hides by a mask leaves beside each video what it kept and by which scores, tubelet by tubelet: where
-ground truth is known, `truth` compares them.
+ground truth is known, `truth` compares them. Where its tubelets lie on no grid of the clip, only the share that it kept
+is left: pixel by pixel, mask and scores are larger than the video.
 """
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,30 +21,21 @@ from numpy.typing import NDArray
 
 from vidveil import __version__
 from vidveil.data.clips import ClipSet
-from vidveil.data.puppets import masks
+from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.store import Item, VideoStore, cache_folder
-from vidveil.data.store_files import FRAMES
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.pruning_controls import PruningControl, pruning_control
+from vidveil.evaluation.veiled import KEPT, SCORES, SHARE, Veiled, born
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from vidveil.methods import Anonymized, Anonymizer
 
-KEPT, SCORES = "kept", "scores"
 AT_ONCE = 64
-"""Clips that a learned method sees at a time."""
-
-
-class Veiled(VideoStore):
-    """Videos after a method, with `kept` and `scores` (L, h, w) beside each where the method hides by a mask."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the pixels alone: scores are no part of what anybody sees, and their last digits are the machine's."""
-        content = {FRAMES: asdict(self._arrays[FRAMES])}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+"""Clips that a learned method sees at a time, at most."""
+BYTES_AT_ONCE = 256 * 2**20
+"""Of their pixels: a whole recorded video may have 100 MB, and four times that as floats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +66,7 @@ class Painter:
     """Rows of the set → a video each, with its side arrays."""
     weights: str | None = None
     tubelet: tuple[int, int] | None = None
-    """Frames and pixels a side of what `kept` and `scores` have one entry of; None where there is no mask."""
+    """Frames and pixels a side of what `kept` and `scores` have one entry of; None where there are none."""
     at_once: int = 1
 
 
@@ -92,7 +84,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         "vidveil": __version__,
     }
     folder = _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
-    chunks = [range(len(data))[start : start + painter.at_once] for start in range(0, len(data), painter.at_once)]
+    chunks = _chunks(data, painter.at_once)
     made_now = []
 
     def make() -> Iterator[Item]:
@@ -105,14 +97,9 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         pairs = (pair for chunk in some for pair in zip(chunk, painter.paint(chunk), strict=True))
         if not all(_same(videos, row, item) for row, item in pairs):
             videos = Veiled.write(folder, make(), about)
+    if made_now and isinstance(videos, Veiled):
+        videos.made = born(videos.folder)
     return data.with_videos(videos, f"{data.name} after {setting}")
-
-
-def forget(after: Iterable[ClipSet]) -> None:
-    """Delete anonymized clips from the cache."""
-    for data in after:
-        if isinstance(data.videos, Veiled):
-            shutil.rmtree(data.videos.folder, ignore_errors=True)
 
 
 def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
@@ -145,6 +132,18 @@ def _folder() -> Path:
     return cache_folder() / "anonymized"
 
 
+def _chunks(data: ClipSet, at_once: int) -> list[range]:
+    """Rows that are in memory together: so many clips, fewer where they are large, one at least."""
+    starts, held = [0], 0
+    for row in range(len(data)):
+        size = data.videos.frames(row).nbytes
+        if row - starts[-1] == at_once or (row > starts[-1] and held + size > BYTES_AT_ONCE):
+            starts.append(row)
+            held = 0
+        held += size
+    return [range(start, stop) for start, stop in pairwise([*starts, len(data)])]
+
+
 def _all(painter: Painter, chunks: Iterable[Sequence[int]]) -> Iterator[Item]:
     for chunk in chunks:
         yield from painter.paint(chunk)
@@ -153,7 +152,7 @@ def _all(painter: Painter, chunks: Iterable[Sequence[int]]) -> Iterator[Item]:
 def _same(videos: VideoStore, row: int, item: Item) -> bool:
     """Whether the cache holds the very pixels that the method makes today."""
     frames, sides = item if isinstance(item, tuple) else (item, {})
-    mask = KEPT not in sides or np.array_equal(videos.side(KEPT, row), sides[KEPT])
+    mask = all(np.array_equal(videos.side(name, row), sides[name]) for name in (KEPT, SHARE) if name in sides)
     return mask and np.array_equal(videos.frames(row), frames)
 
 
@@ -221,9 +220,10 @@ def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Paint
     """A method with a mask, many clips at a time."""
     scorer = method.scorer
     seen = (scorer.frames, scorer.size, scorer.size, 3)
+    tubelet: tuple[int, int] | None = None  # the mask is laid over clips of another size: no grid fits it
     if all(data.videos.frames(row).shape == seen for row in range(len(data))):
         tubelet = (scorer.tubelet[0], scorer.tubelet[1])
-    else:  # the mask was laid over clips of another size: no grid fits it, so it is kept pixel by pixel
+    elif isinstance(data, PuppetClips):  # small, and their truth is told pixel by pixel
         tubelet = (1, 1)
 
     def paint(rows: Sequence[int]) -> Iterator[Item]:
@@ -241,9 +241,12 @@ def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Paint
     return Painter(paint, method.weights, tubelet, AT_ONCE)
 
 
-def _sides(found: "Anonymized", tubelet: tuple[int, int]) -> list[dict[str, NDArray[Any]]]:
-    """One entry a tubelet of what is there for each pixel."""
+def _sides(found: "Anonymized", tubelet: tuple[int, int] | None) -> list[dict[str, NDArray[Any]]]:
+    """One entry a tubelet of what is there for each pixel; without a grid the share of pixels that are kept."""
     assert found.mask is not None
+    if tubelet is None:
+        pixels = found.mask.flatten(1)  # (B, T·H·W)
+        return [{SHARE: np.array([count / pixels.shape[1]])} for count in pixels.sum(1).tolist()]
     step, side = tubelet
     corner = (slice(None), slice(None, None, step), slice(None, None, side), slice(None, None, side))
     kept = found.mask[corner].cpu().numpy().astype(np.uint8)  # (B, L, h, w)

@@ -19,7 +19,7 @@ from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.crops import person_crops
 from vidveil.data.medians import medians
 from vidveil.errors import DataError, UsageError
-from vidveil.evaluation.conditions import Setting, anonymized, check_method, forget
+from vidveil.evaluation.conditions import Setting, anonymized, check_method
 from vidveil.evaluation.crossing import crossings
 from vidveil.evaluation.learner import Learned, check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
@@ -28,6 +28,7 @@ from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.telling import about_data, attribute_excess, control_metrics, point
 from vidveil.evaluation.truth import Truth, has_truth
+from vidveil.evaluation.veiled import forget
 from vidveil.recipe import as_values, find, read_for
 from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
@@ -113,13 +114,8 @@ class Engine:
     def evaluate(self) -> Results:
         recipe = self.recipe
         raw = self.judge(self.same_for_all(self.data), Judged("raw", None))
-        judged = []
-        if recipe.method != "raw":
-            for keep in recipe.keep or (None,):
-                after = self.after(keep)
-                judged.append(self.judge(after, Judged(recipe.method, keep), raw))
-                if recipe.tidy:
-                    forget(after)
+        settings = () if recipe.method == "raw" else recipe.keep or (None,)
+        judged = [self.setting(keep, raw) for keep in settings]
         per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
         shares = {one.tag: attribute_excess(one.numbers, raw.numbers) for one in judged}
         attributes = {tag: share.estimate for tag, share in shares.items() if share and share.estimate}
@@ -136,6 +132,14 @@ class Engine:
             controls=control_metrics(controls),
             cost=self.cost,
         )
+
+    def setting(self, keep: float | None, raw: Judged) -> Judged:
+        """The method at one keep rate. Its clips are held here alone: a file that is still mapped fills the disk."""
+        after = self.after(keep)
+        found = self.judge(after, Judged(self.recipe.method, keep), raw)
+        if self.recipe.tidy:
+            forget(after)
+        return found
 
     def same_for_all(self, data: ClipSet) -> list[ClipSet]:
         """One set for the judges of every seed."""

@@ -115,6 +115,8 @@ class Point:
     retention: Estimate
     leakage: Estimate
     knob: float | None = None
+    measured: bool = True
+    """False of raw video as the end of a curve: known without a run, and nothing that methods differ in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +127,8 @@ class Reading:
     reason: str | None = None
     ambiguous: bool = False
     """The curve passes this retention more than once; the reading with most leakage is given."""
+    beside_raw: bool = False
+    """It lies between raw video and the setting next to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +146,8 @@ def read(curve: Sequence[Point], at: Estimate) -> Reading:
     """Leakage at a retention, by straight lines between neighbouring settings of the knob.
 
     Never beyond the ends: what a method does at a retention that it was not run at is not known; nor in a resample that
-    does not reach it. A curve may pass a
-    retention more than once, since retention need not fall evenly with the knob; a user does not know which of these
-    settings is the lucky one, so the worst counts.
+    does not reach it. A curve may pass a retention more than once, since retention need not fall evenly with the knob;
+    a user does not know which of these settings is the lucky one, so the worst counts.
     """
     if not curve:
         raise UsageError("a method needs at least one point to be compared")
@@ -163,11 +166,14 @@ def read(curve: Sequence[Point], at: Estimate) -> Reading:
         return Reading(None, f"retention {at.value:.3f} is outside what was measured: {reach}")
     samples = np.stack([[one.samples for one in row] for row in (kept, leaked)]).swapaxes(1, 2)  # (2, B, K)
     reading = Estimate(float(most[0]), _crossings(samples[0], samples[1], at.samples)[1], drawn=at.drawn)
-    return Reading(reading, ambiguous=bool(most[0] - least[0] > 1e-9))
+    measured = values[:, [point.measured for point in places]]
+    by_runs = _crossings(measured[0, None], measured[1, None], np.array([at.value]))[1][0]
+    beside_raw = not by_runs >= most[0] - 1e-9  # NaN, too
+    return Reading(reading, ambiguous=bool(most[0] - least[0] > 1e-9), beside_raw=beside_raw)
 
 
 def compare(first: Sequence[Point], second: Sequence[Point], at: Sequence[float] = ()) -> list[Comparison]:
-    """Two methods at equal retention: at those asked for, else wherever either has a point.
+    """Two methods at equal retention: at those asked for, else wherever either was measured.
 
     A method without a knob is one point: the curve of the other is read at its retention.
     """
@@ -179,7 +185,8 @@ def compare(first: Sequence[Point], second: Sequence[Point], at: Sequence[float]
     elif len(first) == 1 or len(second) == 1:
         targets = [(first if len(first) == 1 else second)[0].retention]
     else:
-        targets = sorted((point.retention for point in (*first, *second)), key=lambda one: -one.value)
+        own = (point.retention for point in (*first, *second) if point.measured)
+        targets = sorted(own, key=lambda one: -one.value)
     result = []
     for target in targets:
         one, other = read(first, target), read(second, target)

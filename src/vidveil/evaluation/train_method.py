@@ -35,6 +35,7 @@ from vidveil.training.loop import fit
 from vidveil.training.options import LAST
 from vidveil.training.recipe import LearningRecipe
 from vidveil.training.runs import Run
+from vidveil.weights import describe, weights
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def run(
     chosen = replace(
         options(recipe, recipe.seed, ":pretrained" if recipe.pretrained else ""),
         monitor=LAST,
-        trunk="anonymizer.blocks.",
+        trunk=tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm.")),
     )
     device = chosen.accelerator()
     data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
@@ -62,8 +63,6 @@ def run(
     torch.manual_seed(recipe.seed)
     game = Game(recipe, data, device)
     if recipe.pretrained:
-        from vidveil.weights import weights
-
         load_picture_weights(game.anonymizer, read_tensors(weights("vits14")))
 
     def loader(split: Any, order: Any, augment: Any) -> Loader:
@@ -147,4 +146,5 @@ def _key(recipe: DualCLSRecipe, data: ClipSet) -> str:
     free = ("device", "checkpoint_seconds", "compile", "name")
     about = {key: value for key, value in as_values(recipe).items() if key not in free}
     about |= {"clips": data.videos.fingerprint, "vidveil": __version__}
+    about["published"] = describe("vits14") if recipe.pretrained else None
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

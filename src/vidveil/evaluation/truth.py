@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.errors import DataError
-from vidveil.evaluation.conditions import KEPT, SCORES, Veiled
 from vidveil.evaluation.floors import AUROC_FLOOR
 from vidveil.evaluation.measure import Measure, Number
 from vidveil.evaluation.metrics import auroc
 from vidveil.evaluation.pruning_controls import ACTION_ONLY, IDENTITY_ONLY, Grid, Kinds
 from vidveil.evaluation.tradeoff import Leak
+from vidveil.evaluation.veiled import KEPT, SCORES, Veiled
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Truth:
     def numbers(self, after: Sequence[ClipSet]) -> dict[str, Number]:
         """Of the sets that the judges of each seed saw; several, where the method was trained several times."""
         shown = list({id(one.videos): one.videos for one in after}.values())
-        stores = [videos for videos in shown if isinstance(videos, Veiled) and KEPT in videos.sides]
+        stores = [videos for videos in shown if isinstance(videos, Veiled) and videos.masked]
         if not stores:
             return {}
         each = [self._clips(store) for store in stores]
@@ -62,15 +62,14 @@ class Truth:
 
     def _clips(self, videos: Veiled) -> dict[str, Floats]:
         """(N,) of each number, in the order of the test clips."""
-        grid = Grid(*videos.about["tubelet"])
         rows = []
         for row in self.measure.rows:
-            kept = videos.side(KEPT, row).astype(np.bool_)
-            found = {ALL_KEPT: float(kept.mean())}
-            if self.kinds is not None:
-                found |= of_mask(self.kinds[row], kept, grid)
-            if self.kinds is not None and SCORES in videos.sides:
-                found |= of_scores(self.kinds[row], videos.side(SCORES, row), grid)
+            found = {ALL_KEPT: videos.share_kept(row)}
+            if self.kinds is not None and KEPT in videos.sides:
+                grid = Grid(*videos.about["tubelet"])
+                found |= of_mask(self.kinds[row], videos.side(KEPT, row).astype(np.bool_), grid)
+                if SCORES in videos.sides:
+                    found |= of_scores(self.kinds[row], videos.side(SCORES, row), grid)
             rows.append(found)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 

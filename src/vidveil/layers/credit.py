@@ -1,9 +1,9 @@
 """Credit: what each tubelet tells by itself, from a reader that hears tubelets one by one and adds up their votes.
 
     z_i = g(pixels of tubelet i)                      nothing but its own pixels: no rim, no neighbour, no place
-    p(y | clip) = softmax( c · mean over i of z_i )   learned by cross-entropy, with random tubelets left out
-    e_i = size of z_i − median over the clip of z     how loud its vote is, whatever it votes for; what most tubelets say
-                                                      alike is no news of any of them
+    p(y | clip) = softmax( c · Σ z_i over shown i )   learned by cross-entropy, with random tubelets left out
+    e_i = size of z_i − median over the clip of z     how loud its vote is, whatever it votes for; what most tubelets
+                                                      say alike is no news of any of them
     t_i = e_i / Σ e                                   where in the clip that is: the target of an attention map
 
 The sum makes it exact: in a vote that adds up, what a tubelet adds is its vote, in any company (its Shapley value is
@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from vidveil.tubelets import cut
 
 SCALE = 20.0
-"""c: the mean of a few hundred votes is small."""
+"""c times the number of tubelets: votes need not be large to be heard."""
 
 
 class Votes(nn.Module):
@@ -49,10 +49,12 @@ def apart(clip: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
     return cut(clip, tubelet).reshape(-1, clip.shape[1], *tubelet)
 
 
-def counted(votes: Tensor, shown: Tensor) -> Tensor:
-    """(B, M, outputs), (B, M) of 0 and 1 → logits of the clip (B, outputs)."""
-    weights = shown / shown.sum(1, keepdim=True).clamp(min=1)
-    return SCALE * (votes * weights.unsqueeze(2)).sum(1)
+def counted(votes: Tensor, shown: Tensor, share: float = 1.0) -> Tensor:
+    """(B, M, outputs), (B, M) of 0 and 1 → logits of the clip (B, outputs).
+
+    Divided by the number of tubelets that are shown on average, not by that of this clip: a sum.
+    """
+    return SCALE * (votes * shown.unsqueeze(2)).sum(1) / (share * shown.shape[1])
 
 
 def loudness(votes: Tensor, *, several: bool) -> Tensor:

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 def load(checkpoint: Checkpoint) -> TubeletMasker:
-    network = read_network(checkpoint)
+    network, recipe = read_network(checkpoint), checkpoint.about["recipe"]
     kind = Decoder if network.network.output == "decode" else TubeletMasker
     return kind(
         f"dual_cls:{checkpoint.name}",
         network,
         weights=f"{checkpoint.name} {checkpoint.sha256[:16]}",
         fill=network.network.fill,
+        stride=int(recipe.get("deploy_stride") or recipe.get("stride") or 1),
     )
 
 

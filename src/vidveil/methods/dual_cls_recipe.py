@@ -38,13 +38,13 @@ class DualCLSRecipe(LearningRecipe):
     keep_warmup: tuple[float, ...] = (0.0375, 0.375)
     """Shares of training between which the keep rate falls from 1 to r, along a cosine (heads)."""
     share_range: tuple[float, ...] = (0.1, 0.95)
-    """Shares of all tubelets that stay, drawn anew each step (pixels): one training serves all keep rates."""
+    """Shares of all tubelets that stay, drawn anew each step (pixels, credit): one training serves all keep rates."""
     utility: str = "r3d_tiny"
     """Recognizer that plays f_T (pixels)."""
     attacker: str = "resnet_tiny"
     """Recognizer that plays f_B (pixels)."""
     head_weight: float = 1.0
-    """Of the two tokens' own losses beside those of the players (pixels)."""
+    """Of the two tokens' own losses beside the others (pixels, credit); heads has no others."""
     company: float = 0.5
     """Share of the tubelets whose votes are counted, drawn anew for each clip (credit)."""
     budget_pull: float = 1.0
@@ -53,6 +53,9 @@ class DualCLSRecipe(LearningRecipe):
     """Share of clips that the players see under random masks instead: they must not rely on one mask (pixels)."""
     temperature: float = 0.5
     """Of the straight-through gate, in standard deviations of the score (pixels)."""
+    deploy_stride: int = 0
+    """Every how many-th frame of a video it looks at, once trained; 0: `stride`. A clip of the built-in people has 8
+    frames in 1.6 seconds: that is 5 at 25 frames a second."""
     dropout: float = 0.0
     attention_dropout: float = 0.0
     drop_path: float = 0.0
@@ -60,6 +63,8 @@ class DualCLSRecipe(LearningRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.deploy_stride < 0:
+            raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
         if not self.budget:
             raise RecipeError("budget must name attributes, identity or both")
         if self.output == "decode" and self.train_on != "pixels":

@@ -26,7 +26,7 @@ from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.recognizers import build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.recognizers.vit import ConvolvedTubelets
-from vidveil.tasks import TASKS, Task
+from vidveil.tasks import TASKS, Identity, Task
 from vidveil.tubelets import over_pixels
 
 WIDTH = 256  # of the reader of single tubelets
@@ -64,7 +64,7 @@ class Game(nn.Module):
         super().__init__()
         self.recipe = recipe
         self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
-        self.budget: list[Task] = [TASKS[name](data, device, recipe.label_smoothing) for name in recipe.budget]
+        self.budget: list[Task] = [_budget(name, data, device, recipe.label_smoothing) for name in recipe.budget]
         self.anonymizer = DualCLS(network_of(recipe, data))
         self.utility: Classifier | None = None
         self.attacker: Classifier | None = None
@@ -83,7 +83,7 @@ class Game(nn.Module):
         votes = self.votes(self.anonymizer.standardize(video))
         shown = random_company(len(video), self.anonymizer.count, self.recipe.company, video.device)  # (B, M)
         tasks = (self.action, *self.budget)
-        losses = [task.loss(counted(votes[task.name], shown), rows) for task in tasks]
+        losses = [task.loss(counted(votes[task.name], shown, self.recipe.company), rows) for task in tasks]
         credit = {name: where(loudness(each.detach(), several=name == "attributes")) for name, each in votes.items()}
         useful, private = credit["action"], torch.stack([credit[task.name] for task in self.budget]).mean(0)
         for chosen in seen.selections:
@@ -143,6 +143,12 @@ class Game(nn.Module):
         masks = (over_pixels(mask.view(-1, *network.grid), network.tubelet).unsqueeze(1) for mask in (helping, failing))
         first, second = (video * mask for mask in masks)
         return first, second
+
+
+def _budget(name: str, data: ClipSet, device: str, label_smoothing: float) -> Task:
+    if name == "identity":
+        return Identity(data, device, label_smoothing, within_action=data.gallery == "same action")
+    return TASKS[name](data, device, label_smoothing)
 
 
 def _player(name: str, recipe: DualCLSRecipe, tasks: list[Task]) -> Classifier:

@@ -14,14 +14,16 @@ def load_picture_weights(network: DualCLS, tensors: Mapping[str, Tensor]) -> lis
     """Fill the trunk from a picture ViT (timm's names); the names of what had nothing to start from come back.
 
     Patch kernels are repeated over time and divided by its length, places are resampled and the same at all times, the
-    CLS token and its place serve both tokens; a detector's query, output and MLP start as the trunk's own.
+    CLS token and its place serve both tokens, the privacy token with noise on it (two equal tokens would have equal
+    maps); a detector's query, output and MLP start as the trunk's own.
     """
     found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(("head.", "fc_norm."))}
     times, *patch = network.tubelet
     kernel = resample_kernel(found["patch_embed.proj.weight"], (patch[0], patch[1]))
     found["patch_embed.proj.weight"] = kernel.unsqueeze(2).expand(-1, -1, times, -1, -1) / times
     found["pos_embed"] = resample_places(found["pos_embed"], network.grid[1], token=True)
-    found["cls_token"] = found["cls_token"].expand(1, 2, -1)
+    token = found["cls_token"]  # (1, 1, D)
+    found["cls_token"] = torch.cat([token, token + token.std() * torch.randn_like(token)], 1)
     found["time_embed"] = torch.zeros_like(network.time_embed)
     found |= {f"priv_{name}": tensor for name, tensor in found.items() if name.startswith("norm.")}
     wanted = network.state_dict()

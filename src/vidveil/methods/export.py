@@ -12,6 +12,7 @@ The selections are inside the graph, and nothing that comes after the last of th
 tokens there are, so it is fixed when the file is written; the file remembers it and the shape of clips. λ is an input.
 """
 
+import hashlib
 import json
 import tempfile
 import warnings
@@ -133,7 +134,10 @@ def _round_matrices(model: Any) -> None:
 
 
 class ExportedScorer:
-    """Decides as the network that was exported. `threads`: 0 leaves the choice to the runtime."""
+    """Decides as the network that was exported. `threads`: 0 leaves the choice to the runtime.
+
+    `weights` is for manifests: the file's name, without folders, and the beginning of its hash.
+    """
 
     def __init__(self, path: str | Path, *, threads: int = 0) -> None:
         path = Path(path)
@@ -145,6 +149,7 @@ class ExportedScorer:
         about, self._run = opened(path, threads)
         if about is None:
             raise InputError(f"{path} was not written by vidveil: it does not say what clips it takes")
+        self.weights = f"{path.name} {_hash(path)[:16]}"
         self.about: dict[str, Any] = json.loads(about)
         self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
         times, height, width = self.about["tubelet"]
@@ -215,6 +220,14 @@ def _about(network: DualCLS, keep: float | None, privacy_weight: float | None, b
         "tubelet": list(network.tubelet),
         "network": network.about(),
     }
+
+
+def _hash(path: Path) -> str:
+    """sha256 of a file; of an .xml also of the .bin beside it, which holds the numbers."""
+    digest = hashlib.sha256(path.read_bytes())
+    if path.suffix == ".xml":
+        digest.update(path.with_suffix(".bin").read_bytes())
+    return digest.hexdigest()
 
 
 def _needed(name: str) -> Any:

@@ -1,18 +1,22 @@
 """A trained dual-CLS network made fast on an accelerator: weights in bfloat16, one compiled graph.
 
-    scorer = CompiledScorer(network)           decides as the network does, several times as fast
-    TubeletMasker("ward", scorer, ...)
+    scorer = CompiledScorer(network)           decides as the network does, but for what bfloat16 rounds
+    TubeletMasker("ward", scorer)
 
-The first clips wait for the compiler, about half a minute; so does each new share `keep`. The privacy weight may change
-with every call. How fast, and how much bfloat16 changes: benchmarks/anonymizer_speed.py.
+The first clips wait for the compiler; so do the first of each new share `keep`. The privacy weight may change with
+every call. How fast, and how much bfloat16 changes: benchmarks/anonymizer_speed.py.
 """
 
+import hashlib
+import json
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.compiler import config
 from torch.nn import functional as F
 
 from vidveil.methods.dual_cls import Block, DualCLS
@@ -45,12 +49,13 @@ class OneKernelMLP(MLP):
         self.fc1, self.fc2 = mlp.fc1, mlp.fc2
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.is_cuda and x.dtype == torch.bfloat16 and not torch.is_grad_enabled():
-            inner = product_with_gelu(x, self.fc1.weight, self.fc1.bias)
-        else:
-            inner = F.gelu(self.fc1(x))
+        inner = product_with_gelu(x, self.fc1.weight, self.fc1.bias) if fits_one_kernel(x) else F.gelu(self.fc1(x))
         out: Tensor = self.fc2(inner)
         return out
+
+
+def fits_one_kernel(x: Tensor) -> bool:
+    return x.is_cuda and x.dtype == torch.bfloat16 and not torch.is_grad_enabled()
 
 
 def product_with_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -61,11 +66,18 @@ def product_with_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class CompiledScorer:
-    """Decides for clips in batches of one fixed size, since each size costs a compilation."""
+    """Decides for clips in batches of one fixed size, since each size costs a compilation.
 
-    def __init__(self, network: DualCLS, *, batch: int = 16, **options: Any) -> None:
-        """`options` are those of torch.compile."""
-        self.network = in_bfloat16(network)
+    Clips may lie anywhere: they are brought to where the network works, and the decision to where they lie.
+    """
+
+    def __init__(self, network: DualCLS, *, batch: int = 16, device: str = "auto", **options: Any) -> None:
+        """`device` is where a copy of the network works. `auto`: on an accelerator if there is one, else where the
+        network is. `options` are those of torch.compile."""
+        fast = in_bfloat16(network)
+        self.weights = f"bfloat16 {_hash(fast)[:16]}"
+        self.device = _place(network, device)
+        self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
         self.batch = batch
         self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(
@@ -77,15 +89,34 @@ class CompiledScorer:
         settings = self.network.network
         keep = settings.keep if keep is None else keep
         weight = settings.privacy_weight if privacy_weight is None else privacy_weight
-        as_tensor = torch.tensor(min(weight, ALONE), device=clips.device)
+        as_tensor = torch.tensor(min(weight, ALONE), device=self.device)
         kept, scores = [], []
-        with torch.no_grad():
+        # Each share is a graph of its own, and that is meant: the compiler's limit of eight would be an error here.
+        limits = {"recompile_limit": sys.maxsize, "accumulated_recompile_limit": sys.maxsize}
+        unlimited = config.patch(limits)  # type: ignore[attr-defined]
+        with torch.no_grad(), unlimited:
             for start in range(0, len(clips), self.batch):
-                part = clips[start : start + self.batch]
+                part = clips[start : start + self.batch].to(self.device)
                 missing = self.batch - len(part)
                 filled = torch.cat([part, part[-1:].expand(missing, -1, -1, -1, -1)]) if missing else part
                 now_kept, now_scores = self._mask(filled, keep, as_tensor)
                 kept.append(now_kept[: len(part)].clone())  # the compiler may use its memory again
                 scores.append(now_scores[: len(part)].clone())
         grid = self.network.grid
-        return Decision(torch.cat(kept).view(-1, *grid), torch.cat(scores).view(-1, *grid))
+        whole = (torch.cat(parts).to(clips.device).view(-1, *grid) for parts in (kept, scores))
+        return Decision(*whole)
+
+
+def _place(network: DualCLS, device: str) -> torch.device:
+    if device != "auto":
+        return torch.device(device)
+    here = network.cls_token.device
+    return torch.device("cuda") if here.type == "cpu" and torch.cuda.is_available() else here
+
+
+def _hash(network: DualCLS) -> str:
+    """sha256 over all numbers, and over how the network is built."""
+    digest = hashlib.sha256(json.dumps(network.about(), sort_keys=True).encode())
+    for tensor in network.state_dict().values():
+        digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

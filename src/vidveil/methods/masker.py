@@ -57,8 +57,10 @@ class Scorer(Protocol):
 class TubeletMasker(Anonymizer):
     """Lays a network's decisions over videos of any length and size.
 
+    `weights` is the name and hash that manifests tell; None: what the scorer says of itself, if it has `weights`.
     `keep` and `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of
-    videos longer than the network's clip. `fill` says what stands in place of hidden pixels (see `vidveil.tubelets`).
+    videos longer than the network's clip. `fill` says what stands in place of hidden pixels (see `vidveil.tubelets`);
+    the mean is that of a whole clip, in streams that of each frame.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class TubeletMasker(Anonymizer):
         spec: str,
         scorer: Scorer,
         *,
-        weights: str | None,
+        weights: str | None = None,
         fill: str = "black",
         stride: int = 2,
         keep: float | None = None,
@@ -81,7 +83,8 @@ class TubeletMasker(Anonymizer):
             raise UsageError(f"fill is {', '.join(FILLS[:-1])} or {FILLS[-1]}, not {fill!r}")
         if stride < 1:
             raise UsageError(f"stride is 1 or more, not {stride}")
-        self.scorer, self.weights, self.fill, self.stride = scorer, weights, fill, stride
+        self.scorer, self.fill, self.stride = scorer, fill, stride
+        self.weights = getattr(scorer, "weights", None) if weights is None else weights
         self.keep, self.privacy_weight = keep, privacy_weight
         self.plan = Plan(scorer.frames, scorer.tubelet[0], stride)
         self.device = _placed(scorer, device)

@@ -145,6 +145,9 @@ def _reading(one: Comparison) -> list[str]:
         notes.append("a curve passes here more than once: its most leakage")
     if not known(one.difference.low):
         notes.append("too near an end of a curve: many draws of people do not reach it")
+    between = [which for which, side in (("first", one.first), ("second", one.second)) if side.beside_raw]
+    if between:
+        notes.append(f"of the {' and the '.join(between)}, read between raw video and its mildest setting")
     sides = [
         with_interval(side.leakage.value, side.leakage.interval) if side.leakage else NOTHING
         for side in (one.first, one.second)

@@ -7,6 +7,9 @@
 
 Intervals of two runs that overlap do not mean that the methods are alike: who is hard to recognise is so for both, and
 cancels in the difference. Every share is one of the run's own raw video, and every floor the one that the run found.
+
+A mask that keeps everything leaves raw video, pixel by pixel. So the curve of a method that hides by a mask ends at
+retention 1 and excess 1, without a run at keep 1.
 """
 
 from collections.abc import Sequence
@@ -38,6 +41,8 @@ from vidveil.report.tables import setting
 RETENTIONS = (0.97, 0.95)
 """Shares of raw top-1 at which methods are compared: who gives up more than a twentieth of the use seldom deploys."""
 Leakage = Literal["linkage", "attributes", "leak"]
+ALL = 1.0
+"""The keep rate at which a mask hides nothing."""
 SAME_SHARE = 0.01
 """Of all tubelets: several selections round up several times."""
 LEAKAGES: tuple[Leakage, ...] = ("linkage", "attributes", "leak")
@@ -99,7 +104,18 @@ class Method:
 
     def curve(self, of: Leakage = "linkage") -> list[Place]:
         places = ((one.retention, one.leakage(of), one.keep) for one in self.settings)
-        return [Place(kept, leaked, keep) for kept, leaked, keep in places if kept and leaked]
+        measured = [Place(kept, leaked, keep) for kept, leaked, keep in places if kept and leaked]
+        if not measured or not self.ends_raw:
+            return measured
+        like = measured[0].retention
+        whole = Estimate(1.0, np.ones(len(like.samples)), drawn=like.drawn)
+        return [*measured, Place(whole, whole, ALL, measured=False)]
+
+    @property
+    def ends_raw(self) -> bool:
+        """Whether raw video is one end of its curve: it hides by a mask, at keep rates that were told. A run at keep 1
+        stands for itself."""
+        return all(one.share is not None and one.keep is not None and one.keep < ALL for one in self.settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +179,9 @@ class AtRetention:
 def at_retention(first: Method, second: Method, at: Sequence[float] = RETENTIONS) -> list[AtRetention]:
     """Excess of linkage, of attributes and their mean, where both methods keep so much of raw top-1.
 
-    Each is read off the straight lines between settings, in each draw of people anew; the draws are the same for both
-    methods, and seeds are averaged. Nothing is read where a curve does not reach.
+    Each is read off the straight lines between settings, and from the mildest setting of a mask to raw video, in each
+    draw of people anew; the draws are the same for both methods, and seeds are averaged. Nothing is read where a curve
+    does not reach.
     """
     found = []
     for share in at:

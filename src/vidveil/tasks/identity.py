@@ -1,6 +1,9 @@
 """Identity: who of the training people is seen. It serves linkage, which ranks people never trained on by its features.
 
 Cross-entropy over training people. The validation people are others, so the score is linkage among them.
+
+Where an action tells who (`within_action`), the choice is among those who do the clip's own action: otherwise whoever
+learns to tell people apart learns the action with it.
 """
 
 import numpy as np
@@ -17,7 +20,14 @@ from vidveil.tasks.task import Predictions, Task, on_device
 class Identity(Task):
     name = "identity"
 
-    def __init__(self, data: ClipSet, device: torch.device | str, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self,
+        data: ClipSet,
+        device: torch.device | str,
+        label_smoothing: float = 0.0,
+        *,
+        within_action: bool = False,
+    ) -> None:
         people = np.unique(data.person[data.indices("train")])
         people = people[people >= 0]
         if len(people) < 2:
@@ -27,11 +37,22 @@ class Identity(Task):
         number = np.full(int(data.person.max()) + 2, -100, dtype=np.int64)  # -100: not a training person, no loss
         number[people] = np.arange(len(people))
         self.labels = on_device(number[data.person], device)  # a person of -1 is the last entry: -100
-        self.label_smoothing = label_smoothing
+        self.label_smoothing = 0.0 if within_action else label_smoothing  # none for who is out of the question
+        self.others: Tensor | None = None
+        if within_action:
+            rows = data.indices("train")
+            does = np.zeros((len(data.actions), len(people)), bool)
+            known = rows[number[data.person[rows]] >= 0]
+            does[data.action[known], number[data.person[known]]] = True
+            self.others = on_device(~does, device)  # (actions, people)
+            self.actions = on_device(data.action, device)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
         labels = self.labels[rows]
-        each = F.cross_entropy(logits.float(), labels, label_smoothing=self.label_smoothing, reduction="sum")
+        logits = logits.float()
+        if self.others is not None:
+            logits = logits.masked_fill(self.others[self.actions[rows]], float("-inf"))
+        each = F.cross_entropy(logits, labels, label_smoothing=self.label_smoothing, reduction="sum")
         return each / (labels >= 0).sum().clamp(min=1)
 
     def probabilities(self, logits: Tensor) -> Tensor:

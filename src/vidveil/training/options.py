@@ -29,7 +29,7 @@ class Options:
     """Epochs, or a part of one, over which the rate rises from 0 in a straight line; then it falls as a cosine to 0."""
     trunk_lr: float = 1.0
     """Factor on the rate of a pretrained trunk: 0.1 lets new heads learn ten times as fast."""
-    trunk: str = "recognizer."
+    trunk: tuple[str, ...] = ("recognizer.",)
     """How the names of the trunk's parameters begin."""
     clip_norm: float = 1.0
     """Gradients longer than this are scaled down to it; 0 leaves them as they are."""
@@ -62,7 +62,10 @@ class Options:
     """Kernels of convolutions in the layout that tensor cores and oneDNN like."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "betas", tuple(self.betas))  # a list, where it comes from JSON or YAML
+        if isinstance(self.trunk, str):
+            object.__setattr__(self, "trunk", (self.trunk,))
+        for name in ("betas", "trunk"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # a list, where it comes from JSON or YAML
         for name, choices in (("precision", PRECISIONS), ("strategy", STRATEGIES), ("device", DEVICES)):
             if getattr(self, name) not in choices:
                 raise RecipeError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
@@ -81,7 +84,7 @@ class Options:
     def fixed(self) -> dict[str, Any]:
         """What must be the same when a run is resumed, as JSON gives it back."""
         kept = {name: value for name, value in asdict(self).items() if name not in FREE}
-        return kept | {"betas": list(self.betas)}
+        return kept | {"betas": list(self.betas), "trunk": list(self.trunk)}
 
     def accelerator(self) -> str:
         """`cpu` or `cuda`: where it will run here."""

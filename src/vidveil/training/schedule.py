@@ -49,5 +49,7 @@ def parameter_groups(model: nn.Module, options: Options) -> list[dict[str, Any]]
     if not groups:
         raise RecipeError("no parameter of the model learns: each has requires_grad=False")
     if options.trunk_lr != 1 and not any(in_trunk for in_trunk, _ in groups):
-        raise RecipeError(f"trunk_lr={options.trunk_lr}, but no parameter's name begins with {options.trunk!r}")
+        raise RecipeError(
+            f"trunk_lr={options.trunk_lr}, but no parameter's name begins with {' or '.join(options.trunk)}"
+        )
     return list(groups.values())

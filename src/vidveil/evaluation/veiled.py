@@ -1,0 +1,65 @@
+"""Videos after a method, in the cache: found again by other runs, and deleted by the run that made them alone."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from vidveil.data.clips import ClipSet
+from vidveil.data.store import VideoStore
+from vidveil.data.store_files import FRAMES, turn
+
+KEPT, SCORES, SHARE = "kept", "scores", "share"
+
+
+class Veiled(VideoStore):
+    """Videos after a method. Beside each, where it hides by a mask: `kept` and `scores` (L, h, w), or `share` (1,)."""
+
+    made: tuple[int, int] | None = None
+    """What this run wrote, as `born` tells it; None if the videos were there before."""
+
+    @property
+    def masked(self) -> bool:
+        return KEPT in self.sides or SHARE in self.sides
+
+    def share_kept(self, row: int) -> float:
+        """Of all tubelets of a clip."""
+        return float(self.side(KEPT if KEPT in self.sides else SHARE, row).mean())
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the pixels alone: scores are no part of what anybody sees, and their last digits are the machine's."""
+        content = {FRAMES: asdict(self._arrays[FRAMES])}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def forget(after: Iterable[ClipSet]) -> None:
+    """Delete anonymized clips from the cache, if they were made for these very sets.
+
+    What was found there is somebody else's and stays, and so does what another wrote in its place since. Whoever has
+    it open can read on.
+    """
+    for data in after:
+        videos = data.videos
+        if not isinstance(videos, Veiled) or videos.made is None:
+            continue
+        with turn(videos.folder):
+            if born(videos.folder) != videos.made:
+                continue
+            gone = videos.folder.with_name(f".{videos.folder.name}~{os.getpid()}.part")
+            with suppress(OSError):  # renamed first: nobody finds half a store, and who writes next clears what is left
+                videos.folder.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+
+
+def born(folder: Path) -> tuple[int, int] | None:
+    """Tells a store from one that took its place; the number of a file alone may be used again."""
+    try:
+        found = (folder / "index.json").stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
