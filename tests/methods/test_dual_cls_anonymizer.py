@@ -93,6 +93,14 @@ def test_a_manifest_gets_the_runs_name_and_the_hash(runs):
     assert method.knobs == {"keep": None, "privacy_weight": None, "fill": "black", "stride": 2}
 
 
+@pytest.mark.parametrize(("deploy_stride", "stride"), [(0, 2), (5, 5)])
+def test_videos_are_looked_at_as_fast_as_the_network_learned_unless_its_recipe_says_otherwise(
+    runs, deploy_stride, stride
+):
+    made_checkpoint.write(runs / "mine" / "checkpoint", network(), "mine", deploy_stride=deploy_stride)
+    assert load("dual_cls:mine").stride == stride
+
+
 def test_a_decoder_draws_what_its_network_draws_and_hides_what_it_pruned(runs):
     made = kept(runs, **DECODE)
     video = clips()

@@ -71,3 +71,18 @@ def test_retrieval_looks_among_training_clips(data):
     assert found.recall == {1: 1.0, 5: 1.0, 10: 1.0}
     assert found.floor == pytest.approx(0.5)
     assert np.isnan(found.ranked.hit[len(data.indices("test")) :]).all()  # training clips ask nothing
+
+
+def test_within_an_action_the_choice_is_among_those_who_do_it(data):
+    """Otherwise a perfect reader of actions would already tell people apart."""
+    rows = data.indices("train")
+    person = data.person.copy()
+    person[rows] = data.action[rows]  # each of two people does one action: as in UCF101
+    object.__setattr__(data, "person", person)
+    one = torch.as_tensor(rows[:1])
+    certain = Identity(data, "cpu", within_action=True)
+    assert certain.loss(torch.zeros(1, 2), one).item() == 0  # nobody else does it
+    assert Identity(data, "cpu").loss(torch.zeros(1, 2), one).item() == pytest.approx(np.log(2))
+    logits = torch.zeros(1, 2, requires_grad=True)
+    certain.loss(logits, one).backward()
+    assert not logits.grad.any()
