@@ -12,6 +12,8 @@ from vidveil.data.views import (
     CONTROL,
     DRAWS,
     VIEW,
+    augmented,
+    cropped,
     draw,
     even_picks,
     even_views,
@@ -81,6 +83,15 @@ def test_the_middle_square_is_resized_as_torch_would(height, width, size):
     y, x = (height - side) // 2, (width - side) // 2
     view = even_views(video, "1x1", frames=3, size=size)[0]
     torch.testing.assert_close(view, resized(video[:, y : y + side, x : x + side], size), atol=2e-6, rtol=0)
+
+
+@pytest.mark.parametrize(("height", "width", "size"), [(40, 56, 24), (24, 20, 33)])
+def test_squashed_the_whole_picture_is_seen_sides_included(height, width, size):
+    video = tensor(3, height, width)
+    view = cropped(video[None, None], size=size, crops=1, whole=True)[0, 0]
+    torch.testing.assert_close(view, resized(video, size), atol=2e-6, rtol=0)
+    still = np.where(np.arange(DRAWS) == 5, 0.9, 0.5)  # no shift, no mirror, no change of light
+    torch.testing.assert_close(augmented(video[None], still[None], size=size, augment="squash")[0], view)
 
 
 def test_three_crops_lie_along_the_long_side():

@@ -45,6 +45,7 @@ class Loader:
     indices: rows of the clip set, such as `clips.indices("train")`.
     stride: frames of the video from one frame of a view to the next.
     augment: of the batches of an epoch; `views` are never augmented.
+    whole: `views` are of the whole picture, squashed, instead of squares of it.
     order: `shuffle` draws a new order each epoch and leaves out an incomplete last batch, if it is not the only one.
     transform: applied to every batch, see `controls`.
     prefetch: batches made ahead by a thread; by default only where videos do not lie on the device.
@@ -62,6 +63,7 @@ class Loader:
         augment: Augment = "none",
         scale: tuple[float, float] = (0.5, 1.0),
         flip: bool = True,
+        whole: bool = False,
         seed: int = 0,
         device: torch.device | str = "cpu",
         order: Literal["shuffle", "sequential"] = "shuffle",
@@ -74,6 +76,7 @@ class Loader:
         self.indices = np.asarray(indices, np.int64)
         self.frames, self.size, self.stride, self.batch = frames, size, stride, batch
         self.augment, self.scale, self.flip, self.seed = augment, scale, flip, seed
+        self.whole = whole
         self.order, self.transform = order, transform
         self.device = torch.device(device)
         self.resident = _shared(clips, self.device)
@@ -144,7 +147,12 @@ class Loader:
         for same in _groups(shapes):
             picks = [even_picks(shapes[i][0], self.frames, self.stride, clips).reshape(-1) for i in same]
             found = self.resident.clips(rows[same], picks)  # (B, clips * frames, H, W, 3)
-            views = cropped(found.view(len(same), clips, self.frames, *found.shape[2:]), size=self.size, crops=crops)
+            views = cropped(
+                found.view(len(same), clips, self.frames, *found.shape[2:]),
+                size=self.size,
+                crops=crops,
+                whole=self.whole,
+            )
             video[torch.as_tensor(same, device=self.device)] = views
         if self.transform is not None:
             flat = self.transform(video.flatten(0, 1), np.repeat(rows, video.shape[1]), self.seed, None)

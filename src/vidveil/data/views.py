@@ -14,6 +14,7 @@ asked size already is taken as it is, pixel for pixel.
     training   a random start; `crop`: a random box of 50-100 % of the area, mirrored half of the time
                `light`: the middle square shifted by up to 1/16, mirrored, a little brighter or flatter (for small sets
                whose people stand where they should)
+               `squash`: the whole picture, squashed to a square, and otherwise like `light`: as maskers look at videos
     test       `5x1`: five clips evenly spaced, the middle square; `5x3`: three squares along the long side of each
 
 Chance is a function of (seed, epoch, row) alone: a resumed run sees what an uninterrupted one would have seen.
@@ -31,7 +32,7 @@ from torch.nn.functional import pad
 
 from vidveil.errors import UsageError
 
-Augment = Literal["none", "light", "crop"]
+Augment = Literal["none", "light", "crop", "squash"]
 Floats = NDArray[np.float64]
 
 DRAWS = 8  # random numbers a view: start, area, aspect, left, top, mirror, brightness, contrast
@@ -112,17 +113,24 @@ def augmented(
     mirror = numbers[:, 5] < 0.5 if flip else np.zeros(len(numbers), bool)
     if augment == "crop":
         return _resized(clips, _random_boxes(numbers, height, width, scale), size, mirror)
-    views = cropped(clips[:, None], size=size, crops=1)[:, 0]
-    return _jittered(views, numbers, mirror) if augment == "light" else views
+    views = cropped(clips[:, None], size=size, crops=1, whole=augment == "squash")[:, 0]
+    return views if augment == "none" else _jittered(views, numbers, mirror)
 
 
-def cropped(clips: Tensor, *, size: int, crops: int) -> Tensor:
-    """uint8 (B, K, T, H, W, 3) → (B, K * crops, 3, T, size, size): squares along the long side, from left or top."""
+def cropped(clips: Tensor, *, size: int, crops: int, whole: bool = False) -> Tensor:
+    """uint8 (B, K, T, H, W, 3) → (B, K * crops, 3, T, size, size): squares along the long side, from left or top.
+
+    `whole`: not squares of it, but the picture itself, squashed.
+    """
     b, k, t, height, width, _ = clips.shape
     flat = clips.reshape(b * k, t, height, width, 3)
     if height == width == size:
-        whole = flat.permute(0, 4, 1, 2, 3).float().div_(255).view(b, k, 3, t, size, size)
-        return whole.repeat_interleave(crops, dim=1)
+        same = flat.permute(0, 4, 1, 2, 3).float().div_(255).view(b, k, 3, t, size, size)
+        return same.repeat_interleave(crops, dim=1)
+    if whole:
+        box = np.tile(np.array([0, 0, width, height], np.float64), (b * k, 1))
+        squashed = _resized(flat, box, size, np.zeros(b * k, bool)).view(b, k, 3, t, size, size)
+        return squashed.repeat_interleave(crops, dim=1)
     side = min(height, width)
     share = np.linspace(0, 1, crops) if crops > 1 else np.array([0.5])
     views = []

@@ -68,7 +68,7 @@ def run(
     def loader(split: Any, order: Any, augment: Any) -> Loader:
         return Loader(
             data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch,
-            augment=augment, seed=recipe.seed, device=device, order=order,
+            augment=augment, whole=recipe.augment == "squash", seed=recipe.seed, device=device, order=order,
         )  # fmt: skip
 
     validation = loader("val", "sequential", "none")

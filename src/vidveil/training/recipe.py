@@ -25,8 +25,9 @@ class LearningRecipe:
     """Every how many-th frame of the video is one of the clip."""
     views: Literal["1x1", "5x1", "5x3"] = "1x1"
     """At test: clips evenly spaced x crops."""
-    augment: Literal["none", "light", "crop"] = "light"
-    """In training: light = small shifts, flips, brightness; crop = random resized crop and flip."""
+    augment: Literal["none", "light", "crop", "squash"] = "light"
+    """In training: light = small shifts, flips, brightness; crop = random resized crop and flip; squash = the whole
+    picture made square, and light: what a method that masks videos sees of them."""
 
     epochs: int = 20
     batch: int = 32
