@@ -1,0 +1,71 @@
+"""The queue of the table: every command it would run is one that vidveil takes."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.recipe import find, read
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "dual_cls_table.py"
+
+
+@pytest.fixture(scope="module")
+def table():
+    spec = importlib.util.spec_from_file_location("dual_cls_table", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["dual_cls_table"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def all_jobs(table, world=0):
+    return table.jobs("0.5", world, table.LEARNING, table.JUDGING)
+
+
+def test_every_command_of_the_queue_is_a_recipe_with_fields_that_exist(table):
+    for job in all_jobs(table, world=3):
+        verb, recipe, *overrides = job.words
+        parsed = read(find(recipe), overrides)
+        assert isinstance(parsed, DualCLSRecipe if verb == "train" else EvaluateRecipe)
+        assert (parsed.name, parsed.data, parsed.data_seed) == (job.name, "puppets:rho=0.5", 3)
+
+
+def test_what_a_job_needs_stands_before_it(table):
+    before = set()
+    for job in all_jobs(table):
+        assert before >= set(job.needs)
+        before.add(job.name)
+    assert len(before) == len(all_jobs(table))  # no two of one name
+
+
+def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
+    judged = [job for job in all_jobs(table) if job.words[0] == "evaluate" and not job.name.startswith("raw")]
+    names = {job.name.removesuffix("-rho0.5") for job in judged}
+    assert names >= {*table.MODES, "random", "moving", "centre", "oracle", "action-alone", "privacy-alone", "faces"}
+    assert all("raw=raw-rho0.5" in job.words for job in judged)
+
+
+def test_a_failure_stops_what_needs_it_and_nothing_else(table, tmp_path, monkeypatch, capsys):
+    done = []
+
+    def run(job, runs, logs):
+        done.append(job.name)
+        return int(job.name == "b")
+
+    monkeypatch.setattr(table, "run", run)
+    queue = [table.Job("a", ()), table.Job("b", ()), table.Job("c", (), ("b",)), table.Job("d", (), ("a",))]
+    table.work(queue, set(), tmp_path, 2, float("inf"))
+    assert sorted(done) == ["a", "b", "d"]
+    assert "b: FAILED" in capsys.readouterr().out
+
+
+def test_what_is_done_is_not_done_again_and_counts_for_others(table, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(table, "run", lambda job, runs, logs: done.append(job.name) or 0)
+    table.work([table.Job("d", (), ("a",))], {"a"}, tmp_path, 1, float("inf"))
+    table.work([table.Job("a", ())], {"a"}, tmp_path, 1, float("inf"))
+    assert done == ["d"]
