@@ -21,7 +21,9 @@ def vit_b() -> DualCLS:
 def test_the_whole_network_counts_what_pytorch_counts():
     with FlopCounterMode(display=False) as counter:
         vit_b()(torch.empty(1, 3, 16, 224, 224, device="meta"))
-    assert forward_flops(vit_b(), 0.9) == pytest.approx(counter.get_total_flops(), rel=1e-3)
+    ours, theirs = forward_flops(vit_b(), 0.9), counter.get_total_flops()
+    assert ours == pytest.approx(theirs, rel=5e-3)
+    assert ours <= theirs  # zeros that fill up matrix units for the CLS rows are work done, but no work needed
 
 
 def test_the_mask_is_less_work_than_the_whole_and_training_is_nearly_three_times_as_much():

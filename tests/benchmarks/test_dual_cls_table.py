@@ -52,7 +52,7 @@ def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
 def test_a_failure_stops_what_needs_it_and_nothing_else(table, tmp_path, monkeypatch, capsys):
     done = []
 
-    def run(job, runs, logs):
+    def run(job, *_):
         done.append(job.name)
         return int(job.name == "b")
 
@@ -65,7 +65,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(table, tmp_path, monkeyp
 
 def test_what_is_done_is_not_done_again_and_counts_for_others(table, tmp_path, monkeypatch):
     done = []
-    monkeypatch.setattr(table, "run", lambda job, runs, logs: done.append(job.name) or 0)
+    monkeypatch.setattr(table, "run", lambda job, *_: done.append(job.name) or 0)
     table.work([table.Job("d", (), ("a",))], {"a"}, tmp_path, 1, float("inf"))
     table.work([table.Job("a", ())], {"a"}, tmp_path, 1, float("inf"))
     assert done == ["d"]

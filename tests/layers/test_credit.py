@@ -131,8 +131,8 @@ def test_what_a_tubelet_adds_is_its_vote_in_any_company():
 
 def test_only_votes_that_are_shown_are_counted_and_of_nothing_comes_nothing():
     votes = torch.tensor([[[1.0, 0.0], [5.0, 5.0], [0.0, 3.0]]])
-    logits = counted(votes, torch.tensor([[1.0, 0.0, 1.0]]))
-    torch.testing.assert_close(logits, SCALE * torch.tensor([[0.5, 1.5]]))
+    logits = counted(votes, torch.tensor([[1.0, 0.0, 1.0]]), share=0.5)
+    torch.testing.assert_close(logits, SCALE * torch.tensor([[1.0, 3.0]]) / 1.5)
     assert torch.equal(counted(votes, torch.zeros(1, 3)), torch.zeros(1, 2))
 
 
