@@ -84,8 +84,9 @@ class Game(nn.Module):
         shown = random_company(len(video), self.anonymizer.count, self.recipe.company, video.device)  # (B, M)
         tasks = (self.action, *self.budget)
         losses = [task.loss(counted(votes[task.name], shown, self.recipe.company), rows) for task in tasks]
-        credit = {name: where(loudness(each.detach(), several=name == "attributes")) for name, each in votes.items()}
-        useful, private = credit["action"], torch.stack([credit[task.name] for task in self.budget]).mean(0)
+        loud = {name: loudness(each.detach(), several=name == "attributes") for name, each in votes.items()}
+        useful = where(loud["action"])
+        private = torch.stack([where(loud[task.name] ** self.recipe.sharpness) for task in self.budget]).mean(0)
         for chosen in seen.selections:
             losses += [taught(chosen.act, useful, chosen.live), taught(chosen.priv, private, chosen.live)]
         return losses
