@@ -1,6 +1,6 @@
 """Speed of the dual-CLS anonymizer on one accelerator: clips a second, share of the chip's ceiling, memory, agreement.
 
-    python benchmarks/anonymizer_speed.py --out speed.json                       three minutes on an H200
+    python benchmarks/anonymizer_speed.py --out speed.json
     python benchmarks/anonymizer_speed.py --variants "full 16,train 16" --profile
     python benchmarks/anonymizer_speed.py --weights vits14.safetensors           agreement with published weights, too
     python benchmarks/anonymizer_speed.py --quick                                its logic, on any CPU
@@ -18,7 +18,7 @@ not flat); clips are float32 on the device, smooth noise that moves.
     alike       share of tubelets decided as the same network decides in float32, one mask of 16 clips each
     kernel ms   of all kernels of a step together, in the file: what is missing to `ms` is waiting for launches
 
-Compiling takes half a minute, for training a whole one. Several processes may compile at the same time and measure one
+Compiling takes a while, for training a longer one. Several processes may compile at the same time and measure one
 after the other, `--turn FILE`; what is to be published is measured alone.
 """
 

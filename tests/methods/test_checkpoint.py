@@ -88,7 +88,7 @@ def test_without_any_run_it_is_told_how_to_make_one():
 def test_a_run_without_a_checkpoint_is_not_suggested(runs):
     (runs / "mine2").mkdir(parents=True)
     (runs / "mine2" / "recipe.json").write_text("{}")
-    with pytest.raises(UsageError, match="makes one in minutes"):
+    with pytest.raises(UsageError, match="dual_cls_puppets` makes one"):
         find("mine")
 
 

@@ -9,20 +9,8 @@ from tests.report.made_up import CLIPS, PEOPLE, metric, on_disk
 from vidveil.evaluation.intervals import Resamples
 from vidveil.report import paired
 from vidveil.report.compared import section
-from vidveil.report.same_clips import open_run
 
 WHO = np.repeat(np.arange(PEOPLE), CLIPS)
-
-
-@pytest.fixture
-def method(tmp_path):
-    """Makes a method: its name, then settings of (keep, actions of ten, linked of ten, excess of attributes)."""
-    draws = Resamples(WHO)
-
-    def make(name, *settings, **more):
-        return paired.method(open_run(*on_disk(tmp_path, name, settings, **more)), draws)
-
-    return make
 
 
 def found(first, second, at):

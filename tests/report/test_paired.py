@@ -18,17 +18,6 @@ from vidveil.report.same_clips import open_run
 WHO = np.repeat(np.arange(PEOPLE), CLIPS)
 
 
-@pytest.fixture
-def method(tmp_path):
-    """Makes a method: its name, then settings of (keep, of ten clips how many actions, how many linked)."""
-    draws = Resamples(WHO)
-
-    def make(name, *settings, **more):
-        return paired.method(open_run(*on_disk(tmp_path, name, settings, **more)), draws)
-
-    return make
-
-
 def test_differences_are_the_first_minus_the_second(method):
     use, link = paired.differences(method("blur", (None, 6, 3)), method("random", (None, 9, 8)))
     assert (use.metric, link.metric) == ("action_top1", "linkage_rank1")

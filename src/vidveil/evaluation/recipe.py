@@ -50,7 +50,7 @@ class EvaluateRecipe(LearningRecipe):
 
     tidy: bool = False
     """Whether anonymized clips are deleted once they were judged: a long sweep of a large set fills a disk. A resumed
-    run makes them anew."""
+    run makes anew what it needs."""
 
     seeds: tuple[int, ...] = (0,)
     permutations: int = 1000

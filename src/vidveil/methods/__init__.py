@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 
 from vidveil.errors import UsageError
 from vidveil.methods import classical
@@ -83,11 +82,9 @@ def _on_region(method: Anonymizer, region: str) -> Anonymizer:
 
 def _checkpoint(spec: str) -> str | None:
     """The method that this is a checkpoint of, if it is one."""
-    from vidveil.methods.checkpoint import ABOUT, find
-    from vidveil.training.runs import runs_folder
+    from vidveil.methods.checkpoint import find, locate
 
-    places = (runs_folder() / spec / "checkpoint", Path(spec), Path(spec) / "checkpoint")
-    return find(spec).method if any((place / ABOUT).is_file() for place in places) else None
+    return None if locate(spec) is None else find(spec).method
 
 
 def _load_one(spec: str) -> Anonymizer:

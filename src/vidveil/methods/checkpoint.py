@@ -66,17 +66,23 @@ def write(folder: Path, method: str, network: Mapping[str, Any], tensors: "Mappi
     part.replace(folder / ABOUT)  # last: where it is, everything is
 
 
+def locate(name: str) -> Path | None:
+    """The folder that `find` would read, if there is one."""
+    places = (runs_folder() / name / "checkpoint", Path(name), Path(name) / "checkpoint")
+    return next((folder for folder in places if (folder / ABOUT).is_file()), None)
+
+
 def find(name: str) -> Checkpoint:
     """By the name of a finished run, the folder of a run, or that of a checkpoint."""
-    for folder in (runs_folder() / name / "checkpoint", Path(name), Path(name) / "checkpoint"):
-        if (folder / ABOUT).is_file():
-            return _read(folder)
+    folder = locate(name)
+    if folder is not None:
+        return _read(folder)
     made = [info.name for info in list_runs() if (runs_folder() / info.name / "checkpoint" / ABOUT).is_file()]
     close = get_close_matches(name, made, n=1)
     if close:
         hint = f"did you mean {close[0]}?"
     else:
-        hint = f"there are {', '.join(made)}" if made else "`vidveil train dual_cls_puppets` makes one in minutes"
+        hint = f"there are {', '.join(made)}" if made else "`vidveil train dual_cls_puppets` makes one"
     raise UsageError(f"there is no checkpoint {name!r}, neither a run in {runs_folder()} nor a folder; {hint}")
 
 
