@@ -20,11 +20,10 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results" / "dual_cls"
 SEEDS = (0, 1, 2)
-SHARES = (0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1)
+SHARES = (0.9, 0.7, 0.5, 0.3, 0.1)
 """Of all tubelets that stay."""
 MODES = {
     "credit": ["train_on=credit", "privacy_attention=plain"],
-    "credit-detector": ["train_on=credit", "privacy_attention=detector"],
     "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1"],
     "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1"],
     "heads-detector": ["train_on=heads", "privacy_attention=detector", "privacy_weight=0.5"],
@@ -32,8 +31,11 @@ MODES = {
     "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5"],
 }
 BEST = "credit"
-LEARNING = ["epochs=60", "checkpoint_seconds=600"]
-JUDGING = ["epochs=16", "attacker_epochs=16", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]", "checkpoint_seconds=600"]
+LEARNING = ["epochs=80", "batch=96", "validate_every=80", "checkpoint_seconds=600"]
+JUDGING = [
+    "epochs=16", "attacker_epochs=16", "validate_every=2", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]",
+    "checkpoint_seconds=600",
+]  # fmt: skip
 POINTS = {
     "faces": ["method=solid", "region=faces"],
     "people": ["method=solid", "region=people"],

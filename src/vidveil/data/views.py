@@ -22,13 +22,13 @@ Chance is a function of (seed, epoch, row) alone: a resumed run sees what an uni
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import pad
 
 from vidveil.errors import UsageError
 
@@ -43,7 +43,14 @@ VIEW, ORDER, CONTROL = 0, 1, 2  # streams of chance that must not repeat one ano
 
 def draw(seed: int, stream: int, epoch: int, rows: Sequence[int] | NDArray[np.int64], count: int = DRAWS) -> Floats:
     """(B, count) uniform in [0, 1): the same for the same arguments, whoever asked for what before."""
-    return np.stack([np.random.default_rng((seed, stream, epoch, int(row))).random(count) for row in rows])
+    upto = 1 << int(max(rows)).bit_length()  # rows, more than are asked for: one table serves an epoch
+    return _table(seed, stream, epoch, upto, count)[np.asarray(rows, np.int64)]
+
+
+@lru_cache(maxsize=4)
+def _table(seed: int, stream: int, epoch: int, rows: int, count: int) -> Floats:
+    """(rows, count). A longer one begins with all of a shorter one."""
+    return np.random.default_rng((seed, stream, epoch)).random((rows, count))
 
 
 def training_picks(length: int, frames: int, stride: int, number: float) -> NDArray[np.int64]:
@@ -181,13 +188,11 @@ def _jittered(views: Tensor, numbers: Floats, mirror: NDArray[np.bool_]) -> Tens
     """(B, 3, T, S, S): shifted with the edge repeated, mirrored, brightness and contrast changed by up to a tenth."""
     size = views.shape[-1]
     reach = int(size * SHIFT)
-    left = (numbers[:, 3] * (2 * reach + 1)).astype(int)
-    top = (numbers[:, 4] * (2 * reach + 1)).astype(int)
-    wide = pad(views, (reach, reach, reach, reach, 0, 0), mode="replicate")
-    moved = torch.empty_like(views)
-    for i, (x, y) in enumerate(zip(left, top, strict=True)):
-        part = wide[i, :, :, y : y + size, x : x + size]
-        moved[i] = part.flip(-1) if mirror[i] else part
+    shifts = (numbers[:, 3:5] * (2 * reach + 1)).astype(int) - reach  # to the left, up
+    x, y = np.clip(shifts.T[:, :, None] + np.arange(size), 0, size - 1)  # each (B, S): the pixel that comes here
+    x = np.where(mirror[:, None], x[:, ::-1], x)
+    pixels = torch.as_tensor(y[:, :, None] * size + x[:, None, :], device=views.device).flatten(1)  # (B, S · S)
+    moved = views.flatten(3).gather(3, pixels[:, None, None].expand(*views.shape[:3], -1)).view(views.shape)
     brighter = _column(0.2 * numbers[:, 6] - 0.1, views)
     contrast = _column(0.8 + 0.4 * numbers[:, 7], views)
     mean = moved.mean(dim=(1, 2, 3, 4), keepdim=True)

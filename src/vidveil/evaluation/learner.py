@@ -230,6 +230,7 @@ def options(recipe: LearningRecipe, seed: int, network: str = "") -> Options:
         clip_norm=recipe.clip_norm,
         ema=recipe.ema,
         patience=recipe.patience,
+        validate_every=recipe.validate_every,
         precision=recipe.precision,
         channels_last=True,
         device=recipe.device,

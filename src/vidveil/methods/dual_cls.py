@@ -169,10 +169,11 @@ class DualCLS(nn.Module):
 
     def embed(self, clip: Tensor) -> Tensor:
         """(B, 3, T, H, W) in [0, 1] → (B, C + M, D): the trunk's CLS tokens, then the tubelets."""
-        x = self.patch_embed(self.standardize(clip))  # (B, L, S, D)
-        x = (x + self.pos_embed[:, None, 1:] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
+        looks = self.patch_embed(self.standardize(clip))  # (B, L, S, D)
+        x = (looks + self.pos_embed[:, None, 1:] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
         cls = (self.cls_token + self.pos_embed[:, :1])[:, : self.tokens].expand(len(x), -1, -1)
-        return torch.cat([cls.to(x.dtype), x], 1)
+        # In what products are made in: under autocast blocks then have half as much to read and to write.
+        return torch.cat([cls, x], 1).to(looks.dtype)
 
     def forward(self, clip: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Seen:
         x, priv, selections = self._walk(clip, keep, privacy_weight)

@@ -47,8 +47,6 @@ class DualCLSRecipe(LearningRecipe):
     """Of the two tokens' own losses beside the others (pixels, credit); heads has no others."""
     company: float = 0.5
     """Share of the tubelets whose votes are counted, drawn anew for each clip (credit)."""
-    sharpness: float = 2.0
-    """Power of the loudness of private votes: above 1, what tells much counts more than in proportion (credit)."""
     budget_pull: float = 1.0
     """How strongly the mask is pulled away from what the attacker reads (pixels)."""
     random_masks: float = 0.5
@@ -65,8 +63,6 @@ class DualCLSRecipe(LearningRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.sharpness > 0:
-            raise RecipeError(f"sharpness is more than 0, got {self.sharpness}")
         if self.deploy_stride < 0:
             raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
         if not self.budget:

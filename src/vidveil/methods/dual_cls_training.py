@@ -30,6 +30,8 @@ from vidveil.tasks import TASKS, Identity, Task
 from vidveil.tubelets import over_pixels
 
 WIDTH = 256  # of the reader of single tubelets
+LEVELS = 12
+"""Shares that are drawn from: an accelerator looks for kernels anew at every number of tokens it has not met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Game(nn.Module):
         losses = [task.loss(counted(votes[task.name], shown, self.recipe.company), rows) for task in tasks]
         loud = {name: loudness(each.detach(), several=name == "attributes") for name, each in votes.items()}
         useful = where(loud["action"])
-        private = torch.stack([where(loud[task.name] ** self.recipe.sharpness) for task in self.budget]).mean(0)
+        private = torch.stack([where(loud[task.name]) for task in self.budget]).mean(0)
         for chosen in seen.selections:
             losses += [taught(chosen.act, useful, chosen.live), taught(chosen.priv, private, chosen.live)]
         return losses
@@ -110,11 +112,11 @@ class Game(nn.Module):
         return torch.stack(losses).sum()
 
     def keep_at(self, progress: float) -> float:
-        """Heads: from 1 to r along a cosine. Pixels: drawn, so that one training serves all keep rates."""
+        """Heads: from 1 to r along a cosine. Else: drawn, so that one training serves all keep rates."""
         recipe = self.recipe
         if recipe.train_on != "heads":
             low, high = recipe.share_range
-            share = low + (high - low) * float(torch.rand(()))
+            share = low + (high - low) * int(torch.randint(LEVELS, ())) / (LEVELS - 1)
             return float(share ** (1 / len(self.anonymizer.prune_at)))
         begin, end = recipe.keep_warmup
         done = min(max((progress - begin) / max(end - begin, 1e-9), 0.0), 1.0)

@@ -80,6 +80,8 @@ class CompiledScorer:
         self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
         self.batch = batch
+        if self.device.type == "cuda" and "options" not in options:
+            options.setdefault("mode", "reduce-overhead")  # one launch for all kernels
         self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(
             self.network.mask, fullgraph=True, dynamic=False, **options
         )

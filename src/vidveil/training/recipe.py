@@ -42,6 +42,8 @@ class LearningRecipe:
     """Decay of the running mean of the weights, which is then what is judged; 0: off."""
     patience: int = 0
     """Validations without a better one after which training stops; 0: never."""
+    validate_every: int = 1
+    """Epochs between validations; the last one is always validated."""
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Asking for one that is not there is an error."""
@@ -51,7 +53,7 @@ class LearningRecipe:
     """Whether torch compiles the networks: worth it for long runs on an accelerator."""
 
     def __post_init__(self) -> None:
-        for key in ("frames", "size", "stride", "epochs", "batch"):
+        for key in ("frames", "size", "stride", "epochs", "batch", "validate_every"):
             self.at_least_one(key)
         if not 0 <= self.label_smoothing < 1 or not 0 <= self.ema < 1:
             raise RecipeError("label_smoothing and ema are in [0, 1)")
