@@ -89,7 +89,7 @@ def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, mo
 
 def test_validation_tells_what_masks_hide_and_chooses_nothing(runs):
     made = run(replace(RECIPE, epochs=3))
-    assert made.metrics.keys() == {"action_top1"} | TRUTHS
+    assert made.metrics.keys() == {"action_top1", "masked_top1"} | TRUTHS
     assert all(0 <= value <= 1 for value in made.metrics.values())
     told = [event for event in events(runs, "mine") if event["event"] == "epoch"]
     assert len(told) == 3

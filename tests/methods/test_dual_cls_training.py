@@ -25,6 +25,7 @@ WAYS = {
     "pixels/detector": {"train_on": "pixels", "privacy_attention": "detector"},
     "credit/plain": {"train_on": "credit", "privacy_attention": "plain"},
     "credit/detector": {"train_on": "credit", "privacy_attention": "detector"},
+    "both/plain": {"train_on": "both", "privacy_attention": "plain"},
     "decode": {"train_on": "pixels", "privacy_attention": "reversed", "output": "decode", "fusion": False},
 }
 
@@ -67,6 +68,7 @@ def test_every_way_gives_a_finite_loss_and_teaches_everybody_who_plays(data, bat
     taught = moved(made)
     players = [name for name in ("utility", "attacker", "votes") if getattr(made, name) is not None]
     expected = {"heads": [], "pixels": ["utility", "attacker"], "credit": ["votes"]}
+    expected["both"] = expected["pixels"] + expected["credit"]
     assert players == expected[made.recipe.train_on]
     wanted = [f"anonymizer.{part}" for part in ("blocks.0.attn.qkv.weight", "action_head.weight", "cls_token")]
     wanted += [f"anonymizer.budget_heads.{name}.weight" for name in ("attributes", "identity")]

@@ -26,9 +26,9 @@ class DualCLSRecipe(LearningRecipe):
     privacy_attention: Literal["reversed", "plain", "detector"] = "plain"
     """reversed: a token of the trunk behind a gradient reversal, as the paper; plain: the same token, trained to tell;
     detector: a token beside the trunk, trained to tell."""
-    train_on: Literal["heads", "pixels", "credit"] = "credit"
+    train_on: Literal["heads", "pixels", "credit", "both"] = "both"
     """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
-    attention learns where single tubelets tell something."""
+    attention learns where single tubelets tell something. both: credit and pixels."""
     output: Literal["mask", "decode"] = "mask"
     fill: Literal["black", "mean", "temporal"] = "black"
     fusion: bool = True
@@ -38,21 +38,21 @@ class DualCLSRecipe(LearningRecipe):
     keep_warmup: tuple[float, ...] = (0.0375, 0.375)
     """Shares of training between which the keep rate falls from 1 to r, along a cosine (heads)."""
     share_range: tuple[float, ...] = (0.1, 0.95)
-    """Shares of all tubelets that stay, drawn anew each step (pixels, credit): one training serves all keep rates."""
+    """Shares of all tubelets that stay, drawn anew each step (all but heads): one training serves all keep rates."""
     utility: str = "r3d_tiny"
-    """Recognizer that plays f_T (pixels)."""
+    """Recognizer that plays f_T (pixels, both)."""
     attacker: str = "resnet_tiny"
-    """Recognizer that plays f_B (pixels)."""
+    """Recognizer that plays f_B (pixels, both)."""
     head_weight: float = 1.0
-    """Of the two tokens' own losses beside the others (pixels, credit); heads has no others."""
+    """Of the two tokens' own losses beside the others; heads has no others."""
     company: float = 0.5
-    """Share of the tubelets whose votes are counted, drawn anew for each clip (credit)."""
+    """Share of the tubelets whose votes are counted, drawn anew for each clip (credit, both)."""
     budget_pull: float = 1.0
-    """How strongly the mask is pulled away from what the attacker reads (pixels)."""
+    """How strongly the mask is pulled away from what the attacker reads (pixels, both)."""
     random_masks: float = 0.5
-    """Share of clips that the players see under random masks instead: they must not rely on one mask (pixels)."""
+    """Share of clips that the players see under random masks instead: they must not rely on one mask (pixels, both)."""
     temperature: float = 0.5
-    """Of the straight-through gate, in standard deviations of the score (pixels)."""
+    """Of the straight-through gate, in standard deviations of the score (pixels, both)."""
     deploy_stride: int = 0
     """Every how many-th frame of a video it looks at, once trained; 0: `stride`. A clip of the built-in people has 8
     frames in 1.6 seconds: that is 5 at 25 frames a second."""
@@ -67,8 +67,8 @@ class DualCLSRecipe(LearningRecipe):
             raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
         if not self.budget:
             raise RecipeError("budget must name attributes, identity or both")
-        if self.output == "decode" and self.train_on != "pixels":
-            raise RecipeError("output: decode is taught by what networks see of it: it needs train_on: pixels")
+        if self.output == "decode" and not self.has_players:
+            raise RecipeError("output: decode is taught by what networks see of it: train_on: pixels, or both")
         for key in ("keep_warmup", "share_range"):
             low, *rest = getattr(self, key)
             if len(rest) != 1 or not 0 <= low <= rest[0] <= 1:
@@ -81,3 +81,13 @@ class DualCLSRecipe(LearningRecipe):
             raise RecipeError("keep is in (0, 1] and privacy_weight is 0 or more")
         if self.pretrained and self.network != "vit_s":
             raise RecipeError("there are published weights of vit_s alone: leave out pretrained")
+
+    @property
+    def has_players(self) -> bool:
+        """Whether two networks look at the masked clip."""
+        return self.train_on in ("pixels", "both")
+
+    @property
+    def has_credit(self) -> bool:
+        """Whether attention is taught where single tubelets tell something."""
+        return self.train_on in ("credit", "both")

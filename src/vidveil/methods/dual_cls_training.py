@@ -1,10 +1,11 @@
-"""Training of a dual-CLS anonymizer, three ways.
+"""Training of a dual-CLS anonymizer, four ways.
 
     heads    L = CE(act_CLS) + BCE(priv_CLS)            reversed: the trunk under priv_CLS gets minus its gradient
     pixels   L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
              f_T and f_B learn to read the masked clip; the mask learns to help the one and to fail the other
     credit   L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is how much each tubelet tells by itself
              (`layers.credit`); nothing is reversed, and nobody plays against anybody
+    both     credit says where to look, pixels how much of it is worth keeping: all of these losses
 
 With a detector each token is taught by its own player: f_T moves α_act alone, f_B moves α_priv alone.
 """
@@ -60,7 +61,7 @@ class Timed:
 
 
 class Game(nn.Module):
-    """The anonymizer and, on pixels, its two players."""
+    """The anonymizer, with its two players on pixels, and with the reader of single tubelets."""
 
     def __init__(self, recipe: DualCLSRecipe, data: ClipSet, device: str) -> None:
         super().__init__()
@@ -71,10 +72,10 @@ class Game(nn.Module):
         self.utility: Classifier | None = None
         self.attacker: Classifier | None = None
         self.votes: Votes | None = None
-        if recipe.train_on == "pixels":
+        if recipe.has_players:
             self.utility = _player(recipe.utility, recipe, [self.action])
             self.attacker = _player(recipe.attacker, recipe, self.budget)
-        if recipe.train_on == "credit":
+        if recipe.has_credit:
             embed = ConvolvedTubelets(3, self.anonymizer.tubelet, WIDTH)
             outputs = {task.name: task.outputs for task in (self.action, *self.budget)}
             self.votes = Votes(embed, self.anonymizer.tubelet, WIDTH, outputs)
@@ -101,10 +102,11 @@ class Game(nn.Module):
         told = reverse_gradient(seen.told, pull) if recipe.privacy_attention == "reversed" else seen.told
         losses = [self.action.loss(seen.action, rows)]
         losses += [task.loss(self.anonymizer.budget_heads[task.name](told), rows) for task in self.budget]
-        if self.votes is not None:
-            losses = [recipe.head_weight * loss for loss in losses] + self.lessons(video, rows, seen)
-        elif self.utility is not None and self.attacker is not None:
+        if recipe.train_on != "heads":
             losses = [recipe.head_weight * loss for loss in losses]
+        if self.votes is not None:
+            losses += self.lessons(video, rows, seen)
+        if self.utility is not None and self.attacker is not None:
             helped, failed = self.shown(video, seen, pull * recipe.budget_pull)
             losses.append(self.action.loss(self.utility(helped)["action"], rows))
             said = self.attacker(failed)
@@ -170,7 +172,7 @@ def network_of(recipe: DualCLSRecipe, data: ClipSet) -> Network:
         keep=recipe.keep,
         privacy_weight=recipe.privacy_weight,
         privacy_attention=recipe.privacy_attention,
-        shared_keys=recipe.train_on == "credit",
+        shared_keys=recipe.has_credit,
         fusion=recipe.fusion,
         output=recipe.output,
         fill=recipe.fill,
