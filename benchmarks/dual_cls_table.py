@@ -27,6 +27,7 @@ BEST_SHARES = (0.9, 0.8, 0.7, 0.4, 0.1)
 WEIGHTS = {"": 1.0, "-more": 4.0}
 """λ of the best mode: which of them is the better one, validation says."""
 MODES = {
+    "both": ["train_on=both", "privacy_attention=plain"],
     "credit": ["train_on=credit", "privacy_attention=plain"],
     "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1"],
     "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1"],
@@ -34,7 +35,7 @@ MODES = {
     "paper": ["train_on=heads", "privacy_attention=reversed", "privacy_weight=0.5"],
     "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5"],
 }
-BEST = "credit"
+BEST = "both"
 LEARNING = ["epochs=50", "batch=64", "validate_every=50", "checkpoint_seconds=600"]
 JUDGING = [
     "epochs=16", "attacker_epochs=16", "validate_every=2", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]",
@@ -109,7 +110,6 @@ def run(job: Job, runs: Path, logs: Path) -> int:
     if code == 0 and job.makes == "results.json":
         RESULTS.mkdir(parents=True, exist_ok=True)
         shutil.copy(runs / job.name / "results.json", RESULTS / f"{job.name}.json")
-        shutil.copy(runs / job.name / "per_clip.safetensors", RESULTS / f"{job.name}.safetensors")
     return code
 
 

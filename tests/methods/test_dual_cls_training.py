@@ -265,6 +265,22 @@ def test_a_vote_half_as_loud_counts_by_half(data, batch):
         torch.testing.assert_close(wanted[:, 20] / wanted[:, place], torch.full((6,), 0.5), rtol=1e-3, atol=0)
 
 
+@pytest.mark.parametrize(("progress", "weight"), [(0.0, 1.0), (0.25, 0.8), (1.0, 0.2)])
+def test_the_weight_of_credit_goes_straight_from_its_beginning_to_its_end(data, batch, progress, weight, monkeypatch):
+    made = game(data, "both/plain", credit_weight=(1.0, 0.2))
+    given = []
+    monkeypatch.setattr(made, "lessons", lambda *words: given.append(words[-1]) or [])
+    made(batch.video, batch.index, progress)
+    assert given == pytest.approx([weight])
+
+
+def test_credit_without_weight_teaches_the_reader_alone(data, batch):
+    made = game(data, "credit/plain")
+    torch.stack(made.lessons(batch.video, batch.index, made.anonymizer(batch.video, 1.0), 0.0)).sum().backward()
+    assert moved(made.votes)
+    assert not moved(made.anonymizer)
+
+
 def test_the_keep_rate_falls_from_1_to_r_along_a_cosine(data):
     made = game(data, "heads/reversed", keep=0.6, keep_warmup=(0.2, 0.6))
     assert [made.keep_at(at) for at in (0.0, 0.1, 0.2)] == [1.0] * 3
@@ -309,6 +325,8 @@ def test_the_network_is_built_for_the_data_and_as_the_recipe_says(data):
     [
         ({"budget": ()}, "budget must name"),
         ({"output": "decode", "train_on": "heads"}, "train_on: pixels"),
+        ({"credit_weight": (1.0,)}, "credit_weight is two numbers"),
+        ({"credit_weight": (1.0, -0.1)}, "credit_weight is two numbers"),
         ({"output": "decode", "train_on": "credit", "fusion": False}, "train_on: pixels"),
         ({"share_range": (0.0, 0.9)}, "share_range begins above 0"),
         ({"share_range": (0.9, 0.1)}, "share_range is two rising numbers"),

@@ -47,6 +47,8 @@ class DualCLSRecipe(LearningRecipe):
     """Of the two tokens' own losses beside the others; heads has no others."""
     company: float = 0.5
     """Share of the tubelets whose votes are counted, drawn anew for each clip (credit, both)."""
+    credit_weight: tuple[float, ...] = (1.0, 1.0)
+    """Of what attention is taught by credit, at the beginning and at the end of training, straight in between."""
     budget_pull: float = 1.0
     """How strongly the mask is pulled away from what the attacker reads (pixels, both)."""
     random_masks: float = 0.5
@@ -73,6 +75,8 @@ class DualCLSRecipe(LearningRecipe):
             low, *rest = getattr(self, key)
             if len(rest) != 1 or not 0 <= low <= rest[0] <= 1:
                 raise RecipeError(f"{key} is two rising numbers between 0 and 1")
+        if len(self.credit_weight) != 2 or min(self.credit_weight) < 0:
+            raise RecipeError("credit_weight is two numbers, 0 or more: at the beginning and at the end")
         if self.share_range[0] == 0:
             raise RecipeError("share_range begins above 0: something has to stay")
         if not 0 < self.company <= 1:

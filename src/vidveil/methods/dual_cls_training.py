@@ -80,7 +80,7 @@ class Game(nn.Module):
             outputs = {task.name: task.outputs for task in (self.action, *self.budget)}
             self.votes = Votes(embed, self.anonymizer.tubelet, WIDTH, outputs)
 
-    def lessons(self, video: Tensor, rows: Tensor, seen: Seen) -> list[Tensor]:
+    def lessons(self, video: Tensor, rows: Tensor, seen: Seen, weight: float = 1.0) -> list[Tensor]:
         """A reader learns to tell by the votes of single tubelets; the attentions learn where they are loud."""
         assert self.votes is not None
         votes = self.votes(self.anonymizer.standardize(video))
@@ -91,7 +91,8 @@ class Game(nn.Module):
         useful = where(loud["action"])
         private = torch.stack([where(loud[task.name]) for task in self.budget]).mean(0)
         for chosen in seen.selections:
-            losses += [taught(chosen.act, useful, chosen.live), taught(chosen.priv, private, chosen.live)]
+            for alpha, target in ((chosen.act, useful), (chosen.priv, private)):
+                losses.append(weight * taught(alpha, target, chosen.live))
         return losses
 
     def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
@@ -105,7 +106,8 @@ class Game(nn.Module):
         if recipe.train_on != "heads":
             losses = [recipe.head_weight * loss for loss in losses]
         if self.votes is not None:
-            losses += self.lessons(video, rows, seen)
+            begin, end = recipe.credit_weight
+            losses += self.lessons(video, rows, seen, begin + (end - begin) * progress)
         if self.utility is not None and self.attacker is not None:
             helped, failed = self.shown(video, seen, pull * recipe.budget_pull)
             losses.append(self.action.loss(self.utility(helped)["action"], rows))

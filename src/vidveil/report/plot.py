@@ -1,9 +1,11 @@
 """The trade-off as a picture: what is kept to the right, what leaks upwards; the best corner is the lower right one.
 
     x   retention, top-1 / raw top-1; left of the grey line the action is not told better than by guessing
+        stretched towards the right (by √ of what is lost), where the methods lie that anybody would use
     y   excess leakage: 1 as much as raw video, 0 the floor; one panel for linkage, one for attributes
 
-A run is a marker and a colour (Okabe and Ito's, which colour-blind people tell apart), its settings joined by a line.
+A run is a marker and a colour (Okabe and Ito's, which colour-blind people tell apart), its settings joined by a line;
+of many runs only the first one's settings are named, and from the seventh on lines are dashed.
 Bars are the 95 % intervals over test people of the ratios themselves: raw video was measured on the same people, and
 moves with them.
 """
@@ -12,6 +14,8 @@ from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from vidveil.errors import OutputError
 from vidveil.evaluation.results import Point, Results
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 GREY = "#6b6b6b"
+NAMED = 4
+"""Runs whose settings can be named without covering each other."""
+TICKS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 PANELS = {"linkage": "linkage, rank-1", "attributes": "attributes, average precision"}
 
 
@@ -102,17 +109,22 @@ def _panel(axis: "Axes", results: Sequence[Results], panel: str) -> None:
             markersize=6,
             linewidth=1.5,
             elinewidth=0.9,
+            linestyle="-" if number < len(COLOURS) else "--",
             capsize=2,
             label=one.name,
             zorder=3,
         )
         away, side = ((6, -10), "left") if number % 2 == 0 else ((-6, 4), "right")  # curves often lie close together
         for place in run:
-            at = (place.x, place.y)
-            axis.annotate(place.label, at, away, textcoords="offset points", fontsize=7, color=colour, ha=side)
+            if number == 0 or len(results) <= NAMED:
+                at = (place.x, place.y)
+                axis.annotate(place.label, at, away, textcoords="offset points", fontsize=7, color=colour, ha=side)
             heights += [place.y - place.down, place.y + place.up]
             widths += [place.x - place.left, place.x + place.right]
-    axis.set_xlim(min(widths) - 0.02, max(widths) + 0.06)
+    end = max(widths) + 0.005
+    axis.set_xscale("function", functions=(lambda x: -np.sqrt(np.maximum(end - x, 0)), lambda s: end - np.square(s)))
+    axis.set_xlim(min(widths) - 0.02, end)
+    axis.set_xticks([tick for tick in TICKS if tick >= min(widths) - 0.02], minor=False)
     axis.set_ylim(min(heights) - 0.08, max(heights) + 0.08)
     axis.set_xlabel("retention: share of raw top-1 →")
     axis.set_ylabel("← excess leakage")
