@@ -1,14 +1,20 @@
 """The table of dual-CLS on the built-in people: every mode, every control, all keep rates, three seeds.
 
     python benchmarks/dual_cls_table.py --rho 0 --workers 10              trains and judges; run again to go on
+    python benchmarks/dual_cls_table.py --rho 0 --only strong             attackers that the best mode never met
     python benchmarks/dual_cls_table.py --rho 0 --list                    the commands, and which are done
     python benchmarks/dual_cls_table.py --rho 0 --draw                    tables and pictures from finished runs
 
 A queue of `vidveil train` and `vidveil evaluate`, several at a time: small networks leave an accelerator idle. What a
-job needs stands before it. Results are copied to benchmarks/results/dual_cls/ as they come.
+job needs stands before it. Results are copied to benchmarks/results/dual_cls/ as they come; what single clips got stays
+in the runs, and tables are drawn of runs.
+
+All curves have the same shares: a straight line over a curve that sags lies above it, and more so the longer it is. The
+wide table has one attacker, whose like plays f_B where a mode is trained against one. For the claim: `strong`, others.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -18,14 +24,15 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
+from vidveil.recipe import as_values, find, read
+
 RESULTS = Path(__file__).parent / "results" / "dual_cls"
 SEEDS = (0, 1, 2)
-SHARES = (0.9, 0.7, 0.4, 0.1)
+SHARES = (0.9, 0.8, 0.7, 0.4, 0.1)
 """Of all tubelets that stay."""
-BEST_SHARES = (0.9, 0.8, 0.7, 0.4, 0.1)
-"""The best mode, looked at more closely."""
-WEIGHTS = {"": 1.0, "-more": 4.0}
-"""λ of the best mode: which of them is the better one, validation says."""
+LOWER = 0.05
+"""And once more for the action token alone, which loses use late."""
+STRONG_SHARES = (0.9, 0.8, 0.7)
 MODES = {
     "both": ["train_on=both", "privacy_attention=plain"],
     "credit": ["train_on=credit", "privacy_attention=plain"],
@@ -41,6 +48,7 @@ JUDGING = [
     "epochs=16", "attacker_epochs=16", "validate_every=2", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]",
     "attackers=[resnet_tiny]", "checkpoint_seconds=600",
 ]  # fmt: skip
+STRONG = ["attackers=[r3d_tiny,vit_mini,resnet_tiny:raw]"]
 POINTS = {
     "faces": ["method=solid", "region=faces"],
     "people": ["method=solid", "region=people"],
@@ -70,9 +78,10 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
     raw = Job(f"raw{end}", (*words, *judging, *about))
     found = [raw]
 
-    def judge(name: str, words: list[str], needs: tuple[str, ...] = ()) -> None:
-        command = ("evaluate", "control_puppets", *words, seeds, "tidy=true", f"raw={raw.name}", f"name={name}{end}")
-        found.append(Job(f"{name}{end}", (*command, *judging, *about), (raw.name, *needs)))
+    def judge(name: str, words: list[str], needs: tuple[str, ...] = (), strong: bool = False) -> None:
+        before, extra = (f"strong-raw{end}", STRONG) if strong else (raw.name, [])
+        command = ("evaluate", "control_puppets", *words, seeds, "tidy=true", f"raw={before}", f"name={name}{end}")
+        found.append(Job(f"{name}{end}", (*command, *judging, *extra, *about), (before, *needs)))
 
     for mode, how in MODES.items():
         for seed in SEEDS:
@@ -83,28 +92,38 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
         judge(name, [*point, "keep=[]"])
     for control in ("random", "moving", "centre", "oracle"):
         judge(control, [f"method={control}", _keeps(SHARES)])
-    some, more = (_keeps([round(share ** (1 / 3), 3) for share in shares]) for shares in (SHARES, BEST_SHARES))
+    rates = _keeps(SHARES, selections=3)
     curves: list[tuple[str, str, list[str]]] = [
-        *((f"{BEST}{name}", BEST, [more, f"privacy_weight={weight:g}"]) for name, weight in WEIGHTS.items()),
-        ("action-alone", BEST, [some, "privacy_weight=0"]),
-        ("privacy-alone", BEST, [some, "privacy_weight=.inf"]),
-        *((mode, mode, [some]) for mode in MODES if mode != BEST),
+        *((mode, mode, [rates]) for mode in MODES),
+        ("action-alone", BEST, [_keeps((*SHARES, LOWER), selections=3), "privacy_weight=0"]),
+        ("privacy-alone", BEST, [rates, "privacy_weight=.inf"]),
     ]
     for name, mode, knobs in curves:
         trained = tuple(f"train-{mode}{end}-{seed}" for seed in SEEDS)
         judge(name, [f"method=dual_cls:train-{mode}{end}-{{seed}}", *knobs], trained)
+
+    found.append(Job(f"strong-raw{end}", (*words[:-1], f"name=strong-raw{end}", *judging, *STRONG, *about)))
+    for control in ("random", "moving"):
+        judge(f"strong-{control}", [f"method={control}", _keeps(STRONG_SHARES)], strong=True)
+    judge("strong-faces", [*POINTS["faces"], "keep=[]"], strong=True)
+    trained = tuple(f"train-{BEST}{end}-{seed}" for seed in SEEDS)
+    best = f"method=dual_cls:train-{BEST}{end}-{{seed}}"
+    judge(f"strong-{BEST}", [best, _keeps(STRONG_SHARES, selections=3)], trained, strong=True)
+    low = _keeps((0.4, 0.1, LOWER), selections=3)
+    judge("strong-action-alone", [best, low, "privacy_weight=0"], trained, strong=True)
     return found
 
 
-def _keeps(values: "tuple[float, ...] | list[float]") -> str:
-    """Of all tubelets, or for networks of each of three selections."""
+def _keeps(shares: tuple[float, ...], selections: int = 1) -> str:
+    """`keep=` that leaves these shares of all tubelets; networks keep theirs of what each selection finds."""
+    values = [round(share ** (1 / selections), 3) for share in shares]
     return "keep=[" + ",".join(f"{value:g}" for value in values) + "]"
 
 
 def run(job: Job, runs: Path, logs: Path) -> int:
     resume = ["--resume"] if (runs / job.name).is_dir() else []
-    environment = os.environ | {"VIDVEIL_RUNS": str(runs)}
-    with (logs / f"{job.name}.log").open("w") as log:
+    environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"VIDVEIL_RUNS": str(runs)}
+    with (logs / f"{job.name}.log").open("a") as log:
         command = [sys.executable, "-m", "vidveil", *job.words, *resume]
         code = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
     if code == 0 and job.makes == "results.json":
@@ -113,7 +132,8 @@ def run(job: Job, runs: Path, logs: Path) -> int:
     return code
 
 
-def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: float) -> None:
+def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: float) -> set[str]:
+    """Does them, as far as time goes; those that failed, or could not begin for that."""
     logs = runs / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     began, running = time.monotonic(), dict[Future[int], Job]()
@@ -122,9 +142,10 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
     with ThreadPoolExecutor(workers) as pool:
         while waiting or running:
             for job in list(waiting):
-                if failed & set(job.needs):
+                if broken := failed & set(job.needs):
                     waiting.remove(job)
                     failed.add(job.name)
+                    print(f"          {job.name}: left out, it needs {', '.join(sorted(broken))}", flush=True)
                 elif len(running) < workers and done >= set(job.needs) and time.monotonic() - began < until:
                     waiting.remove(job)
                     running[pool.submit(run, job, runs, logs)] = job
@@ -132,20 +153,37 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 job = running.pop(future)
-                (done if future.result() == 0 else failed).add(job.name)
+                (done if future.exception() is None and future.result() == 0 else failed).add(job.name)
                 state = "done" if job.name in done else f"FAILED, see {logs / job.name}.log"
                 print(f"{time.monotonic() - began:6.0f} s  {job.name}: {state}", flush=True)
     for job in waiting:
         print(f"          {job.name}: not begun")
+    return failed
 
 
 def draw(finished: list[Job], runs: Path) -> None:
     """The best mode first: it is compared with each of the others on the same clips."""
-    names = [job.name for job in finished if job.makes == "results.json" and not job.name.startswith("raw")]
-    names.sort(key=lambda name: not name.startswith(f"{BEST}-"))
-    page = RESULTS / f"table{names[0].removeprefix(BEST)}.md"
-    command = [sys.executable, "-m", "vidveil", "report", *(str(runs / name) for name in names), "-o", str(page)]
-    subprocess.run(command, check=True)
+    judged = [job.name for job in finished if job.makes == "results.json"]
+    for page, start in (("table", ""), ("strong", "strong-")):
+        best = next((name for name in judged if name.startswith(f"{start}{BEST}-rho")), None)
+        if best is None:
+            print(f"no {page}: {start}{BEST} is not finished")
+            continue
+        end = best.removeprefix(f"{start}{BEST}")
+        others = [
+            name for name in judged
+            if name.startswith("strong-") == bool(start) and name not in (best, f"{start}raw{end}")
+        ]  # fmt: skip
+        out = ["-o", str(RESULTS / f"{page}{end}.md")]
+        command = [sys.executable, "-m", "vidveil", "report", *(str(runs / name) for name in (best, *others)), *out]
+        subprocess.run(command, check=True)
+
+
+def made_otherwise(job: Job, runs: Path) -> bool:
+    """Whether a finished run of this name is another command's: a rehearsal's, say."""
+    _, recipe, *overrides = job.words
+    wanted = json.loads(json.dumps(as_values(read(find(recipe), overrides))))
+    return bool(json.loads((runs / job.name / "recipe.json").read_text()) != wanted)
 
 
 def main() -> None:
@@ -163,6 +201,8 @@ def main() -> None:
     options = parser.parse_args()
     all_jobs = jobs(options.rho, options.world, options.learning.split(","), options.judging.split(";"))
     done = {job.name for job in all_jobs if job.done(options.runs)}
+    if strange := [job.name for job in all_jobs if job.name in done and made_otherwise(job, options.runs)]:
+        raise SystemExit(f"{strange[0]} in {options.runs} was made by another command: take other --runs, or remove it")
     if options.only:
         all_jobs = [job for job in all_jobs if any(word in job.name for word in options.only.split(","))]
     if options.list:
@@ -172,7 +212,8 @@ def main() -> None:
     if options.draw:
         draw([job for job in all_jobs if job.name in done], options.runs)
         return
-    work(all_jobs, done, options.runs, options.workers, options.until)
+    if work(all_jobs, done, options.runs, options.workers, options.until):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

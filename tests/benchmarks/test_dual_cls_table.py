@@ -1,6 +1,7 @@
 """The queue of the table: every command it would run is one that vidveil takes."""
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.recipe import find, read
+from vidveil.recipe import as_values, find, read
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "dual_cls_table.py"
 
@@ -46,7 +47,32 @@ def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
     judged = [job for job in all_jobs(table) if job.words[0] == "evaluate" and not job.name.startswith("raw")]
     names = {job.name.removesuffix("-rho0.5") for job in judged}
     assert names >= {*table.MODES, "random", "moving", "centre", "oracle", "action-alone", "privacy-alone", "faces"}
-    assert all("raw=raw-rho0.5" in job.words for job in judged)
+    for job in judged:
+        strong = "strong-" if job.name.startswith("strong-") else ""
+        assert f"raw={strong}raw-rho0.5" in job.words or job.name == "strong-raw-rho0.5"
+
+
+def test_all_curves_keep_the_same_shares(table):
+    kept = {}
+    for job in all_jobs(table):
+        if job.words[0] == "evaluate" and not job.name.startswith("strong-"):
+            recipe = read(find(job.words[1]), job.words[2:])
+            power = 3 if recipe.method.startswith("dual_cls") else 1
+            kept[job.name.removesuffix("-rho0.5")] = [round(keep**power, 2) for keep in recipe.keep]
+    curves = {name: shares for name, shares in kept.items() if shares and name != "action-alone"}
+    assert len(curves) == len(table.MODES) + 5
+    assert all(shares == list(table.SHARES) for shares in curves.values())
+    assert kept["action-alone"] == [*table.SHARES, table.LOWER]
+
+
+def test_a_run_of_the_same_name_by_another_command_is_seen(table, tmp_path):
+    job = all_jobs(table)[0]
+    _, recipe, *overrides = job.words
+    (tmp_path / job.name).mkdir()
+    for extra, strange in (([], False), (["epochs=1"], True)):
+        values = as_values(read(find(recipe), [*overrides, *extra]))
+        (tmp_path / job.name / "recipe.json").write_text(json.dumps(values))
+        assert table.made_otherwise(job, tmp_path) is strange
 
 
 def test_a_failure_stops_what_needs_it_and_nothing_else(table, tmp_path, monkeypatch, capsys):
@@ -58,9 +84,11 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(table, tmp_path, monkeyp
 
     monkeypatch.setattr(table, "run", run)
     queue = [table.Job("a", ()), table.Job("b", ()), table.Job("c", (), ("b",)), table.Job("d", (), ("a",))]
-    table.work(queue, set(), tmp_path, 2, float("inf"))
+    assert table.work(queue, set(), tmp_path, 2, float("inf")) == {"b", "c"}
     assert sorted(done) == ["a", "b", "d"]
-    assert "b: FAILED" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "b: FAILED" in said
+    assert "c: left out, it needs b" in said
 
 
 def test_what_is_done_is_not_done_again_and_counts_for_others(table, tmp_path, monkeypatch):

@@ -148,6 +148,14 @@ def test_points_are_joined_in_the_order_of_the_knob_and_the_worst_passage_counts
     assert found.leakage.value == pytest.approx(0.5 + 0.4 / 4)
 
 
+def test_the_rival_in_a_comparison_is_read_at_its_best_passage():
+    zigzag, falling = curve((1.0, 0.9), (0.6, 0.5), (0.8, 0.3), (0.5, 0.1)), curve((1, 1), (0.4, 0.1))
+    least, most = 0.1 + 0.2 * 2 / 3, 0.6
+    assert read(zigzag, sure(0.7), lucky=True).leakage.value == pytest.approx(least)
+    (rival,), (ours,) = compare(falling, zigzag, (0.7,)), compare(zigzag, falling, (0.7,))
+    assert (rival.second.leakage.value, ours.first.leakage.value) == pytest.approx((least, most))
+
+
 def test_a_knob_that_changes_leakage_alone_is_read_at_its_leakiest():
     found = read(curve((0.8, 0.5), (0.8, 0.2)), sure(0.8))
     assert found.leakage.value == 0.5

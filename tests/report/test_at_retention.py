@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.report.made_up import CLIPS, PEOPLE, metric, on_disk
+from tests.report.made_up import CLIPS, PEOPLE, metric, on_disk, share
 from vidveil.evaluation.intervals import Resamples
 from vidveil.report import paired
 from vidveil.report.compared import section
@@ -39,6 +39,18 @@ def test_the_interval_is_of_the_difference_in_the_same_draws(method):
         assert one.difference.high < 0
     leak = found(first, second, 0.9)["leak"].compared.difference
     assert (leak.value, leak.low, leak.high) == pytest.approx((-0.1625, -0.1625, -0.1625), abs=0.01)
+
+
+def test_every_training_is_read_by_itself_too(method):
+    def trained(*hits):
+        return np.stack([share(of_ten) for of_ten in hits])
+
+    first = method("dual", (0.9, trained(10, 10), trained(5, 9)), (0.5, trained(8, 8), trained(1, 9)))
+    second = method("random", (0.8, trained(10, 10), trained(9, 7)), (0.4, trained(8, 8), trained(5, 5)))
+    at = found(first, second, 0.9)
+    assert at["linkage"].seeds == pytest.approx([0.25 - 0.75, 1.0 - 0.625])
+    assert at["leak"].seeds == at["attributes"].seeds == ()
+    assert np.isnan(paired.by_seed(first, second, 0.7)).all()  # neither gets there
 
 
 def test_a_curve_that_never_gets_there_says_so(method):

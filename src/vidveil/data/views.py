@@ -38,13 +38,14 @@ Floats = NDArray[np.float64]
 DRAWS = 8  # random numbers a view: start, area, aspect, left, top, mirror, brightness, contrast
 SHIFT = 1 / 16  # of the size, at most, by which `light` moves the picture
 ASPECT = 4 / 3  # of a random box, at most
-VIEW, ORDER, CONTROL = 0, 1, 2  # streams of chance that must not repeat one another
+VIEW, ORDER, CONTROL = 1, 2, 3  # streams of chance that must not repeat one another, nor the seed's own: so not 0
 
 
 def draw(seed: int, stream: int, epoch: int, rows: Sequence[int] | NDArray[np.int64], count: int = DRAWS) -> Floats:
     """(B, count) uniform in [0, 1): the same for the same arguments, whoever asked for what before."""
-    upto = 1 << int(max(rows)).bit_length()  # rows, more than are asked for: one table serves an epoch
-    return _table(seed, stream, epoch, upto, count)[np.asarray(rows, np.int64)]
+    places = np.asarray(rows, np.int64)
+    upto = 1 << int(places.max(initial=0)).bit_length()  # rows, more than are asked for: one table serves an epoch
+    return _table(seed, stream, epoch, upto, count)[places]
 
 
 @lru_cache(maxsize=4)

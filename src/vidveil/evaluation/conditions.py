@@ -24,6 +24,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.store import Item, VideoStore, cache_folder
 from vidveil.errors import DataError, UsageError
+from vidveil.evaluation.lots import draws_lots, with_lots
 from vidveil.evaluation.pruning_controls import PruningControl, pruning_control
 from vidveil.evaluation.veiled import KEPT, SCORES, SHARE, Veiled, born
 
@@ -124,7 +125,8 @@ def _refuse_knobs_of_controls(setting: Setting) -> None:
         raise UsageError(f"{setting.method} has no knob: leave keep out")
     if plain and setting.fill is not None:
         raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
-    if (plain or pruning_control(setting.method, setting.keep)) and setting.privacy_weight is not None:
+    unlearned = plain or draws_lots(setting.method) or pruning_control(setting.method, setting.keep)
+    if unlearned and setting.privacy_weight is not None:
         raise UsageError(f"{setting.method} has no privacy attention: leave privacy_weight out")
 
 
@@ -183,7 +185,9 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
 def _load(setting: Setting) -> "Anonymizer":
     from vidveil.methods import load
 
-    method = load(setting.method, region=setting.region)
+    method = load(setting.method.removeprefix("random:"), region=setting.region)
+    if draws_lots(setting.method):
+        method = with_lots(method, setting.method)
     if setting.fill is not None:
         if not hasattr(method, "fill"):
             raise UsageError(f"{setting.method} hides no tubelets: leave fill out")

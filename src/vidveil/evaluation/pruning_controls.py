@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.errors import UsageError
+from vidveil.evaluation.lots import draws_lots
 from vidveil.tubelets import kept_count
 
 Floats = NDArray[np.float64]
@@ -130,7 +131,7 @@ class PruningControl:
 def pruning_control(method: str, keep: float | None) -> PruningControl | None:
     """The control that a method names; None if it names something else."""
     name, colon, argument = method.strip().partition(":")
-    if name not in CONTROLS:
+    if name not in CONTROLS or draws_lots(method):
         return None
     if colon and (not argument.isdecimal() or int(argument) < 1):
         raise UsageError(f"{method}: after the colon comes the side of a tubelet in pixels, as in {name}:8")

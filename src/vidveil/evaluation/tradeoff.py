@@ -126,7 +126,7 @@ class Reading:
     leakage: Estimate | None
     reason: str | None = None
     ambiguous: bool = False
-    """The curve passes this retention more than once; the reading with most leakage is given."""
+    """The curve passes this retention more than once."""
     beside_raw: bool = False
     """It lies between raw video and the setting next to it."""
 
@@ -142,12 +142,13 @@ class Comparison:
     """Leakage of the first minus the second; None if one of them does not reach this retention."""
 
 
-def read(curve: Sequence[Point], at: Estimate) -> Reading:
+def read(curve: Sequence[Point], at: Estimate, *, lucky: bool = False) -> Reading:
     """Leakage at a retention, by straight lines between neighbouring settings of the knob.
 
     Never beyond the ends: what a method does at a retention that it was not run at is not known; nor in a resample that
     does not reach it. A curve may pass a retention more than once, since retention need not fall evenly with the knob;
-    a user does not know which of these settings is the lucky one, so the worst counts.
+    a user does not know which of these settings is the lucky one, so the worst counts. `lucky`: the best does, as of
+    the rival in a claim that something leaks less.
     """
     if not curve:
         raise UsageError("a method needs at least one point to be compared")
@@ -164,18 +165,21 @@ def read(curve: Sequence[Point], at: Estimate) -> Reading:
         low, high = values[0].min(), values[0].max()
         reach = f"{low:.3f} to {high:.3f}" if len(places) > 1 else f"{low:.3f} only"
         return Reading(None, f"retention {at.value:.3f} is outside what was measured: {reach}")
+    which = 0 if lucky else 1
+    value = (least, most)[which][0]
     samples = np.stack([[one.samples for one in row] for row in (kept, leaked)]).swapaxes(1, 2)  # (2, B, K)
-    reading = Estimate(float(most[0]), _crossings(samples[0], samples[1], at.samples)[1], drawn=at.drawn)
+    reading = Estimate(float(value), _crossings(samples[0], samples[1], at.samples)[which], drawn=at.drawn)
     measured = values[:, [point.measured for point in places]]
-    by_runs = _crossings(measured[0, None], measured[1, None], np.array([at.value]))[1][0]
-    beside_raw = not by_runs >= most[0] - 1e-9  # NaN, too
+    by_runs = _crossings(measured[0, None], measured[1, None], np.array([at.value]))[which][0]
+    beside_raw = not abs(by_runs - value) <= 1e-9  # NaN, too
     return Reading(reading, ambiguous=bool(most[0] - least[0] > 1e-9), beside_raw=beside_raw)
 
 
 def compare(first: Sequence[Point], second: Sequence[Point], at: Sequence[float] = ()) -> list[Comparison]:
     """Two methods at equal retention: at those asked for, else wherever either was measured.
 
-    A method without a knob is one point: the curve of the other is read at its retention.
+    A method without a knob is one point: the curve of the other is read at its retention. Where a curve passes a
+    retention more than once, the most that the first leaks stands against the least that the second does.
     """
     like = first[0].retention
     if at and (len(first) == 1 or len(second) == 1):
@@ -189,7 +193,7 @@ def compare(first: Sequence[Point], second: Sequence[Point], at: Sequence[float]
         targets = sorted(own, key=lambda one: -one.value)
     result = []
     for target in targets:
-        one, other = read(first, target), read(second, target)
+        one, other = read(first, target), read(second, target, lucky=True)
         both = None if one.leakage is None or other.leakage is None else difference(one.leakage, other.leakage)
         result.append(Comparison(target.value, one, other, both))
     return result

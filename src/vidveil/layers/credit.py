@@ -41,7 +41,8 @@ class Votes(nn.Module):
         tiles = apart(clip, self.tubelet)  # (B·M, 3, t, p, p)
         x = F.gelu(self.norm1(self.embed(tiles).flatten(1).view(len(clip), -1, self.hidden.in_features)))  # (B, M, D)
         x = x + F.gelu(self.norm2(self.hidden(x)))
-        return {name: head(x) for name, head in self.heads.items()}
+        with torch.autocast(x.device.type, enabled=False):  # what all say alike is taken off later: no bits to spare
+            return {name: head(x.float()) for name, head in self.heads.items()}
 
 
 def apart(clip: Tensor, tubelet: tuple[int, int, int]) -> Tensor:

@@ -5,6 +5,9 @@
 
 The first clips wait for the compiler; so do the first of each new share `keep`. The privacy weight may change with
 every call. How fast, and how much bfloat16 changes: benchmarks/anonymizer_speed.py.
+
+`CompiledScorer(network, mode="reduce-overhead")` launches all kernels at once, as CUDA graphs. It is a little faster
+and not the default: older versions of torch refuse graphs outside of the main thread, and videos are masked in another.
 """
 
 import hashlib
@@ -80,8 +83,6 @@ class CompiledScorer:
         self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
         self.batch = batch
-        if self.device.type == "cuda" and "options" not in options:
-            options.setdefault("mode", "reduce-overhead")  # one launch for all kernels
         self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(
             self.network.mask, fullgraph=True, dynamic=False, **options
         )

@@ -51,8 +51,9 @@ def _about(first: Run, draws: Resamples) -> str:
     return (
         f"{len(first.people)} test clips of {draws.people} people, the same for all. Differences are those of "
         f"{escaped(first.name)} minus the other, in the same {len(draws.counts):,} draws of people; where 0 is outside "
-        "their 95 % interval the methods differ. Each row is judged by itself: of 20 rows without any difference, "
-        f"one has 0 outside by chance.{few}"
+        "their 95 % interval, other people would hardly turn it round. Other trainings might: how much they vary, the "
+        "values of the seeds tell. Each row is judged by itself: of 20 rows without any difference, one has 0 outside "
+        f"by chance.{few}"
     )
 
 
@@ -112,8 +113,10 @@ def _at_retention(first: Method, second: Method) -> Iterable[str]:
 
 def _asked(one: AtRetention) -> list[str]:
     assert one.compared is not None
-    retention, *rest = _reading(one.compared)
-    return [retention, one.leakage, *rest]
+    retention, *rest, note = _reading(one.compared)
+    below = sum(difference < 0 for difference in one.seeds)
+    seeds = f"below 0 in {below} of {len(one.seeds)} seeds" if len(one.seeds) > 1 else ""
+    return [retention, one.leakage, *rest, "; ".join(filter(None, (seeds, note)))]
 
 
 def _equal_retention(first: Method, second: Method) -> Iterable[str]:
@@ -142,7 +145,7 @@ def _reading(one: Comparison) -> list[str]:
     assert one.difference is not None
     notes = []
     if one.first.ambiguous or one.second.ambiguous:
-        notes.append("a curve passes here more than once: its most leakage")
+        notes.append("a curve passes here more than once: most leakage of the first, least of the second")
     if not known(one.difference.low):
         notes.append("too near an end of a curve: many draws of people do not reach it")
     between = [which for which, side in (("first", one.first), ("second", one.second)) if side.beside_raw]

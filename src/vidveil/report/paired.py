@@ -62,6 +62,8 @@ class Setting:
     """Excess over all measurable attributes together."""
     share: float | None
     """Of all tubelets that are kept, where the method hides by a mask."""
+    by_seed: tuple[tuple[float, float], ...] = ()
+    """Retention and excess of linkage of each seed, as shares of raw video's means."""
 
     def keeps_as_much_as(self, other: "Setting") -> bool:
         """A keep rate may be a share of all tubelets, or of those that each of several selections finds: where both
@@ -104,7 +106,15 @@ class Method:
 
     def curve(self, of: Leakage = "linkage") -> list[Place]:
         places = ((one.retention, one.leakage(of), one.keep) for one in self.settings)
-        measured = [Place(kept, leaked, keep) for kept, leaked, keep in places if kept and leaked]
+        return self._to_raw([Place(kept, leaked, keep) for kept, leaked, keep in places if kept and leaked])
+
+    def curve_of_seed(self, seed: int) -> list[Place]:
+        """Excess of linkage over retention, of one training, without draws of people."""
+        pairs = ((one.by_seed[seed], one.keep) for one in self.settings)
+        exact = (Place(Estimate(use, np.empty(0)), Estimate(leak, np.empty(0)), keep) for (use, leak), keep in pairs)
+        return self._to_raw(list(exact))
+
+    def _to_raw(self, measured: list[Place]) -> list[Place]:
         if not measured or not self.ends_raw:
             return measured
         like = measured[0].retention
@@ -174,6 +184,8 @@ class AtRetention:
     compared: Comparison | None
     reasons: tuple[str, ...] = ()
     """Why there is no difference."""
+    seeds: tuple[float, ...] = ()
+    """The difference of linkage, training by training; NaN where a curve of one does not reach."""
 
 
 def at_retention(first: Method, second: Method, at: Sequence[float] = RETENTIONS) -> list[AtRetention]:
@@ -193,12 +205,25 @@ def at_retention(first: Method, second: Method, at: Sequence[float] = RETENTIONS
             like = first.settings[0].retention
             assert like is not None
             target = Estimate(share, np.full(len(like.samples), share), drawn=like.drawn)
-            one, two = read(first.curve(of), target), read(second.curve(of), target)
+            one, two = read(first.curve(of), target), read(second.curve(of), target, lucky=True)
             minus = difference(one.leakage, two.leakage) if one.leakage and two.leakage else None
             sides = ((first.name, one.reason), (second.name, two.reason))
             reasons = tuple(f"of {name}, {reason}" for name, reason in sides if reason)
-            found.append(AtRetention(share, of, Comparison(share, one, two, minus), reasons))
+            seeds = by_seed(first, second, share) if of == "linkage" else ()
+            found.append(AtRetention(share, of, Comparison(share, one, two, minus), reasons, seeds))
     return found
+
+
+def by_seed(first: Method, second: Method, at: float) -> tuple[float, ...]:
+    """Excess of linkage of the first minus the second at a retention, of each seed that both were judged with."""
+    target = Estimate(at, np.empty(0))
+    count = min(len(one.by_seed) for side in (first, second) for one in side.settings)
+    differences = []
+    for seed in range(count):
+        one = read(first.curve_of_seed(seed), target).leakage
+        two = read(second.curve_of_seed(seed), target, lucky=True).leakage
+        differences.append(one.value - two.value if one and two else float("nan"))
+    return tuple(differences)
 
 
 def area(one: Method) -> Area:
@@ -226,7 +251,16 @@ def _setting(run: Run, point: Point, raw: dict[str, Estimate], draws: Resamples)
         left = excess(_leak(run, point, numbers[RANK1], draws), _leak(run, before, raw[RANK1], draws))
     attributes = _attributes(run, point, draws)
     share = point.metrics[ALL_KEPT].value if ALL_KEPT in point.metrics else None
-    return Setting(setting(point), point.keep, numbers, kept, useful, left, attributes, share)
+    seeds = _by_seed(numbers, raw, point, before) if kept and left and left.estimate else ()
+    return Setting(setting(point), point.keep, numbers, kept, useful, left, attributes, share, seeds)
+
+
+def _by_seed(
+    numbers: dict[str, Estimate], raw: dict[str, Estimate], point: Point, before: Point
+) -> tuple[tuple[float, float], ...]:
+    floor, whole = point.metrics[RANK1].floor, raw[RANK1].value - before.metrics[RANK1].floor
+    pairs = zip(numbers[TOP1].per_seed, numbers[RANK1].per_seed, strict=False)
+    return tuple((use / raw[TOP1].value, (leak - floor) / whole) for use, leak in pairs)
 
 
 def _attributes(run: Run, point: Point, draws: Resamples) -> Estimate | None:

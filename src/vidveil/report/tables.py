@@ -20,7 +20,12 @@ _NAMES = {
     "score_auroc": "score, private against action, AUROC",
     "score_auroc_all": "score, private against all, AUROC",
 }
-_TRUTHS = {"identity_hidden": "identity hidden", "action_kept": "action kept", "score_auroc": "AUROC of the score"}
+_TRUTHS = {
+    "tubelets_kept": "tubelets kept",
+    "identity_hidden": "identity hidden",
+    "action_kept": "action kept",
+    "score_auroc": "AUROC of the score",
+}
 _ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_map": "mAP"}
 _BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
 
