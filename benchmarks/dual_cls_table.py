@@ -34,10 +34,10 @@ LOWER = 0.05
 """And once more for the action token alone, which loses use late."""
 STRONG_SHARES = (0.9, 0.8, 0.7)
 MODES = {
-    "both": ["train_on=both", "privacy_attention=plain"],
-    "credit": ["train_on=credit", "privacy_attention=plain"],
-    "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1"],
-    "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1"],
+    "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1"],
+    "credit": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1"],
+    "pixels-detector": ["train_on=pixels", "privacy_attention=detector"],
+    "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed"],
     "heads-detector": ["train_on=heads", "privacy_attention=detector", "privacy_weight=0.5"],
     "paper": ["train_on=heads", "privacy_attention=reversed", "privacy_weight=0.5"],
     "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5"],

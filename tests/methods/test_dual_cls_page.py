@@ -80,6 +80,18 @@ def test_every_way_of_training_and_every_fill_is_explained():
             assert re.search(rf"`({key}: )?{value}`", explained), f"{key}: {value}"
 
 
+def test_what_it_is_worth_is_what_was_measured():
+    summary = json.loads((ROOT / "benchmarks" / "results" / "dual_cls" / "summary-rho0.json").read_text())
+    for row in rows(section("What it is worth"))[2:]:
+        name, _, own = row[0].partition(" (keeps ")
+        one = summary["rows"][name]
+        assert own == ("" if one["knob"] else f"{one['retention']:.3f})")
+        for cell, key in zip(row[1:4], ("linkage", "attributes", "leak_minus"), strict=True):
+            values = one.get(key)
+            assert cell == ("–" if values is None else "{:.2f} [{:.2f}, {:.2f}]".format(*values))
+    assert len(rows(section("What it is worth"))) == 2 + len(summary["rows"])
+
+
 def test_speeds_are_those_of_the_results():
     results = json.loads((ROOT / "benchmarks" / "results" / "exported_speed.json").read_text())
     measured = [[f"{one['ms']:.1f}", f"{one['by_whole']:.2f}", f"{one['alike']:.3f}"]

@@ -23,10 +23,10 @@ class DualCLSRecipe(LearningRecipe):
     """λ of eq. 4: how much a tubelet's privacy attention counts against it; likewise a knob."""
     budget: tuple[Literal["attributes", "identity"], ...] = ("attributes",)
     """What the privacy token is about."""
-    privacy_attention: Literal["reversed", "plain", "detector"] = "plain"
+    privacy_attention: Literal["reversed", "plain", "detector"] = "reversed"
     """reversed: a token of the trunk behind a gradient reversal, as the paper; plain: the same token, trained to tell;
     detector: a token beside the trunk, trained to tell."""
-    train_on: Literal["heads", "pixels", "credit", "both"] = "both"
+    train_on: Literal["heads", "pixels", "credit", "both"] = "pixels"
     """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
     attention learns where single tubelets tell something. both: credit and pixels."""
     output: Literal["mask", "decode"] = "mask"

@@ -1,0 +1,141 @@
+"""The table of dual-CLS in one screen: what leaks where 0.97 of the use is kept, and what masks hide of the truth.
+
+    python benchmarks/dual_cls_summary.py --runs runs --rho 0         of finished runs, into results/dual_cls/
+    python benchmarks/dual_cls_summary.py --page summary-rho0.json    as Markdown, as it stands in the docs
+
+Of `dual_cls_table`'s runs. Excess leakage is read off each curve at 0.97 of raw top-1, `minus` is the best mode's minus
+this row's in the same draws of people: below 0 the best mode leaks less. A method without a knob is met at its own
+retention. Truth is told of the setting that keeps 0.9 of all tubelets.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dual_cls_table import BEST, RESULTS
+
+from vidveil.evaluation.intervals import RESAMPLES, Estimate, Resamples, difference
+from vidveil.evaluation.results import Results
+from vidveil.evaluation.results import read as read_results
+from vidveil.evaluation.tradeoff import read
+from vidveil.report.paired import LEAKAGES, Method, by_seed, method
+from vidveil.report.same_clips import comparable
+
+AT = 0.97
+TRUTH_SHARE = 0.9
+TRUTHS = ("identity_hidden", "action_kept", "score_auroc")
+
+
+def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str, Any]:
+    """Of all finished runs whose names begin and end so; the best mode first."""
+    best = f"{start}{mode}{end}"
+    names = [path.parent.name for path in sorted(runs.glob(f"{start}*{end}/results.json"))]
+    names = [name for name in names if start or not name.startswith("strong-")]
+    if best not in names:
+        raise SystemExit(f"{best} is not finished in {runs}")
+    files = [runs / name / "results.json" for name in sorted(names, key=lambda name: name != best)]
+    opened, reasons = comparable([(file, read_results(file)) for file in files])
+    for reason in reasons:
+        print(f"left out: {reason}")
+    draws = Resamples(opened[0].people, resamples=int(opened[0].results.recipe.get("resamples", RESAMPLES)))
+    methods = [method(run, draws) for run in opened]
+    rows = {}
+    for run, one in zip(opened, methods, strict=True):
+        short = one.name.removeprefix(start).removesuffix(end)
+        rows[short] = row(methods[0], one) | truth(run.results)
+    recipe, raw = opened[0].results.recipe, opened[0].results.raw.metrics
+    return {
+        "at": AT, "best": mode, "data": opened[0].results.data["name"],
+        "seeds": recipe["seeds"], "attackers": recipe["attackers"],
+        "raw": {name: raw[name].value for name in ("action_top1", "linkage_rank1", "cmap") if name in raw},
+        "rows": rows,
+    }  # fmt: skip
+
+
+def row(best: Method, one: Method) -> dict[str, Any]:
+    """Where it keeps as much as is asked for; without a knob, where it stands."""
+    like = one.settings[0].retention
+    assert like is not None
+    point = one.settings[0] if len(one.settings) == 1 else None
+    target = like if point else Estimate(AT, np.full(len(like.samples), AT), drawn=like.drawn)
+    found: dict[str, Any] = {"retention": target.value, "knob": point is None}
+    for of in LEAKAGES:
+        own = point.leakage(of) if point else read(one.curve(of), target, lucky=one is not best).leakage
+        found[of] = None if own is None else told(own)
+        if one is best or own is None:
+            continue
+        other = read(best.curve(of), target).leakage
+        if other is not None:
+            minus = difference(other, own)
+            found[f"{of}_minus"] = [minus.value, minus.low, minus.high]
+    if one is not best:
+        found["seeds_minus"] = [] if point else list(by_seed(best, one, AT))
+    return found
+
+
+def truth(results: Results) -> dict[str, float]:
+    """Of the setting that keeps about as much as is asked for."""
+    shares = [(abs(p.metrics["tubelets_kept"].value - TRUTH_SHARE), p) for p in results.points if has_share(p.metrics)]
+    near = min(shares, key=lambda pair: pair[0], default=(1.0, None))
+    if near[1] is None or near[0] > 0.02:
+        return {}
+    return {name: near[1].metrics[name].value for name in TRUTHS if name in near[1].metrics}
+
+
+def has_share(metrics: dict[str, Any]) -> bool:
+    return "tubelets_kept" in metrics
+
+
+def told(value: Estimate) -> list[float]:
+    return [value.value, value.low, value.high]
+
+
+def page(summary: dict[str, Any]) -> str:
+    """By what leaks; those last whose curve does not get there."""
+    best = summary["best"]
+    head = ["", "excess, linkage", "excess, attributes", f"{best} minus it, mean of both", "identity hidden",
+            "action kept", "AUROC"]  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    rows = summary["rows"].items()
+    for name, one in sorted(rows, key=lambda pair: (pair[0] != best, pair[1]["leak"] or [np.inf])):
+        cells = [name if one["knob"] else f"{name} (keeps {one['retention']:.3f})"]
+        cells += [interval(one.get(of)) for of in ("linkage", "attributes", "leak_minus")]
+        cells += [f"{one[which]:.2f}" if which in one else "" for which in TRUTHS]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def interval(numbers: list[float] | None) -> str:
+    """`0.03 [0.01, 0.08]`; a bar where a curve does not get there."""
+    if numbers is None:
+        return "–"
+    value, low, high = numbers
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if np.isfinite(low) else f"{value:.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--rho", default="0")
+    parser.add_argument("--world", type=int, default=0)
+    parser.add_argument("--best", default=BEST, help="the mode that the others are compared with")
+    parser.add_argument("--strong", action="store_true", help="of the attackers that the best mode never met")
+    parser.add_argument("--page", type=Path, help="a summary, to be printed as Markdown")
+    options = parser.parse_args()
+    if options.page:
+        print(page(json.loads(options.page.read_text())))
+        return
+    end = f"-rho{options.rho}" + (f"-world{options.world}" if options.world else "")
+    start = "strong-" if options.strong else ""
+    found = summary(options.runs, end, start, options.best)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    file = RESULTS / f"{start}summary{end}.json"
+    file.write_text(json.dumps(found, indent=1) + "\n")
+    print(page(found))
+    print(f"wrote {file}")
+
+
+if __name__ == "__main__":
+    main()

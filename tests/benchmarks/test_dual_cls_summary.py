@@ -1,0 +1,60 @@
+"""The table in one screen: numbers of the report, in its order."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.report.made_up import on_disk
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def script():
+    sys.path.insert(0, str(FOLDER))
+    spec = importlib.util.spec_from_file_location("dual_cls_summary", FOLDER / "dual_cls_summary.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.path.remove(str(FOLDER))
+    return module
+
+
+@pytest.fixture
+def runs(tmp_path):
+    more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
+    for name, settings in {
+        "both-rho0": [(0.9, 10, 5, 0.6), (0.5, 9, 1, 0.2)],
+        "random-rho0": [(0.9, 10, 9, 1.0), (0.5, 8, 5, 0.5)],
+        "faces-rho0": [(None, 10, 9, 0.9)],
+        "late-rho0": [(0.9, 10, 9, 0.9), (0.5, 10, 8, 0.8)],
+        "both-rho0.5": [(0.9, 10, 9, 1.0), (0.5, 9, 5, 1.0)],
+    }.items():
+        on_disk(tmp_path, name, settings, **more)
+    return tmp_path
+
+
+def test_excess_is_read_where_as_much_is_kept_and_the_best_mode_is_taken_from_it(script, runs):
+    rows = script.summary(runs, "-rho0")["rows"]
+    assert next(iter(rows)) == "both"
+    assert rows.keys() == {"both", "random", "faces", "late"}
+    assert rows["both"]["linkage"][0] == pytest.approx(0.5 * 0.7)  # 0.97 is three tenths of the way down
+    assert rows["random"]["linkage"][0] == pytest.approx(1 - 0.5 * 0.15)
+    assert rows["random"]["linkage_minus"][0] == pytest.approx(0.35 - 0.925)
+    assert rows["random"]["attributes"][0] == pytest.approx(1 - 0.5 * 0.15)
+
+
+def test_a_method_without_a_knob_is_met_where_it_stands_and_a_curve_that_is_too_short_says_nothing(script, runs):
+    rows = script.summary(runs, "-rho0")["rows"]
+    assert (rows["faces"]["retention"], rows["faces"]["knob"]) == (1.0, False)
+    assert rows["faces"]["linkage_minus"][0] == pytest.approx(0.5 - 1.0)
+    assert rows["late"]["linkage"] is None
+    lines = script.page(script.summary(runs, "-rho0")).splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["both", "random", "faces (keeps 1.000)", "late"]
+    assert "| – | – | – |" in lines[-1]
+
+
+def test_a_best_mode_that_is_not_finished_is_asked_for(script, runs):
+    with pytest.raises(SystemExit, match="strong-both-rho0 is not finished"):
+        script.summary(runs, "-rho0", "strong-")
