@@ -33,7 +33,7 @@ LOWER = 0.05
 """And once more for the action token alone, which loses use late."""
 STRONG_SHARES = (0.9, 0.8, 0.7)
 MODES = {
-    "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1"],
+    "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,0]"],
     "credit": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1"],
     "pixels-detector": ["train_on=pixels", "privacy_attention=detector"],
     "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed"],
