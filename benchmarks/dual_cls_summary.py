@@ -71,7 +71,8 @@ def row(best: Method, one: Method) -> dict[str, Any]:
             minus = difference(other, own)
             found[f"{of}_minus"] = [minus.value, minus.low, minus.high]
     if one is not best:
-        found["seeds_minus"] = [] if point else list(by_seed(best, one, AT))
+        seeds = () if point else by_seed(best, one, AT)
+        found["seeds_minus"] = [value if np.isfinite(value) else None for value in seeds]  # JSON has no NaN
     return found
 
 
@@ -100,7 +101,7 @@ def page(summary: dict[str, Any]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     rows = summary["rows"].items()
     for name, one in sorted(rows, key=lambda pair: (pair[0] != best, pair[1]["leak"] or [np.inf])):
-        cells = [name if one["knob"] else f"{name} (keeps {one['retention']:.3f})"]
+        cells = [name if one["knob"] else f"{name} (at {one['retention']:.3f})"]
         cells += [interval(one.get(of)) for of in ("linkage", "attributes", "leak_minus")]
         cells += [f"{one[which]:.2f}" if which in one else "" for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")

@@ -51,7 +51,7 @@ def test_a_method_without_a_knob_is_met_where_it_stands_and_a_curve_that_is_too_
     assert rows["faces"]["linkage_minus"][0] == pytest.approx(0.5 - 1.0)
     assert rows["late"]["linkage"] is None
     lines = script.page(script.summary(runs, "-rho0")).splitlines()
-    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["both", "random", "faces (keeps 1.000)", "late"]
+    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["both", "random", "faces (at 1.000)", "late"]
     assert "| – | – | – |" in lines[-1]
 
 

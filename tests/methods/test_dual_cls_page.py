@@ -83,7 +83,7 @@ def test_every_way_of_training_and_every_fill_is_explained():
 def test_what_it_is_worth_is_what_was_measured():
     summary = json.loads((ROOT / "benchmarks" / "results" / "dual_cls" / "summary-rho0.json").read_text())
     for row in rows(section("What it is worth"))[2:]:
-        name, _, own = row[0].partition(" (keeps ")
+        name, _, own = row[0].partition(" (at ")
         one = summary["rows"][name]
         assert own == ("" if one["knob"] else f"{one['retention']:.3f})")
         for cell, key in zip(row[1:4], ("linkage", "attributes", "leak_minus"), strict=True):

@@ -76,7 +76,7 @@ class DualCLSRecipe(LearningRecipe):
             if len(rest) != 1 or not 0 <= low <= rest[0] <= 1:
                 raise RecipeError(f"{key} is two rising numbers between 0 and 1")
         if len(self.credit_weight) != 2 or min(self.credit_weight) < 0:
-            raise RecipeError("credit_weight is two numbers, 0 or more: at the beginning and at the end")
+            raise RecipeError("credit_weight is two numbers, 0 or more, at the beginning and at the end: [1, 0]")
         if self.share_range[0] == 0:
             raise RecipeError("share_range begins above 0: something has to stay")
         if not 0 < self.company <= 1:
