@@ -236,3 +236,9 @@ def test_a_knob_that_a_method_does_not_have_is_refused_beforehand(knobs, said):
 def test_an_oracle_without_truth_says_so():
     with pytest.raises(UsageError, match="ground-truth masks"):
         anonymized(toy(), Setting(method="oracle", keep=0.5))
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("movign", "moving"), ("randon", "random"), ("noisy", "noise")])
+def test_a_control_that_is_misspelt_is_named(typed, meant):
+    with pytest.raises(UsageError, match=rf"no method or control is called '{typed}'; did you mean {meant}\?"):
+        check_method(Setting(method=typed))

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.store import Item, VideoStore, cache_folder
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.lots import draws_lots, with_lots
-from vidveil.evaluation.pruning_controls import PruningControl, pruning_control
+from vidveil.evaluation.pruning_controls import CONTROLS, PruningControl, pruning_control
 from vidveil.evaluation.veiled import KEPT, SCORES, SHARE, Veiled, born
 
 if TYPE_CHECKING:
@@ -185,6 +186,9 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
 def _load(setting: Setting) -> "Anonymizer":
     from vidveil.methods import load
 
+    close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
+    if close:  # what is one of them never comes here
+        raise UsageError(f"no method or control is called {setting.method!r}; did you mean {close[0]}?")
     method = load(setting.method.removeprefix("random:"), region=setting.region)
     if draws_lots(setting.method):
         method = with_lots(method, setting.method)
