@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from dual_cls_table import BEST, RESULTS
 
-from vidveil.evaluation.intervals import RESAMPLES, Estimate, Resamples, difference
+from vidveil.evaluation.intervals import RESAMPLES, Estimate, Resamples
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.results import read as read_results
-from vidveil.evaluation.tradeoff import read
-from vidveil.report.paired import LEAKAGES, Method, by_seed, method
+from vidveil.evaluation.tradeoff import compare
+from vidveil.report.paired import LEAKAGES, RETENTIONS, Method, at_retention, method
 from vidveil.report.same_clips import comparable
 
-AT = 0.97
+AT = RETENTIONS[0]
 TRUTH_SHARE = 0.9
 TRUTHS = ("identity_hidden", "action_kept", "score_auroc")
 
@@ -59,34 +59,29 @@ def row(best: Method, one: Method) -> dict[str, Any]:
     like = one.settings[0].retention
     assert like is not None
     point = one.settings[0] if len(one.settings) == 1 else None
-    target = like if point else Estimate(AT, np.full(len(like.samples), AT), drawn=like.drawn)
-    found: dict[str, Any] = {"retention": target.value, "knob": point is None}
+    found: dict[str, Any] = {"retention": like.value if point else AT, "knob": point is None}
+    asked = {} if point else {reading.leakage: reading for reading in at_retention(best, one, (AT,))}
     for of in LEAKAGES:
-        own = point.leakage(of) if point else read(one.curve(of), target, lucky=one is not best).leakage
+        both = compare(best.curve(of), one.curve(of))[0] if point else asked[of].compared
+        assert both is not None
+        own = (both.first if one is best else both.second).leakage
         found[of] = None if own is None else told(own)
-        if one is best or own is None:
-            continue
-        other = read(best.curve(of), target).leakage
-        if other is not None:
-            minus = difference(other, own)
-            found[f"{of}_minus"] = [minus.value, minus.low, minus.high]
+        if one is not best and both.difference is not None:
+            found[f"{of}_minus"] = [both.difference.value, both.difference.low, both.difference.high]
     if one is not best:
-        seeds = () if point else by_seed(best, one, AT)
+        seeds = asked["linkage"].seeds if asked else ()
         found["seeds_minus"] = [value if np.isfinite(value) else None for value in seeds]  # JSON has no NaN
     return found
 
 
 def truth(results: Results) -> dict[str, float]:
     """Of the setting that keeps about as much as is asked for."""
-    shares = [(abs(p.metrics["tubelets_kept"].value - TRUTH_SHARE), p) for p in results.points if has_share(p.metrics)]
+    masked = [point for point in results.points if "tubelets_kept" in point.metrics]
+    shares = [(abs(point.metrics["tubelets_kept"].value - TRUTH_SHARE), point) for point in masked]
     near = min(shares, key=lambda pair: pair[0], default=(1.0, None))
     if near[1] is None or near[0] > 0.02:
         return {}
     return {name: near[1].metrics[name].value for name in TRUTHS if name in near[1].metrics}
-
-
-def has_share(metrics: dict[str, Any]) -> bool:
-    return "tubelets_kept" in metrics
 
 
 def told(value: Estimate) -> list[float]:

@@ -153,8 +153,9 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 job = running.pop(future)
-                (done if future.exception() is None and future.result() == 0 else failed).add(job.name)
-                state = "done" if job.name in done else f"FAILED, see {logs / job.name}.log"
+                error = future.exception()
+                (done if error is None and future.result() == 0 else failed).add(job.name)
+                state = "done" if job.name in done else f"FAILED, {error or f'see {logs / job.name}.log'}"
                 print(f"{time.monotonic() - began:6.0f} s  {job.name}: {state}", flush=True)
     for job in waiting:
         print(f"          {job.name}: not begun")

@@ -8,6 +8,7 @@ import torch
 
 from tests.evaluation.masked import FRAMES, SIDE, SIZE, Masker, digest, loader, people
 from tests.evaluation.toy import toy
+from tests.methods import made_checkpoint
 from vidveil.data.store import VideoStore
 from vidveil.data.store_files import turn
 from vidveil.errors import UsageError
@@ -242,3 +243,9 @@ def test_an_oracle_without_truth_says_so():
 def test_a_control_that_is_misspelt_is_named(typed, meant):
     with pytest.raises(UsageError, match=rf"no method or control is called '{typed}'; did you mean {meant}\?"):
         check_method(Setting(method=typed))
+
+
+def test_a_run_may_be_called_nearly_like_a_control(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
+    made_checkpoint.write(tmp_path / "random1" / "checkpoint", made_checkpoint.network())
+    check_method(Setting(method="random1"))

@@ -134,11 +134,11 @@ def cropped(clips: Tensor, *, size: int, crops: int, whole: bool = False) -> Ten
     flat = clips.reshape(b * k, t, height, width, 3)
     if height == width == size:
         same = flat.permute(0, 4, 1, 2, 3).float().div_(255).view(b, k, 3, t, size, size)
-        return same.repeat_interleave(crops, dim=1)
+        return same if crops == 1 else same.repeat_interleave(crops, dim=1)  # one is no reason for a copy
     if whole:
         box = np.tile(np.array([0, 0, width, height], np.float64), (b * k, 1))
         squashed = _resized(flat, box, size, np.zeros(b * k, bool)).view(b, k, 3, t, size, size)
-        return squashed.repeat_interleave(crops, dim=1)
+        return squashed if crops == 1 else squashed.repeat_interleave(crops, dim=1)
     side = min(height, width)
     share = np.linspace(0, 1, crops) if crops > 1 else np.array([0.5])
     views = []

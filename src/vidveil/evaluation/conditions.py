@@ -186,10 +186,13 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
 def _load(setting: Setting) -> "Anonymizer":
     from vidveil.methods import load
 
-    close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
-    if close:  # what is one of them never comes here
-        raise UsageError(f"no method or control is called {setting.method!r}; did you mean {close[0]}?")
-    method = load(setting.method.removeprefix("random:"), region=setting.region)
+    try:
+        method = load(setting.method.removeprefix("random:"), region=setting.region)
+    except UsageError as error:  # a run may be called nearly like a control: only what does not exist is misspelt
+        close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
+        if not close:
+            raise
+        raise UsageError(f"no method or control is called {setting.method!r}; did you mean {close[0]}?") from error
     if draws_lots(setting.method):
         method = with_lots(method, setting.method)
     if setting.fill is not None:
