@@ -5,7 +5,7 @@
 
 Of `dual_cls_table`'s runs. Excess leakage is read off each curve at 0.97 of raw top-1, `minus` is the best mode's minus
 this row's in the same draws of people: below 0 the best mode leaks less. A method without a knob is met at its own
-retention. Truth is told of the setting that keeps 0.9 of all tubelets.
+retention. Truth is told of the setting that keeps about 0.89 of all tubelets.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from vidveil.report.paired import LEAKAGES, RETENTIONS, Method, at_retention, me
 from vidveil.report.same_clips import comparable
 
 AT = RETENTIONS[0]
-TRUTH_SHARE = 0.9
+TRUTH_SHARE = 0.89
 TRUTHS = ("identity_hidden", "action_kept", "score_auroc")
 
 

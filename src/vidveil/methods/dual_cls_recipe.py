@@ -23,10 +23,10 @@ class DualCLSRecipe(LearningRecipe):
     """λ of eq. 4: how much a tubelet's privacy attention counts against it; likewise a knob."""
     budget: tuple[Literal["attributes", "identity"], ...] = ("attributes",)
     """What the privacy token is about."""
-    privacy_attention: Literal["reversed", "plain", "detector"] = "reversed"
+    privacy_attention: Literal["reversed", "plain", "detector"] = "plain"
     """reversed: a token of the trunk behind a gradient reversal, as the paper; plain: the same token, trained to tell;
     detector: a token beside the trunk, trained to tell."""
-    train_on: Literal["heads", "pixels", "credit", "both"] = "pixels"
+    train_on: Literal["heads", "pixels", "credit", "both"] = "both"
     """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
     attention learns where single tubelets tell something. both: credit and pixels."""
     output: Literal["mask", "decode"] = "mask"
@@ -43,11 +43,11 @@ class DualCLSRecipe(LearningRecipe):
     """Recognizer that plays f_T (pixels, both)."""
     attacker: str = "resnet_tiny"
     """Recognizer that plays f_B (pixels, both)."""
-    head_weight: float = 1.0
+    head_weight: float = 0.1
     """Of the two tokens' own losses beside the others; heads has no others."""
     company: float = 0.5
     """Share of the tubelets whose votes are counted, drawn anew for each clip (credit, both)."""
-    credit_weight: tuple[float, ...] = (1.0, 1.0)
+    credit_weight: tuple[float, ...] = (1.0, 0.0)
     """Of what attention is taught by credit, at the beginning and at the end of training, straight in between."""
     budget_pull: float = 1.0
     """How strongly the mask is pulled away from what the attacker reads (pixels, both)."""
