@@ -14,7 +14,7 @@ from vidveil.layers import dual_cls_attention
 from vidveil.layers.dual_cls_attention import Attended, DualCLSAttention, attention_map, cls_reads, fused
 from vidveil.layers.gradient_reversal import reverse_gradient
 from vidveil.methods.dual_cls import Block, DualCLS, Network
-from vidveil.methods.fast import in_bfloat16
+from vidveil.methods.fast import compiling, in_bfloat16
 
 OURS = list(dual_cls_attention.FASTEST)
 FLASH = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -140,8 +140,7 @@ def compiled(function: Callable[..., Any], variant: Variant, setting: Setting) -
         return torch.compile(function, fullgraph=True, dynamic=False, backend="aot_eager")
     if variant.compile != "default":
         return torch.compile(function, fullgraph=True, dynamic=False, mode=variant.compile)
-    options = {"triton.cudagraphs": variant.graphs, "triton.multi_kernel": 2 if variant.whole_rows else 0}
-    return torch.compile(function, fullgraph=True, dynamic=False, options=options)
+    return torch.compile(function, **compiling(whole_rows=variant.whole_rows, graphs=variant.graphs))
 
 
 def inference(variant: Variant, setting: Setting) -> tuple[Callable[[], Any], DualCLS, Tensor]:

@@ -33,14 +33,16 @@ LOWER = 0.05
 """And once more for the action token alone, which loses use late."""
 STRONG_SHARES = {"random": (0.7, 0.4), "moving": (0.4, 0.1), "best": (0.89, 0.8, 0.7), "action-alone": (0.1, LOWER)}
 """For several attackers: those about the retention that is asked for."""
+SHARP = "smooth=false"
 MODES = {
-    "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,0]"],
-    "credit": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]"],
-    "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1"],
-    "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1"],
-    "heads-detector": ["train_on=heads", "privacy_attention=detector", "privacy_weight=0.5"],
-    "paper": ["train_on=heads", "privacy_attention=reversed", "privacy_weight=0.5"],
-    "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5"],
+    "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", "smooth=true"],
+    "credit": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", "smooth=true"],
+    "credit-sharp": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", SHARP],
+    "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1", SHARP],
+    "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1", SHARP],
+    "heads-detector": ["train_on=heads", "privacy_attention=detector", "privacy_weight=0.5", SHARP],
+    "paper": ["train_on=heads", "privacy_attention=reversed", "privacy_weight=0.5", SHARP],
+    "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5", SHARP],
 }
 BEST = "both"
 LEARNING = ["epochs=50", "batch=64", "validate_every=50", "checkpoint_seconds=600"]

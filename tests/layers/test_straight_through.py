@@ -52,6 +52,15 @@ def test_forwards_it_is_the_hard_mask_of_the_last_selection(counts):
     torch.testing.assert_close(gate(chosen, COUNT, WEIGHT, TEMPERATURE), wanted, atol=1e-6, rtol=0)
 
 
+def test_the_gate_is_open_by_the_scores_that_were_compared():
+    (chosen,) = selections(9)
+    turned = Chosen(chosen.live, chosen.act, chosen.priv, best(chosen.act.flip(1), chosen.priv.flip(1), 9))
+    mask = gate([turned], COUNT, WEIGHT, TEMPERATURE, around=lambda scores, _: scores.flip(1))
+    (slope,) = torch.autograd.grad(mask[:, 0].sum(), chosen.act)
+    assert bool(slope[:, -1].all())  # tubelet 0 is judged by the score of the last one
+    assert not slope[:, :-1].any()
+
+
 @pytest.mark.parametrize(("only", "taught"), [(None, {"act", "priv"}), ("act", {"act"}), ("priv", {"priv"})])
 def test_gradients_reach_the_attentions_that_are_asked_for_and_no_other(only, taught):
     chosen = selections(9, 6, 4)

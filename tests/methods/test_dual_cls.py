@@ -20,6 +20,7 @@ MODES: dict[str, dict[str, Any]] = {
     "no fusion": {"fusion": False},
     "reference": {"reference": True},
     "detector": {"privacy_attention": "detector"},
+    "smooth": {"smooth": True},
     "decode": {"fusion": False, "output": "decode"},
 }
 WIDTH, HEADS = 24, 3
@@ -51,6 +52,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor) -> tuple[Tensor, Te
     logits = split[0] @ split[1].transpose(1, 2) / (WIDTH // HEADS) ** 0.5
     weights = logits.masked_fill(~allowed, -math.inf).softmax(-1)
     return (weights @ split[2]).transpose(0, 1).flatten(1), weights.mean(0)
+
+
+def beside_each_other(numbers: Tensor, grid: tuple[int, int, int]) -> Tensor:
+    """(m,) → (m, m): how much each counts for each, with rows of the sum 1."""
+    places = torch.stack(torch.unravel_index(numbers, grid), 1)
+    steps = (places[:, None] - places).abs()  # (m, m, 3)
+    weights = (torch.tensor([0.5, 0.25, 0.25]) ** steps).prod(2) * (steps.amax(2) <= 1)
+    return weights / weights.sum(1, keepdim=True)
 
 
 def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tensor, Tensor, list[set[int]], Tensor]:
@@ -94,6 +103,8 @@ def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tenso
             rivals = [place for place in range(2, last) if alive[place]]
             a_act, a_priv = looks[:, rivals] / looks[:, rivals].sum(1, keepdim=True)
             score = -a_priv if weight == math.inf else a_act - weight * a_priv
+            if mode.smooth:
+                score = score @ beside_each_other(torch.tensor(rivals) - 2, net.grid).T
             order = score.argsort(descending=True)
             dropped = order[math.ceil(keep * len(rivals)) :].tolist()
             alive[[rivals[place] for place in dropped]] = False
@@ -288,6 +299,7 @@ def test_one_graph_without_a_break_compiles(mode, hopper, monkeypatch):
     [
         ({"size": "vit_xl"}, "no network is called"),
         ({"reference": True, "privacy_attention": "detector"}, "no detector"),
+        ({"reference": True, "smooth": True}, "asks no neighbours"),
         ({"output": "decode"}, "fusion: false"),
         ({"privacy_weight": -1.0}, "0 or more"),
         ({"privacy_weight": math.nan}, "0 or more"),

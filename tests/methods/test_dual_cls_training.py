@@ -20,12 +20,13 @@ WAYS = {
     "heads/reversed": {"train_on": "heads", "privacy_attention": "reversed"},
     "heads/plain": {"train_on": "heads", "privacy_attention": "plain"},
     "heads/detector": {"train_on": "heads", "privacy_attention": "detector"},
-    "heads/reference": {"train_on": "heads", "privacy_attention": "reversed", "reference": True},
+    "heads/reference": {"train_on": "heads", "privacy_attention": "reversed", "reference": True, "smooth": False},
     "pixels/reversed": {"train_on": "pixels", "privacy_attention": "reversed"},
     "pixels/detector": {"train_on": "pixels", "privacy_attention": "detector"},
     "credit/plain": {"train_on": "credit", "privacy_attention": "plain"},
     "credit/detector": {"train_on": "credit", "privacy_attention": "detector"},
     "both/plain": {"train_on": "both", "privacy_attention": "plain"},
+    "both/sharp": {"train_on": "both", "smooth": False},
     "decode": {"train_on": "pixels", "privacy_attention": "reversed", "output": "decode", "fusion": False},
 }
 

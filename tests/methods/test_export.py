@@ -50,7 +50,9 @@ def exported(network: DualCLS, folder: Path, suffix: str, **knobs: Any) -> Expor
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
-    "changes", [{}, {"privacy_attention": "detector"}, {"reference": True}, {"fusion": False}], ids=str
+    "changes",
+    [{}, {"privacy_attention": "detector"}, {"reference": True}, {"fusion": False}, {"smooth": True}],
+    ids=str,
 )
 def test_masks_and_scores_are_the_networks(suffix, changes, clips, tmp_path):
     network = built(**changes)

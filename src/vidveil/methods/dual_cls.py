@@ -22,6 +22,7 @@ from torch.nn import functional as F
 
 from vidveil.errors import RecipeError, UsageError
 from vidveil.layers.dual_cls_attention import DualCLSAttention, PrivacyReader
+from vidveil.layers.neighbours import averaged
 from vidveil.layers.tubelet_projection import TubeletProjection
 from vidveil.methods.masker import Decision
 from vidveil.recognizers.recognizer import Standardize
@@ -57,6 +58,8 @@ class Network:
     same token, trained to tell. `detector`: it reads the trunk's keys with a query of its own, trained to tell."""
     shared_keys: bool = False
     """Whether what a detector learns may change the trunk's keys; else they are detached."""
+    smooth: bool = False
+    """Whether a tubelet is chosen by its neighbours' scores, too (`layers.neighbours`); the paper's is not."""
     fusion: bool = True
     output: Literal["mask", "decode"] = "mask"
     fill: Literal["black", "mean", "temporal"] = "black"
@@ -71,6 +74,8 @@ class Network:
             raise RecipeError(f"no network is called {self.size!r}; there are {', '.join(SIZES)}")
         if self.reference and self.privacy_attention == "detector":
             raise RecipeError("reference is the released code, which has no detector: leave one of them out")
+        if self.reference and self.smooth:
+            raise RecipeError("reference is the released code, which asks no neighbours: smooth: false")
         if self.output == "decode" and self.fusion:
             raise RecipeError("output: decode needs fusion: false, since a fuse token belongs to no place")
         kept_count(1, self.keep)
@@ -88,7 +93,7 @@ class Selection(NamedTuple):
     priv: Tensor
     """(B, m) α_priv, with their gradients."""
     scores: Tensor
-    """(B, m) s, divided by 1 + λ: the same order, and λ may be infinite."""
+    """(B, m) s, divided by 1 + λ: the same order, and λ may be infinite. With `smooth`: with their neighbours'."""
     kept: Tensor
     """(B, k) places in `live`."""
 
@@ -207,7 +212,8 @@ class DualCLS(nn.Module):
                 priv, look = block.reader(priv, seen.keys, seen.values, live.shape[1])
                 maps = torch.cat([maps, look], 1)
             if number in self.prune_at:
-                selections.append(select(live, maps[:, 0], maps[:, 1], keep, weight))
+                scores = self.around(weighed(maps[:, 0], maps[:, 1], weight), live)
+                selections.append(select(live, maps[:, 0], maps[:, 1], scores, keep))
                 if upto_mask and number == self.prune_at[-1]:
                     break
             x = x + block.dropped(seen.out)
@@ -215,6 +221,10 @@ class DualCLS(nn.Module):
                 x, live = self._prune(x, selections[-1])
             x = x + block.dropped(block.dropout(block.mlp(block.norm2(x))))
         return x, priv, selections
+
+    def around(self, scores: Tensor, live: Tensor) -> Tensor:
+        """(B, m) of the live tubelets, with their neighbours' where the network has it so."""
+        return averaged(scores, live, self.grid) if self.network.smooth else scores
 
     def _prune(self, x: Tensor, chosen: Selection) -> tuple[Tensor, Tensor]:
         """Tokens and live numbers without the dropped tubelets; what they held goes into a fuse token."""
@@ -261,10 +271,14 @@ class DualCLS(nn.Module):
         return asdict(self.network)
 
 
-def select(live: Tensor, act: Tensor, priv: Tensor, keep: float, weight: float | Tensor) -> Selection:
-    """Eq. 4 and 5."""
+def weighed(act: Tensor, priv: Tensor, weight: float | Tensor) -> Tensor:
+    """Eq. 4, divided by 1 + λ: (B, m)."""
     alone = isinstance(weight, float) and math.isinf(weight)
-    scores = -priv if alone else (act - weight * priv) / (1 + weight)  # (B, m)
+    return -priv if alone else (act - weight * priv) / (1 + weight)
+
+
+def select(live: Tensor, act: Tensor, priv: Tensor, scores: Tensor, keep: float) -> Selection:
+    """Eq. 5."""
     # In no order: sorting is half of the cost, and attention does not mind.
     kept = scores.detach().topk(kept_count(live.shape[1], keep), 1, sorted=False).indices
     return Selection(live, act, priv, scores, kept)

@@ -29,6 +29,8 @@ class DualCLSRecipe(LearningRecipe):
     train_on: Literal["heads", "pixels", "credit", "both"] = "both"
     """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
     attention learns where single tubelets tell something. both: credit and pixels."""
+    smooth: bool = True
+    """Whether a tubelet is chosen by its neighbours' scores, too; the paper's is not."""
     output: Literal["mask", "decode"] = "mask"
     fill: Literal["black", "mean", "temporal"] = "black"
     fusion: bool = True

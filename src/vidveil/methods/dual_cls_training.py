@@ -130,8 +130,9 @@ class Game(nn.Module):
         """What f_T and f_B see: the same pixels, with gradients to the mask that help the one and fail the other."""
         network = self.anonymizer
         apart = self.recipe.privacy_attention == "detector"
+        weight, soft = network.network.privacy_weight, self.recipe.temperature
         helping, failing = (
-            gate(seen.selections, network.count, network.network.privacy_weight, self.recipe.temperature, only)
+            gate(seen.selections, network.count, weight, soft, only, network.around)
             for only in (("act", "priv") if apart else (None, None))
         )  # each (B, M)
         failing = reverse_gradient(failing, pull)
@@ -175,6 +176,7 @@ def network_of(recipe: DualCLSRecipe, data: ClipSet) -> Network:
         privacy_weight=recipe.privacy_weight,
         privacy_attention=recipe.privacy_attention,
         shared_keys=recipe.has_credit,
+        smooth=recipe.smooth,
         fusion=recipe.fusion,
         output=recipe.output,
         fill=recipe.fill,

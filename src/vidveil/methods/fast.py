@@ -6,8 +6,8 @@
 The first clips wait for the compiler; so do the first of each new share `keep`. The privacy weight may change with
 every call. How fast, and how much bfloat16 changes: benchmarks/anonymizer_speed.py.
 
-`CompiledScorer(network, mode="reduce-overhead")` launches all kernels at once, as CUDA graphs. It is a little faster
-and not the default: older versions of torch refuse graphs outside of the main thread, and videos are masked in another.
+`CompiledScorer(network, graphs=True)` launches all kernels at once, as CUDA graphs. It is a little faster and not the
+default: older versions of torch refuse graphs outside of the main thread, and videos are masked in another.
 """
 
 import hashlib
@@ -27,6 +27,13 @@ from vidveil.methods.masker import Decision
 from vidveil.recognizers.vit import MLP
 
 ALONE = 1e9  # a privacy weight beside which the action token no longer counts
+
+
+def compiling(*, whole_rows: bool = True, graphs: bool = False) -> dict[str, Any]:
+    """How torch.compile is asked. `whole_rows`: a token's channels are read once to be normalised; where parts of a
+    tensor are joined on the way, the compiler by itself would walk along them twice."""
+    options = {"triton.multi_kernel": 2 if whole_rows else 0, "triton.cudagraphs": graphs}
+    return {"fullgraph": True, "dynamic": False, "options": options}
 
 
 def in_bfloat16(network: DualCLS) -> DualCLS:
@@ -74,18 +81,27 @@ class CompiledScorer:
     Clips may lie anywhere: they are brought to where the network works, and the decision to where they lie.
     """
 
-    def __init__(self, network: DualCLS, *, batch: int = 16, device: str = "auto", **options: Any) -> None:
+    def __init__(
+        self,
+        network: DualCLS,
+        *,
+        batch: int = 16,
+        device: str = "auto",
+        graphs: bool = False,
+        backend: str = "inductor",
+    ) -> None:
         """`device` is where a copy of the network works. `auto`: on an accelerator if there is one, else where the
-        network is. `options` are those of torch.compile."""
+        network is. `backend` is torch.compile's: those that are there to find errors take no options."""
         fast = in_bfloat16(network)
         self.weights = f"bfloat16 {_hash(fast)[:16]}"
         self.device = _place(network, device)
         self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
         self.batch = batch
-        self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(
-            self.network.mask, fullgraph=True, dynamic=False, **options
-        )
+        how = compiling(graphs=graphs)
+        if backend != "inductor":
+            how["options"] = {}
+        self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(self.network.mask, backend=backend, **how)
 
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""
