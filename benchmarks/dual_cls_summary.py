@@ -39,6 +39,8 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
     opened, reasons = comparable([(file, read_results(file)) for file in files])
     for reason in reasons:
         print(f"left out: {reason}")
+    if opened[0].results.name != best:
+        raise SystemExit(f"{best} cannot be compared with: see above")
     draws = Resamples(opened[0].people, resamples=int(opened[0].results.recipe.get("resamples", RESAMPLES)))
     methods = [method(run, draws) for run in opened]
     rows = {}

@@ -37,7 +37,6 @@ SHARP = "smooth=false"
 MODES = {
     "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", "smooth=true"],
     "credit": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", "smooth=true"],
-    "credit-sharp": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", SHARP],
     "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1", SHARP],
     "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1", SHARP],
     "heads-detector": ["train_on=heads", "privacy_attention=detector", "privacy_weight=0.5", SHARP],
@@ -45,6 +44,11 @@ MODES = {
     "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5", SHARP],
 }
 BEST = "both"
+ABLATIONS = {
+    "both-fading": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,0]", SHARP],
+    "credit-sharp": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", SHARP],
+}
+"""At rho 0 alone: what the parts of the best mode are worth."""
 LEARNING = ["epochs=50", "batch=64", "validate_every=50", "checkpoint_seconds=600"]
 JUDGING = [
     "epochs=16", "attacker_epochs=16", "validate_every=2", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]",
@@ -87,7 +91,8 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
 
     for name, point in POINTS.items():
         judge(name, [*point, "keep=[]"])  # finding people takes processors long
-    for mode, how in MODES.items():
+    modes = MODES | (ABLATIONS if rho == "0" and not world else {})
+    for mode, how in modes.items():
         for seed in SEEDS:
             name = f"train-{mode}{end}-{seed}"
             command = ("train", "dual_cls_puppets", *how, f"seed={seed}", f"name={name}", *learning, *about)
@@ -96,7 +101,7 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
         judge(control, [f"method={control}", _keeps(SHARES)])
     rates = _keeps(SHARES, selections=3)
     curves: list[tuple[str, str, list[str]]] = [
-        *((mode, mode, [rates]) for mode in MODES),
+        *((mode, mode, [rates]) for mode in modes),
         ("action-alone", BEST, [_keeps((*SHARES, LOWER), selections=3), "privacy_weight=0"]),
         ("privacy-alone", BEST, [rates, "privacy_weight=.inf"]),
     ]

@@ -29,6 +29,11 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+def tables(text: str) -> list[list[list[str]]]:
+    """The rows of each table by itself, without headings and rules."""
+    return [rows(block)[2:] for block in text.split("\n\n") if block.startswith("|")]
+
+
 def commands(text: str) -> list[tuple[str, list[str]]]:
     """(recipe, overrides) of each `vidveil train` and `vidveil evaluate`; what stands behind two spaces is prose."""
     found = []
@@ -82,23 +87,42 @@ def test_every_way_of_training_and_every_fill_is_explained():
 
 def test_what_it_is_worth_is_what_was_measured():
     summary = json.loads((ROOT / "benchmarks" / "results" / "dual_cls" / "summary-rho0.json").read_text())
-    for row in rows(section("What it is worth"))[2:]:
+    shown = tables(section("What it is worth"))[0]
+    assert len(shown) == len(summary["rows"])
+    for row in shown:
         name, _, own = row[0].partition(" (at ")
         one = summary["rows"][name]
         assert own == ("" if one["knob"] else f"{one['retention']:.3f})")
         for cell, key in zip(row[1:4], ("linkage", "attributes", "leak_minus"), strict=True):
             values = one.get(key)
             assert cell == ("–" if values is None else "{:.2f} [{:.2f}, {:.2f}]".format(*values))
-    assert len(rows(section("What it is worth"))) == 2 + len(summary["rows"])
 
 
 def test_speeds_are_those_of_the_results():
     results = json.loads((ROOT / "benchmarks" / "results" / "exported_speed.json").read_text())
     measured = [[f"{one['ms']:.1f}", f"{one['by_whole']:.2f}", f"{one['alike']:.3f}"]
                 for one in results.values() if isinstance(one, dict) and "ms" in one]  # fmt: skip
-    table = [row[1:] for row in rows(section("What we measured"))[2:]]
-    assert table == measured
+    assert [row[1:] for row in tables(section("What we measured"))[0]] == measured
     assert results["threads"] == 2
+
+
+def test_speeds_on_an_accelerator_are_those_of_the_results():
+    results = json.loads((ROOT / "benchmarks" / "results" / "anonymizer_speed.json").read_text())
+    measured = {one["name"]: one for one in results["variants"]}
+    shown = {
+        "all 12 blocks, CUDA graphs": "full 16 rows graphs",
+        "all 12 blocks": "full 16 rows",
+        "training, CUDA graphs": "train 16 rows graphs",
+        "training": "train 16 rows",
+    }
+    table = tables(section("What we measured"))[1]
+    assert [row[0] for row in table] == list(shown)
+    for name, *cells in table:
+        one = measured[shown[name]]
+        alike = f"{one['alike']:.3f}" if "alike" in one else ""
+        assert cells == [
+            f"{one['clips_per_s']:.0f}", f"{one['share_of_ceiling']:.2f}", f"{one['peak_gib']:.1f}", alike
+        ]  # fmt: skip
 
 
 def test_the_examples_run(tmp_path, monkeypatch):

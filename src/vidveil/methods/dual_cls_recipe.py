@@ -49,7 +49,7 @@ class DualCLSRecipe(LearningRecipe):
     """Of the two tokens' own losses beside the others; heads has no others."""
     company: float = 0.5
     """Share of the tubelets whose votes are counted, drawn anew for each clip (credit, both)."""
-    credit_weight: tuple[float, ...] = (1.0, 0.0)
+    credit_weight: tuple[float, ...] = (1.0, 1.0)
     """Of what attention is taught by credit, at the beginning and at the end of training, straight in between."""
     budget_pull: float = 1.0
     """How strongly the mask is pulled away from what the attacker reads (pixels, both)."""
