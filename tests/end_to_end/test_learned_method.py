@@ -56,7 +56,7 @@ def test_what_was_trained_hides_parts_of_a_video_and_the_manifest_says_by_which_
     told = json.loads((place / "film_anonymized.json").read_text())
     order = told["order"]
     assert order["method"] == "dual_cls:tiny"
-    assert order["knobs"] == {"keep": 0.8, "privacy_weight": None, "fill": "black", "stride": 5}
+    assert order["knobs"] == {"keep": 0.8, "privacy_weight": 1.0, "fill": "black", "stride": 5}
     name, digest = order["weights"].split()
     assert name == "tiny"
     assert len(digest) == 16

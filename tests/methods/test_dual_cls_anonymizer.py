@@ -90,7 +90,7 @@ def test_a_manifest_gets_the_runs_name_and_the_hash(runs):
     method = load(str(runs / "mine" / "checkpoint"))
     assert method.spec == "dual_cls:mine"
     assert method.weights == f"mine {find('mine').sha256[:16]}"
-    assert method.knobs == {"keep": None, "privacy_weight": None, "fill": "black", "stride": 2}
+    assert method.knobs == {"keep": 0.7, "privacy_weight": 0.5, "fill": "black", "stride": 2}
 
 
 @pytest.mark.parametrize(("deploy_stride", "stride"), [(0, 2), (5, 5)])

@@ -193,12 +193,9 @@ def _seconds(text: str | None) -> Fraction | None:
 def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
     """Nobody should find the original under the name of an anonymized file. In Python it may be asked for: measuring
     what a mask costs needs a mask that hides nothing."""
-    from vidveil.methods.dual_cls import DualCLS
     from vidveil.tubelets import kept_count
 
-    scorer = masker.scorer
-    own = scorer.network.keep if isinstance(scorer, DualCLS) else None
-    keep = own if masker.keep is None else masker.keep
+    scorer, keep = masker.scorer, masker.knobs["keep"]
     times, height, width = scorer.tubelet
     count = (scorer.frames // times) * (scorer.size // height) * (scorer.size // width)
     if keep is not None and kept_count(count, keep) == count:

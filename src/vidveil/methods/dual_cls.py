@@ -247,6 +247,10 @@ class DualCLS(nn.Module):
 
     # ---- what a masker asks
 
+    @property
+    def own(self) -> dict[str, float]:
+        return {"keep": self.network.keep, "privacy_weight": self.network.privacy_weight}
+
     @torch.inference_mode()
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""

@@ -151,16 +151,17 @@ class ExportedScorer:
             raise InputError(f"{path} was not written by vidveil: it does not say what clips it takes")
         self.weights = f"{path.name} {_hash(path)[:16]}"
         self.about: dict[str, Any] = json.loads(about)
+        self.own = {name: float(self.about[name]) for name in ("keep", "privacy_weight")}
         self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
         times, height, width = self.about["tubelet"]
         self.tubelet = (int(times), int(height), int(width))
 
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""
-        fixed = self.about["keep"]
+        fixed = self.own["keep"]
         if keep is not None and abs(keep - fixed) > 1e-9:
             raise UsageError(f"this network was exported with keep {fixed:g}: export it again for keep {keep:g}")
-        weight = self.about["privacy_weight"] if privacy_weight is None else privacy_weight
+        weight = self.own["privacy_weight"] if privacy_weight is None else privacy_weight
         batch, kept, scores = self.about["batch"], [], []
         for start in range(0, len(clips), batch):
             part = clips[start : start + batch]

@@ -97,7 +97,7 @@ class CompiledScorer:
         self.device = _place(network, device)
         self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
-        self.batch = batch
+        self.batch, self.own = batch, network.own
         how = compiling(graphs=graphs)
         if backend != "inductor":
             how["options"] = {}
@@ -105,9 +105,8 @@ class CompiledScorer:
 
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""
-        settings = self.network.network
-        keep = settings.keep if keep is None else keep
-        weight = settings.privacy_weight if privacy_weight is None else privacy_weight
+        keep = self.own["keep"] if keep is None else keep
+        weight = self.own["privacy_weight"] if privacy_weight is None else privacy_weight
         as_tensor = torch.tensor(min(weight, ALONE), device=self.device)
         kept, scores = [], []
         # Each share is a graph of its own, and that is meant: the compiler's limit of eight would be an error here.

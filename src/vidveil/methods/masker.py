@@ -36,7 +36,7 @@ class Decision:
 
 
 class Scorer(Protocol):
-    """A network that decides which tubelets of a clip stay."""
+    """A network that decides which tubelets of a clip stay. It may have `own`: its own `keep` and `privacy_weight`."""
 
     @property
     def frames(self) -> int:
@@ -91,9 +91,12 @@ class TubeletMasker(Anonymizer):
 
     @property
     def knobs(self) -> dict[str, Any]:
-        """For the manifest. None is the network's own setting, which its hash stands for."""
-        weight = "inf" if self.privacy_weight == math.inf else self.privacy_weight  # JSON has no such number
-        return {"keep": self.keep, "privacy_weight": weight, "fill": self.fill, "stride": self.stride}
+        """For the manifest. None: the network does not say how it is set by itself."""
+        own = getattr(self.scorer, "own", {})
+        keep = own.get("keep") if self.keep is None else self.keep
+        weight = own.get("privacy_weight") if self.privacy_weight is None else self.privacy_weight
+        weight = "inf" if weight == math.inf else weight  # JSON has no such number
+        return {"keep": keep, "privacy_weight": weight, "fill": self.fill, "stride": self.stride}
 
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
         return f"{self.spec} leaves what it keeps as it is: people may be recognised by eye; --guard faces hides more"
