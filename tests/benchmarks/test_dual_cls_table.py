@@ -59,10 +59,18 @@ def test_all_curves_keep_the_same_shares(table):
             recipe = read(find(job.words[1]), job.words[2:])
             power = 3 if recipe.method.startswith("dual_cls") else 1
             kept[job.name.removesuffix("-rho0.5")] = [round(keep**power, 2) for keep in recipe.keep]
-    curves = {name: shares for name, shares in kept.items() if shares and name != "action-alone"}
-    assert len(curves) == len(table.MODES) + 5
-    assert all(shares == list(table.SHARES) for shares in curves.values())
-    assert kept["action-alone"] == [*table.SHARES, table.LOWER]
+    assert kept.pop("action-alone") == [*table.SHARES, table.LOWER]
+    assert kept.pop(table.BEST) == [table.HIGHER, *table.SHARES]
+    curves = [shares for shares in kept.values() if shares]
+    assert len(curves) == len(table.MODES) + 4
+    assert all(shares == list(table.SHARES) for shares in curves)
+
+
+def test_parts_of_the_best_mode_are_left_out_in_one_world_alone(table):
+    whole = {job.name for job in table.jobs("0", 0, table.LEARNING, table.JUDGING)}
+    assert whole >= {f"{name}-rho0" for name in table.ABLATIONS}
+    elsewhere = [job.name for job in (*all_jobs(table), *table.jobs("0", 1, table.LEARNING, table.JUDGING))]
+    assert not any(name.startswith(tuple(table.ABLATIONS)) for name in elsewhere)
 
 
 def test_a_run_of_the_same_name_by_another_command_is_seen(table, tmp_path):
