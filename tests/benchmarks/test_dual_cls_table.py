@@ -52,18 +52,34 @@ def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
         assert f"raw={strong}raw-rho0.5" in job.words or job.name == "strong-raw-rho0.5"
 
 
-def test_all_curves_keep_the_same_shares(table):
+def test_all_modes_keep_the_same_shares_and_others_have_these_too(table):
     kept = {}
     for job in all_jobs(table):
         if job.words[0] == "evaluate" and not job.name.startswith("strong-"):
             recipe = read(find(job.words[1]), job.words[2:])
             power = 3 if recipe.method.startswith("dual_cls") else 1
             kept[job.name.removesuffix("-rho0.5")] = [round(keep**power, 2) for keep in recipe.keep]
-    assert kept.pop("action-alone") == [*table.SHARES, table.LOWER]
-    assert kept.pop(table.BEST) == [table.HIGHER, *table.SHARES]
+    for name, more in table.MORE.items():
+        shares = kept.pop(table.BEST if name == "best" else name)
+        assert shares == sorted({*table.SHARES, *more}, reverse=True)
     curves = [shares for shares in kept.values() if shares]
-    assert len(curves) == len(table.MODES) + 4
+    assert len(curves) == len(table.MODES) + 2
     assert all(shares == list(table.SHARES) for shares in curves)
+
+
+def test_what_is_asked_for_comes_with_what_it_needs_and_with_nothing_else(table):
+    found = table.wanted(table.jobs("0", 0, table.LEARNING, table.JUDGING), ["both", "strong-random"])
+    trained = [f"train-both-rho0-{seed}" for seed in table.SEEDS]
+    assert [job.name for job in found] == ["raw-rho0", *trained, "both-rho0", "strong-raw-rho0", "strong-random-rho0"]
+    with pytest.raises(SystemExit, match="there is no 'bot'"):
+        table.wanted(found, ["bot"])
+
+
+def test_several_attackers_are_trained_longer(table):
+    (raw,) = [job for job in all_jobs(table) if job.of == "strong-raw"]
+    recipe = read(find(raw.words[1]), raw.words[2:])
+    assert recipe.attacker_epochs > recipe.epochs
+    assert len(recipe.attackers) > 1
 
 
 def test_parts_of_the_best_mode_are_left_out_in_one_world_alone(table):

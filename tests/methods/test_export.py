@@ -171,3 +171,9 @@ def test_a_compiled_scorer_decides_as_its_network_for_any_number_of_clips(clips,
     assert torch.equal(scorer.decide(clips).kept, in_bfloat16(network).decide(clips).kept)
     assert torch.equal(scorer.decide(clips, 0.7, math.inf).kept, in_bfloat16(network).decide(clips, 0.7, math.inf).kept)
     torch.compiler.reset()
+
+
+def test_privacy_alone_is_told_as_infinite(tmp_path):
+    scorer = exported(built(), tmp_path, "onnx", privacy_weight=math.inf)
+    assert scorer.own == {"keep": built().network.keep, "privacy_weight": math.inf}
+    assert TubeletMasker("ward", scorer).knobs["privacy_weight"] == "inf"

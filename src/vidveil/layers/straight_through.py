@@ -5,7 +5,6 @@
 Over several selections the gates multiply: a tubelet is seen if every selection it took part in kept it.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
@@ -29,15 +28,14 @@ class Chosen(Protocol):
 def gate(
     selections: Sequence[Chosen],
     count: int,
-    weight: float,
+    score: Callable[[Tensor, Tensor, Tensor], Tensor],
     temperature: float,
     only: Literal["act", "priv"] | None = None,
-    around: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Tensor:
     """(B, count) float: 1 where a tubelet was kept by all selections, else 0, with gradients to α_act and α_priv.
 
-    `only` one of the two gets gradients, where each is taught by a loss of its own. `around` is what the selection did
-    with scores (B, m) of live tubelets before it compared them.
+    `score` makes of both, and of `live`, what the selections compared: each (B, m). `only` one of the two attentions
+    gets gradients, where each is taught by a loss of its own.
     """
     device = selections[0].act.device
     soft = torch.ones(len(selections[0].act), count + 1, device=device)
@@ -45,8 +43,7 @@ def gate(
     for chosen in selections:
         act = chosen.act.detach() if only == "priv" else chosen.act
         priv = chosen.priv.detach() if only == "act" else chosen.priv
-        scores = -priv if math.isinf(weight) else act - weight * priv  # (B, m)
-        scores = scores if around is None else around(scores, chosen.live)
+        scores = score(act, priv, chosen.live)  # (B, m)
         kept = torch.zeros_like(scores).scatter(1, chosen.kept, 1.0)
         values = scores.detach()
         last = values.masked_fill(kept == 0, float("inf")).amin(1, keepdim=True)

@@ -198,7 +198,6 @@ class DualCLS(nn.Module):
     ) -> tuple[Tensor, Tensor, list[Selection]]:
         """The tokens at the end (B, N, D), a detector's privacy token (B, 1, D), and the selections."""
         keep = self.network.keep if keep is None else keep
-        weight = self.network.privacy_weight if weight is None else weight
         x = self.embed(clip)
         # The place of the CLS tokens is the trunk's: a detector must not move it.
         priv = (self.cls_token[:, 1:] + self.pos_embed[:, :1].detach()).expand(len(x), -1, -1)  # (B, 1, D)
@@ -212,7 +211,7 @@ class DualCLS(nn.Module):
                 priv, look = block.reader(priv, seen.keys, seen.values, live.shape[1])
                 maps = torch.cat([maps, look], 1)
             if number in self.prune_at:
-                scores = self.around(weighed(maps[:, 0], maps[:, 1], weight), live)
+                scores = self.score(maps[:, 0], maps[:, 1], live, weight)
                 selections.append(select(live, maps[:, 0], maps[:, 1], scores, keep))
                 if upto_mask and number == self.prune_at[-1]:
                     break
@@ -222,8 +221,11 @@ class DualCLS(nn.Module):
             x = x + block.dropped(block.dropout(block.mlp(block.norm2(x))))
         return x, priv, selections
 
-    def around(self, scores: Tensor, live: Tensor) -> Tensor:
-        """(B, m) of the live tubelets, with their neighbours' where the network has it so."""
+    def score(self, act: Tensor, priv: Tensor, live: Tensor, weight: float | Tensor | None = None) -> Tensor:
+        """Eq. 4, divided by 1 + λ, of the live tubelets; with their neighbours' where the network has it so: (B, m)."""
+        weight = self.network.privacy_weight if weight is None else weight
+        alone = isinstance(weight, float) and math.isinf(weight)
+        scores = -priv if alone else (act - weight * priv) / (1 + weight)
         return averaged(scores, live, self.grid) if self.network.smooth else scores
 
     def _prune(self, x: Tensor, chosen: Selection) -> tuple[Tensor, Tensor]:
@@ -273,12 +275,6 @@ class DualCLS(nn.Module):
 
     def about(self) -> dict[str, Any]:
         return asdict(self.network)
-
-
-def weighed(act: Tensor, priv: Tensor, weight: float | Tensor) -> Tensor:
-    """Eq. 4, divided by 1 + λ: (B, m)."""
-    alone = isinstance(weight, float) and math.isinf(weight)
-    return -priv if alone else (act - weight * priv) / (1 + weight)
 
 
 def select(live: Tensor, act: Tensor, priv: Tensor, scores: Tensor, keep: float) -> Selection:

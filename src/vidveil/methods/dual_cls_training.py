@@ -130,9 +130,8 @@ class Game(nn.Module):
         """What f_T and f_B see: the same pixels, with gradients to the mask that help the one and fail the other."""
         network = self.anonymizer
         apart = self.recipe.privacy_attention == "detector"
-        weight, soft = network.network.privacy_weight, self.recipe.temperature
         helping, failing = (
-            gate(seen.selections, network.count, weight, soft, only, network.around)
+            gate(seen.selections, network.count, network.score, self.recipe.temperature, only)
             for only in (("act", "priv") if apart else (None, None))
         )  # each (B, M)
         failing = reverse_gradient(failing, pull)

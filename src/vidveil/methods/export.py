@@ -14,6 +14,7 @@ tokens there are, so it is fixed when the file is written; the file remembers it
 
 import hashlib
 import json
+import math
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -151,7 +152,8 @@ class ExportedScorer:
             raise InputError(f"{path} was not written by vidveil: it does not say what clips it takes")
         self.weights = f"{path.name} {_hash(path)[:16]}"
         self.about: dict[str, Any] = json.loads(about)
-        self.own = {name: float(self.about[name]) for name in ("keep", "privacy_weight")}
+        weight = float(self.about["privacy_weight"])
+        self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= ALONE else weight}
         self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
         times, height, width = self.about["tubelet"]
         self.tubelet = (int(times), int(height), int(width))
