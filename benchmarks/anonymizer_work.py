@@ -51,6 +51,7 @@ VARIANTS = [  # by promise; those after `…` are asked for by name
     Variant("train 16 rows", "train", whole_rows=True),
     Variant("full 16 rows graphs", "full", whole_rows=True, graphs=True),
     Variant("train 16 rows graphs", "train", whole_rows=True, graphs=True),
+    Variant("mask 16 rows graphs", "mask", whole_rows=True, graphs=True),
     Variant("mask 16", "mask"),
     Variant("full 64", "full", batch=64),
     Variant("full 16 flash", "full", flash=True),
