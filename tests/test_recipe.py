@@ -99,6 +99,8 @@ def test_the_recipe_of_a_method_is_one_of_train_and_not_of_evaluate():
     assert isinstance(read_for("train", LearningRecipe, find("action_puppets")), TrainRecipe)
     with pytest.raises(RecipeError, match="is a recipe for `vidveil train`, not for `vidveil evaluate`"):
         read_for("evaluate", EvaluateRecipe, find("dual_cls_puppets"))
+    with pytest.raises(RecipeError, match="a recipe for `vidveil evaluate`, not for `vidveil train`"):
+        read_for("train", LearningRecipe, find("control_puppets"))
 
 
 METHOD = "verb: train\nmethod: dual_cls\ndata: puppets\n"

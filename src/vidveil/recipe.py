@@ -51,8 +51,8 @@ def header(path: Path) -> str:
 def read_for(verb: str, kind: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """The recipe of a verb; that of another verb is an error that says which."""
     recipe = read(path, overrides)
-    if not isinstance(recipe, kind):
-        other = next((name for name, belongs in _kinds().items() if isinstance(recipe, belongs)), "train")
+    other = next((name for name, belongs in _kinds().items() if isinstance(recipe, belongs)), "train")
+    if other != verb or not isinstance(recipe, kind):
         raise RecipeError(f"{path.name} is a recipe for `vidveil {other}`, not for `vidveil {verb}`")
     return recipe
 

@@ -107,6 +107,23 @@ def test_a_run_without_results_says_how_it_stands(runs):
         assert told(report(name), DataError) == "run 'late' has no results yet: it is failed (out of memory)"
 
 
+def test_a_run_that_trained_is_judged_by_another_command(runs):
+    (runs / "made").mkdir()
+    (runs / "made" / "recipe.json").write_text("{}")
+    (runs / "made" / "state.json").write_text(json.dumps({"state": "done"}))
+    assert "vidveil evaluate judges" in told(report("made"), DataError)
+
+
+def test_a_report_takes_the_place_of_a_report_and_of_nothing_else(tmp_path):
+    page = tmp_path / "page.md"
+    assert report("blur", "-o", page).exit_code == 0
+    assert report("blur", "-o", page).exit_code == 0
+    for mine in (tmp_path / "notes.md", tmp_path / "graph.png"):
+        mine.write_text("mine")
+        assert "is no report" in told(report("blur", "-o", mine.with_suffix(".md")), OutputError)
+        assert mine.read_text() == "mine"
+
+
 @pytest.mark.parametrize("content", [b"[]", b"{", b"\xff\xfe", b'{"layout": 99}'])
 def test_a_file_that_holds_no_results_is_one_line(tmp_path, content):
     (tmp_path / "other.json").write_bytes(content)

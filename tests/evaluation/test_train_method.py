@@ -181,7 +181,7 @@ def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs,
 
 
 def test_a_recipe_of_a_recognizer_is_refused():
-    with pytest.raises(RecipeError, match="TrainRecipe is no recipe of a method that learns"):
+    with pytest.raises(RecipeError, match="mine trains no method that hides"):
         run(TrainRecipe(name="mine", data="puppets"))
 
 

@@ -177,3 +177,12 @@ def test_privacy_alone_is_told_as_infinite(tmp_path):
     scorer = exported(built(), tmp_path, "onnx", privacy_weight=math.inf)
     assert scorer.own == {"keep": built().network.keep, "privacy_weight": math.inf}
     assert TubeletMasker("ward", scorer).knobs["privacy_weight"] == "inf"
+
+
+def test_how_often_it_looks_travels_with_the_network(tmp_path):
+    network = built()
+    network.stride = 5
+    assert TubeletMasker("ward", exported(network, tmp_path, "onnx")).stride == 5
+    assert TubeletMasker("ward", CompiledScorer(network, backend="eager")).stride == 5
+    assert TubeletMasker("ward", network).stride == 5
+    assert TubeletMasker("ward", network, stride=3).stride == 3

@@ -224,3 +224,12 @@ def test_no_hidden_pixel_reaches_the_output(fill):
 def test_an_answer_that_is_no_decision_passes_for_none(answer):
     with pytest.raises(ValueError, match="the network"):
         masker(Dimmest(answer=answer)).anonymize(clip())
+
+
+def test_one_clip_of_bytes_is_taken_as_many_are():
+    raw = (clip(20, 33, 47) * 255).byte()
+    one = masker().anonymize(raw)
+    assert one.video.dtype == torch.uint8
+    assert torch.equal(one.video, masker().anonymize_batch(raw[None]).video[0])
+    with pytest.raises(ValueError, match="uint8"):
+        masker().anonymize(raw[0])

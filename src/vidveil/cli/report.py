@@ -30,6 +30,7 @@ def report(
     """
     if output is not None:
         _check_name(output)
+        _refuse_to_replace(output)
 
     from vidveil.report.compared import section
     from vidveil.report.tables import table
@@ -51,6 +52,18 @@ def report(
     except OSError as error:
         raise OutputError(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from error
     typer.echo(f"wrote {output} and {picture}")
+
+
+def _refuse_to_replace(output: Path) -> None:
+    """A report may take the place of a report, and of nothing else."""
+    picture = output.with_suffix(".png")
+    try:
+        ours = f"![trade-off]({picture.name})" in output.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):  # mostly since there is none
+        ours = False
+    there = next((path for path in (output, picture) if path.exists()), None)
+    if there is not None and not ours:
+        raise OutputError(f"{there} exists and is no report of vidveil's: take another name")
 
 
 def _check_name(output: Path) -> None:
@@ -82,6 +95,8 @@ def _what_is_there_instead(run: str, path: Path) -> str:
     known = {info.name: info for info in list_runs()}
     if Path(run).is_dir():
         path = Path(run) / "results.json"
+    if (info := known.get(path.parent.name)) and info.state == "done":
+        return f"run {info.name!r} trained something and has no results of its own: vidveil evaluate judges"
     if info := known.get(path.parent.name):
         return f"run {info.name!r} has no results yet: it is {info.state}" + (
             f" ({info.reason})" if info.reason else ""

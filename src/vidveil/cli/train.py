@@ -31,7 +31,9 @@ def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume
         made = run_method(wanted, root=data, resume=resume, console=Console(stderr=True))
         typer.echo("  ".join(f"{name} {value:.3f}" for name, value in made.metrics.items()) + "   (validation)")
         typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: vidveil evaluate RECIPE", err=True)
-        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {made.method}:{wanted.name}", err=True)
+        typer.echo(
+            f"On your videos: vidveil anonymize clip.mp4 --method {made.method}:{wanted.name} --guard faces", err=True
+        )
         return
     results = run(wanted, root=data, resume=resume, console=Console(stderr=True))
 

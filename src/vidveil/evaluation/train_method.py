@@ -51,7 +51,7 @@ def run(
     recipe: LearningRecipe, *, root: Path | None = None, resume: bool = False, console: Console | None = None
 ) -> Trained:
     if not isinstance(recipe, DualCLSRecipe):
-        raise RecipeError(f"{type(recipe).__name__} is no recipe of a method that learns")
+        raise RecipeError(f"{recipe.name} trains no method that hides")
     chosen = replace(
         options(recipe, recipe.seed, ":pretrained" if recipe.pretrained else ""),
         monitor=LAST,

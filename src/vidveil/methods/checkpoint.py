@@ -77,6 +77,8 @@ def find(name: str) -> Checkpoint:
     folder = locate(name)
     if folder is not None:
         return _read(folder)
+    if (runs_folder() / name / "recipe.json").is_file():
+        raise UsageError(f"run {name!r} has no checkpoint: it is not finished, or trains none; --resume goes on")
     made = [info.name for info in list_runs() if (runs_folder() / info.name / "checkpoint" / ABOUT).is_file()]
     close = get_close_matches(name, made, n=1)
     if close:

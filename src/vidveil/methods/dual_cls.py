@@ -142,6 +142,9 @@ class Block(nn.Module):
 
 
 class DualCLS(nn.Module):
+    stride = 2
+    """Every how many-th frame of a long video it is shown; a checkpoint knows better."""
+
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 
 def load(checkpoint: Checkpoint) -> TubeletMasker:
-    network, recipe = read_network(checkpoint), checkpoint.about["recipe"]
+    network = read_network(checkpoint)
     kind = Decoder if network.network.output == "decode" else TubeletMasker
     return kind(
         f"dual_cls:{checkpoint.name}",
         network,
         weights=f"{checkpoint.name} {checkpoint.sha256[:16]}",
         fill=network.network.fill,
-        stride=int(recipe.get("deploy_stride") or recipe.get("stride") or 1),
     )
 
 
@@ -39,6 +38,8 @@ def read_network(checkpoint: Checkpoint) -> DualCLS:
     except (TypeError, RuntimeError) as error:
         first = str(error).splitlines()[0]
         raise WeightsError(f"{checkpoint.folder} does not hold a dual_cls network of this version: {first}") from error
+    recipe = checkpoint.about["recipe"]
+    network.stride = int(recipe.get("deploy_stride") or recipe.get("stride") or 1)
     network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
     return network.eval().requires_grad_(False)
 

@@ -59,8 +59,8 @@ class TubeletMasker(Anonymizer):
 
     `weights` is the name and hash that manifests tell; None: what the scorer says of itself, if it has `weights`.
     `keep` and `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of
-    videos longer than the network's clip. `fill` says what stands in place of hidden pixels (see `vidveil.tubelets`);
-    the mean is that of a whole clip, in streams that of each frame.
+    videos longer than the network's clip; None: what the scorer says, else 2. `fill` says what stands in place of
+    hidden pixels (see `vidveil.tubelets`); the mean is that of a whole clip, in streams that of each frame.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class TubeletMasker(Anonymizer):
         *,
         weights: str | None = None,
         fill: str = "black",
-        stride: int = 2,
+        stride: int | None = None,
         keep: float | None = None,
         privacy_weight: float | None = None,
         device: str = "auto",
@@ -81,6 +81,7 @@ class TubeletMasker(Anonymizer):
         check_knobs(keep, privacy_weight)
         if fill not in FILLS:
             raise UsageError(f"fill is {', '.join(FILLS[:-1])} or {FILLS[-1]}, not {fill!r}")
+        stride = int(getattr(scorer, "stride", 2)) if stride is None else stride
         if stride < 1:
             raise UsageError(f"stride is 1 or more, not {stride}")
         self.scorer, self.fill, self.stride = scorer, fill, stride
@@ -122,7 +123,10 @@ class TubeletMasker(Anonymizer):
         `mask` is (T, H, W) bool, the pixels that are kept. `scores` is (T, H, W) float, of each pixel the score of the
         tubelet in which its middle lies; where two windows overlap, the lower one.
         """
-        check_clip(clip)
+        import torch
+
+        if clip.dtype != torch.uint8:
+            check_clip(clip)
         done = self.anonymize_batch(clip[None], keep=keep, privacy_weight=privacy_weight)
         assert done.mask is not None
         assert done.scores is not None
