@@ -22,7 +22,7 @@ from vidveil.evaluation.intervals import RESAMPLES, Difference, Estimate, Resamp
 from vidveil.evaluation.results import Point, Results
 from vidveil.evaluation.results import read as read_results
 from vidveil.evaluation.tradeoff import compare
-from vidveil.report.paired import LEAKAGES, RETENTIONS, Method, at_retention, method
+from vidveil.report.paired import LEAKAGES, RETENTIONS, Method, Setting, at_retention, method
 from vidveil.report.same_clips import comparable
 
 AT = RETENTIONS[0]
@@ -54,7 +54,7 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
         "at": AT, "best": mode, "data": opened[0].results.data["name"],
         "seeds": recipe["seeds"], "attackers": recipe["attackers"],
         "raw": {name: raw[name].value for name in ("action_top1", "linkage_rank1", "cmap") if name in raw},
-        "rows": rows, "settings": [of_setting(point) for point in opened[0].results.points],
+        "rows": rows, "settings": settings(methods[0], opened[0].results),
     }  # fmt: skip
 
 
@@ -89,18 +89,24 @@ def truth(results: Results) -> dict[str, float]:
     return {name: near[1].metrics[name].value for name in TRUTHS if name in near[1].metrics}
 
 
-def of_setting(point: Point) -> dict[str, Any]:
+def settings(best: Method, results: Results) -> list[dict[str, Any]]:
+    return [of_setting(*pair) for pair in zip(best.settings, results.points, strict=True)]
+
+
+def of_setting(setting: Setting, point: Point) -> dict[str, Any]:
     """Use, leakage and truth of one and the same mask, and the attribute of which most is left."""
     metrics = point.metrics
-    attributes = {name.removeprefix("ap_"): one.excess for name, one in metrics.items() if name.startswith("ap_")}
-    worst = max(attributes, key=lambda name: attributes[name] or -np.inf, default=None)
-    found: dict[str, Any] = {"share": metrics["tubelets_kept"].value if "tubelets_kept" in metrics else None}
-    top1, rank1 = metrics["action_top1"], metrics["linkage_rank1"]
-    found["retention"] = [top1.retention, *(top1.retention_interval or (None, None))]
-    found["linkage"] = [rank1.excess, *(rank1.excess_interval or (None, None))]
-    found["attributes"] = [point.attribute_excess, *(point.attribute_excess_interval or (None, None))]
+    left = {name: one.excess for name, one in metrics.items() if name.startswith("ap_") and one.excess is not None}
+    worst = max(left, key=left.__getitem__, default=None)
+    found: dict[str, Any] = {
+        "share": setting.share,
+        "retention": None if setting.retention is None else told(setting.retention),
+    }
+    for of in ("linkage", "attributes"):
+        leak = setting.leakage(of)
+        found[of] = None if leak is None else told(leak)
     found |= {name: [metrics[name].value, *metrics[name].interval] for name in TRUTHS if name in metrics}
-    return found | {"most": None if worst is None else [worst.replace("_", " "), attributes[worst]]}
+    return found | {"most": None if worst is None else [worst.removeprefix("ap_").replace("_", " "), left[worst]]}
 
 
 def told(value: Estimate | Difference) -> list[float | None]:
@@ -125,7 +131,8 @@ def page(summary: dict[str, Any]) -> str:
     lines += ["", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for one in summary["settings"]:
         most = "" if one["most"] is None else f"{one['most'][0]}, {one['most'][1]:.2f}"
-        cells = [f"{one['share']:.2f}", *(interval(one[of]) for of in ("retention", "linkage", "attributes")), most]
+        share = "" if one["share"] is None else f"{one['share']:.2f}"
+        cells = [share, *(interval(one[of]) for of in ("retention", "linkage", "attributes")), most]
         cells += [interval(one.get(which)) for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

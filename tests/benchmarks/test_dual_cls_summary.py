@@ -4,6 +4,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.report.made_up import on_disk
@@ -50,9 +51,24 @@ def test_a_method_without_a_knob_is_met_where_it_stands_and_a_curve_that_is_too_
     assert (rows["faces"]["retention"], rows["faces"]["knob"]) == (1.0, False)
     assert rows["faces"]["linkage_minus"][0] == pytest.approx(0.5 - 1.0)
     assert rows["late"]["linkage"] is None
-    lines = script.page(script.summary(runs, "-rho0")).splitlines()
+    lines = script.page(script.summary(runs, "-rho0")).split("\n\n")[0].splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["both", "random", "faces (at 1.000)", "late"]
     assert "| – | – | – |" in lines[-1]
+
+
+def test_each_setting_of_the_best_mode_has_its_use_and_what_it_leaks(script, runs):
+    summary = script.summary(runs, "-rho0")
+    mild, hard = summary["settings"]
+    assert (mild["retention"][0], hard["retention"][0]) == (pytest.approx(1.0), pytest.approx(0.9))
+    assert mild["linkage"][0] == pytest.approx(0.5)
+    assert hard["linkage"][0] == pytest.approx(0.0)
+    assert len(script.page(summary).split("\n\n")[1].splitlines()) == 2 + 2
+
+
+def test_what_has_no_interval_is_written_without_one_and_not_as_nan(script):
+    estimate = script.Estimate(0.5, np.full(10, np.nan))
+    assert script.told(estimate) == [0.5, None, None]
+    assert script.interval(script.told(estimate)) == "0.50"
 
 
 def test_a_best_mode_that_is_not_finished_is_asked_for(script, runs):
