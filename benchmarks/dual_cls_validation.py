@@ -23,7 +23,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
 from vidveil.data.puppets import masks
 from vidveil.evaluation.pruning_controls import Grid
-from vidveil.evaluation.truth import of_mask, of_scores
+from vidveil.evaluation.truth import of_clips
 from vidveil.methods.checkpoint import find
 from vidveil.methods.dual_cls import DualCLS
 from vidveil.methods.dual_cls_anonymizer import read_network
@@ -41,12 +41,8 @@ def against_truth(network: DualCLS, clips: torch.Tensor, kinds: list[Any]) -> di
         decisions = [network.decide(part, keep) for part in torch.split(clips, 64)]
         kept = torch.cat([one.kept for one in decisions]).cpu().numpy()
         scores = torch.cat([one.scores for one in decisions]).cpu().numpy()
-        each = [
-            of_mask(kind, mask, grid) | of_scores(kind, score, grid)
-            for kind, mask, score in zip(kinds, kept, scores, strict=True)
-        ]
-        means = {name: round(float(np.nanmean([one[name] for one in each])), 4) for name in TRUTHS}
-        found[f"{share:g}"] = means | {"tubelets_kept": round(float(kept.mean()), 4)}
+        means = of_clips(kinds, kept, scores, grid) | {"tubelets_kept": float(kept.mean())}
+        found[f"{share:g}"] = {name: round(means[name], 4) for name in (*TRUTHS, "tubelets_kept")}
     return found
 
 

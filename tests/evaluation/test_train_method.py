@@ -199,6 +199,15 @@ def test_a_network_that_cannot_be_built_leaves_no_run_behind(runs, changes, said
     assert not runs.exists()
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"), [({"size": 36}, "no whole number of tubelets"), ({"reference": True}, "smooth: false")]
+)
+def test_what_contradicts_itself_is_told_before_clips_are_drawn(monkeypatch, changes, said):
+    monkeypatch.setattr(train_method, "load_data", lambda *_, **__: pytest.fail("clips were drawn"))
+    with pytest.raises((RecipeError, UsageError), match=said):
+        run(replace(RECIPE, **changes))
+
+
 def test_a_decoder_is_trained_and_loads_as_one():
     made = run(
         replace(RECIPE, train_on="pixels", privacy_attention="reversed", output="decode", fusion=False, epochs=1)

@@ -11,7 +11,7 @@ from vidveil.data.loader import Loader
 from vidveil.errors import RecipeError
 from vidveil.methods import dual_cls
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.methods.dual_cls_training import Game, Timed, network_of
+from vidveil.methods.dual_cls_training import Game, Timed
 
 RECIPE = DualCLSRecipe(
     name="t", data="puppets", frames=FRAMES, size=SIZE, network="mini", budget=("attributes", "identity"), keep=0.8
@@ -315,7 +315,7 @@ def test_batches_know_how_far_training_is_wherever_it_is_taken_up(data):
 
 
 def test_the_network_is_built_for_the_data_and_as_the_recipe_says(data):
-    network = network_of(replace(RECIPE, fill="mean", privacy_weight=2.0), data)
+    network = game(data, "both/plain", fill="mean", privacy_weight=2.0).anonymizer.network
     assert (network.frames, network.side, network.actions) == (FRAMES, SIZE, 2)
     assert network.budget == {"attributes": 1, "identity": 2}
     assert (network.keep, network.privacy_weight, network.fill) == (0.8, 2.0, "mean")

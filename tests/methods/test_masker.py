@@ -233,3 +233,5 @@ def test_one_clip_of_bytes_is_taken_as_many_are():
     assert torch.equal(one.video, masker().anonymize_batch(raw[None]).video[0])
     with pytest.raises(ValueError, match="uint8"):
         masker().anonymize(raw[0])
+    with pytest.raises(ValueError, match="got ndarray"):
+        masker().anonymize(raw.numpy())

@@ -95,9 +95,9 @@ def _what_is_there_instead(run: str, path: Path) -> str:
     known = {info.name: info for info in list_runs()}
     if Path(run).is_dir():
         path = Path(run) / "results.json"
-    if (info := known.get(path.parent.name)) and info.state == "done":
-        return f"run {info.name!r} trained something and has no results of its own: vidveil evaluate judges"
     if info := known.get(path.parent.name):
+        if info.state == "done":
+            return f"run {info.name!r} trained something and has no results of its own: vidveil evaluate judges"
         return f"run {info.name!r} has no results yet: it is {info.state}" + (
             f" ({info.reason})" if info.reason else ""
         )

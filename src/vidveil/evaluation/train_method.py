@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from rich.console import Console
 from torch import nn
@@ -24,10 +23,11 @@ from vidveil.errors import RecipeError
 from vidveil.evaluation.learner import options
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.telling import about_data
-from vidveil.evaluation.truth import of_mask, of_scores
+from vidveil.evaluation.truth import of_clips
 from vidveil.methods import checkpoint
+from vidveil.methods.dual_cls import DualCLS
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.methods.dual_cls_training import Game, Timed
+from vidveil.methods.dual_cls_training import Game, Timed, network_of
 from vidveil.methods.dual_cls_weights import load_picture_weights
 from vidveil.recipe import as_values
 from vidveil.recognizers.pretrained import read_tensors
@@ -58,6 +58,8 @@ def run(
         trunk=tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm.")),
     )
     device = chosen.accelerator()
+    with torch.device("meta"):  # what contradicts itself is told before any clip is drawn
+        DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
     data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
     _refuse(recipe, data)
     torch.manual_seed(recipe.seed)
@@ -126,12 +128,10 @@ def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
     if masked_right:
         found["masked_top1"] = float(torch.cat(masked_right).mean())
     if isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:  # else the frames are others
-        kinds, grid = masks(data), Grid(*network.tubelet[:2])
-        whole = zip(
-            torch.cat(rows).tolist(), torch.cat(kept).cpu().numpy(), torch.cat(scores).cpu().numpy(), strict=True
-        )
-        each = [of_mask(kinds[row], mask, grid) | of_scores(kinds[row], score, grid) for row, mask, score in whole]
-        found |= {name: float(np.nanmean([one[name] for one in each])) for name in each[0]}
+        every = masks(data)
+        kinds = [every[row] for row in torch.cat(rows).tolist()]
+        all_kept, all_scores = torch.cat(kept).cpu().numpy(), torch.cat(scores).cpu().numpy()
+        found |= of_clips(kinds, all_kept, all_scores, Grid(*network.tubelet[:2]))
     return found
 
 

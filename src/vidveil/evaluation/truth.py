@@ -84,6 +84,15 @@ class Truth:
         )
 
 
+def of_clips(
+    kinds: Sequence[Kinds], kept: NDArray[np.bool_], scores: NDArray[np.float32], grid: Grid
+) -> dict[str, float]:
+    """Means over clips of all that is known of each: kept and scores are (N, L, h, w)."""
+    whole = zip(kinds, kept, scores, strict=True)
+    each = [of_mask(kind, mask, grid) | of_scores(kind, score, grid) for kind, mask, score in whole]
+    return {name: float(np.nanmean([one[name] for one in each])) for name in each[0]}
+
+
 def of_mask(kinds: Kinds, kept: NDArray[np.bool_], grid: Grid) -> dict[str, float]:
     """Of one clip: kinds (T, H, W), kept (L, h, w). NaN where the clip has no such pixel."""
     shown = grid.pixels(kept, kinds.shape)

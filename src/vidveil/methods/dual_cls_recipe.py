@@ -71,8 +71,6 @@ class DualCLSRecipe(LearningRecipe):
             raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
         if not self.budget:
             raise RecipeError("budget must name attributes, identity or both")
-        if self.reference and self.smooth:
-            raise RecipeError("reference is the released code, which asks no neighbours: smooth: false")
         if self.output == "decode" and not self.has_players:
             raise RecipeError("output: decode is taught by what networks see of it: train_on: pixels, or both")
         for key in ("keep_warmup", "share_range"):

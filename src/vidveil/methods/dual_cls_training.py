@@ -11,7 +11,7 @@ With a detector each token is taught by its own player: f_T moves α_act alone, 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -68,7 +68,8 @@ class Game(nn.Module):
         self.recipe = recipe
         self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
         self.budget: list[Task] = [_budget(name, data, device, recipe.label_smoothing) for name in recipe.budget]
-        self.anonymizer = DualCLS(network_of(recipe, data))
+        widths = {task.name: task.outputs for task in self.budget}
+        self.anonymizer = DualCLS(network_of(recipe, len(data.actions), widths))
         self.utility: Classifier | None = None
         self.attacker: Classifier | None = None
         self.votes: Votes | None = None
@@ -163,14 +164,13 @@ def _player(name: str, recipe: DualCLSRecipe, tasks: list[Task]) -> Classifier:
     return Classifier(recognizer, {task.name: task.outputs for task in tasks})
 
 
-def network_of(recipe: DualCLSRecipe, data: ClipSet) -> Network:
-    widths: dict[str, int] = {name: TASKS[name](data, "cpu").outputs for name in recipe.budget}
+def network_of(recipe: DualCLSRecipe, actions: int, budget: Mapping[str, int]) -> Network:
     return Network(
         size=recipe.network,
         frames=recipe.frames,
         side=recipe.size,
-        actions=len(data.actions),
-        budget=widths,
+        actions=actions,
+        budget=budget,
         keep=recipe.keep,
         privacy_weight=recipe.privacy_weight,
         privacy_attention=recipe.privacy_attention,

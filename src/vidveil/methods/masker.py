@@ -125,7 +125,7 @@ class TubeletMasker(Anonymizer):
         """
         import torch
 
-        if clip.dtype != torch.uint8:
+        if not isinstance(clip, torch.Tensor) or clip.dtype != torch.uint8:
             check_clip(clip)
         done = self.anonymize_batch(clip[None], keep=keep, privacy_weight=privacy_weight)
         assert done.mask is not None
