@@ -3,11 +3,13 @@
     python benchmarks/dual_cls_summary.py --runs runs --rho 0         of finished runs, into results/dual_cls/
     python benchmarks/dual_cls_summary.py --page summary-rho0.json    as Markdown, as it stands in the docs
 
-Of `dual_cls_table`'s runs. Excess leakage is read off each curve at 0.97 of raw top-1, `minus` is the best mode's minus
-this row's in the same draws of people: below 0 the best mode leaks less. A method without a knob is met at its own
-retention. `beside_raw`: read between raw video and the mildest setting, where a straight line is a guess. Truth is told
-of the setting that keeps about 0.89 of all tubelets, which is another one than that of the leakage: `settings` has both
-of each setting of the best mode.
+Of `dual_cls_table`'s runs. Excess leakage is read off each curve at 0.97 of raw top-1; a method without a knob stands
+at its own retention. The best mode is compared twice, in the same draws of people, and below 0 it leaks less. `minus`:
+both curves are read there, the best mode's, too, which is steep near 1. `beside`: of the best mode no curve is read,
+but its strongest setting taken that keeps no less on test people, and the leakage of that very setting minus the row's;
+the tables show this. `beside_raw`: read between raw video and the mildest setting, where a straight line is a guess.
+Truth is told of the setting that keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best
+mode.
 """
 
 import argparse
@@ -18,11 +20,11 @@ from typing import Any
 import numpy as np
 from dual_cls_table import BEST, RESULTS
 
-from vidveil.evaluation.intervals import RESAMPLES, Difference, Estimate, Resamples
+from vidveil.evaluation.intervals import RESAMPLES, Difference, Estimate, Resamples, difference
 from vidveil.evaluation.results import Point, Results
 from vidveil.evaluation.results import read as read_results
 from vidveil.evaluation.tradeoff import compare
-from vidveil.report.paired import LEAKAGES, RETENTIONS, Method, Setting, at_retention, method
+from vidveil.report.paired import LEAKAGES, RETENTIONS, Leakage, Method, Setting, at_retention, method
 from vidveil.report.same_clips import comparable
 
 AT = RETENTIONS[0]
@@ -64,18 +66,34 @@ def row(best: Method, one: Method) -> dict[str, Any]:
     assert like is not None
     point = one.settings[0] if len(one.settings) == 1 else None
     found: dict[str, Any] = {"retention": like.value if point else AT, "knob": point is None}
+    leaks: dict[Leakage, Estimate | None] = {}
     asked = {} if point else {reading.leakage: reading for reading in at_retention(best, one, (AT,))}
     for of in LEAKAGES:
         both = compare(best.curve(of), one.curve(of))[0] if point else asked[of].compared
         assert both is not None
         own = both.first if one is best else both.second
+        leaks[of] = own.leakage
         found[of] = None if own.leakage is None else told(own.leakage)
         found["beside_raw"] = found.get("beside_raw", False) or own.beside_raw
         if one is not best and both.difference is not None:
             found[f"{of}_minus"] = told(both.difference)
     if one is not best:
+        found["beside"] = beside(best, found["retention"], leaks)
         seeds = asked["linkage"].seeds if asked else ()
         found["seeds_minus"] = [value if np.isfinite(value) else None for value in seeds]  # JSON has no NaN
+    return found
+
+
+def beside(best: Method, use: float, leaks: dict[Leakage, Estimate | None]) -> dict[str, Any] | None:
+    """The best mode's setting that keeps least of the clip and no less of the use, minus that; None if none does."""
+    enough = [one for one in best.settings if one.retention is not None and one.retention.value >= use]
+    chosen = min(enough, key=lambda one: 1.0 if one.keep is None else one.keep, default=None)
+    if chosen is None or chosen.retention is None:
+        return None
+    found: dict[str, Any] = {"share": chosen.share, "retention": told(chosen.retention)}
+    for of, its in leaks.items():
+        own = chosen.leakage(of)
+        found[of] = None if own is None or its is None else told(difference(own, its))
     return found
 
 
@@ -123,7 +141,8 @@ def page(summary: dict[str, Any]) -> str:
     rows = summary["rows"].items()
     for name, one in sorted(rows, key=lambda pair: (pair[0] != best, pair[1]["leak"] or [np.inf])):
         cells = [name if one["knob"] else f"{name} (at {one['retention']:.3f})"]
-        cells += [interval(one.get(of)) for of in ("linkage", "attributes", "linkage_minus", "attributes_minus")]
+        cells += [interval(one[of]) for of in ("linkage", "attributes")]
+        cells += [interval((one.get("beside") or {}).get(of)) for of in ("linkage", "attributes")]
         cells += [f"{one[which]:.2f}" if which in one else "" for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
     head = ["tubelets kept", "retention", "excess, linkage", "excess, attributes", "most left of", "identity hidden",

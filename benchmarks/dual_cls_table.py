@@ -28,26 +28,26 @@ from vidveil.recipe import as_values, find, read
 
 RESULTS = Path(__file__).parent / "results" / "dual_cls"
 SEEDS = (0, 1, 2)
-SHARES = (0.89, 0.8, 0.7, 0.4, 0.1)
-"""Of all tubelets that stay."""
-MORE = {"best": (0.95,), "moving": (0.25,), "centre": (0.25,), "action-alone": (0.25, 0.05)}
-"""The best mode is to be met by methods without a knob that cost next to no use; the others lose theirs late."""
+SHARES = (0.885, 0.8, 0.7, 0.4, 0.1)
+"""Of all tubelets that stay; the first becomes 0.89, since each selection rounds up."""
+MORE = {"moving": (0.25,), "centre": (0.25,), "action-alone": (0.25, 0.05)}
+"""These lose their use late."""
 STRONG_SHARES = {
-    "best": (0.95, 0.89, 0.8, 0.7), "random": (0.8, 0.7, 0.4), "moving": (0.4, 0.25, 0.1),
+    "best": (0.885, 0.8, 0.7, 0.4), "random": (0.8, 0.7, 0.4), "moving": (0.4, 0.25, 0.1),
     "action-alone": (0.25, 0.1, 0.05),
 }  # fmt: skip
 """For several attackers: those about the retention that is asked for."""
 SHARP = "smooth=false"
 MODES = {
-    "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", "smooth=true"],
     "credit": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", "smooth=true"],
+    "both": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", "smooth=true"],
     "pixels-detector": ["train_on=pixels", "privacy_attention=detector", "head_weight=1", SHARP],
     "pixels-reversed": ["train_on=pixels", "privacy_attention=reversed", "head_weight=1", SHARP],
     "heads-detector": ["train_on=heads", "privacy_attention=detector", "privacy_weight=0.5", SHARP],
     "paper": ["train_on=heads", "privacy_attention=reversed", "privacy_weight=0.5", SHARP],
     "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5", SHARP],
 }
-BEST = "both"
+BEST = "credit"
 ABLATIONS = {
     "both-fading": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,0]", SHARP],
     "credit-sharp": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", SHARP],
@@ -107,7 +107,7 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
         judge(control, [f"method={control}", _keeps(_shares(control))])
     rates = _keeps(SHARES, selections=3)
     curves: list[tuple[str, str, list[str]]] = [
-        *((mode, mode, [_keeps(_shares("best"), selections=3) if mode == BEST else rates]) for mode in modes),
+        *((mode, mode, [rates]) for mode in modes),
         ("action-alone", BEST, [_keeps(_shares("action-alone"), selections=3), "privacy_weight=0"]),
         ("privacy-alone", BEST, [rates, "privacy_weight=.inf"]),
     ]

@@ -26,11 +26,11 @@ def script():
 def runs(tmp_path):
     more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
     for name, settings in {
-        "both-rho0": [(0.9, 10, 5, 0.6), (0.5, 9, 1, 0.2)],
+        "credit-rho0": [(0.9, 10, 5, 0.6), (0.5, 9, 1, 0.2)],
         "random-rho0": [(0.9, 10, 9, 1.0), (0.5, 8, 5, 0.5)],
         "faces-rho0": [(None, 10, 9, 0.9)],
         "late-rho0": [(0.9, 10, 9, 0.9), (0.5, 10, 8, 0.8)],
-        "both-rho0.5": [(0.9, 10, 9, 1.0), (0.5, 9, 5, 1.0)],
+        "credit-rho0.5": [(0.9, 10, 9, 1.0), (0.5, 9, 5, 1.0)],
     }.items():
         on_disk(tmp_path, name, settings, **more)
     return tmp_path
@@ -38,9 +38,9 @@ def runs(tmp_path):
 
 def test_excess_is_read_where_as_much_is_kept_and_the_best_mode_is_taken_from_it(script, runs):
     rows = script.summary(runs, "-rho0")["rows"]
-    assert next(iter(rows)) == "both"
-    assert rows.keys() == {"both", "random", "faces", "late"}
-    assert rows["both"]["linkage"][0] == pytest.approx(0.5 * 0.7)  # 0.97 is three tenths of the way down
+    assert next(iter(rows)) == "credit"
+    assert rows.keys() == {"credit", "random", "faces", "late"}
+    assert rows["credit"]["linkage"][0] == pytest.approx(0.5 * 0.7)  # 0.97 is three tenths of the way down
     assert rows["random"]["linkage"][0] == pytest.approx(1 - 0.5 * 0.15)
     assert rows["random"]["linkage_minus"][0] == pytest.approx(0.35 - 0.925)
     assert rows["random"]["attributes"][0] == pytest.approx(1 - 0.5 * 0.15)
@@ -52,8 +52,23 @@ def test_a_method_without_a_knob_is_met_where_it_stands_and_a_curve_that_is_too_
     assert rows["faces"]["linkage_minus"][0] == pytest.approx(0.5 - 1.0)
     assert rows["late"]["linkage"] is None
     lines = script.page(script.summary(runs, "-rho0")).split("\n\n")[0].splitlines()
-    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["both", "random", "faces (at 1.000)", "late"]
+    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["credit", "random", "faces (at 1.000)", "late"]
     assert "| – | – | – |" in lines[-1]
+
+
+def test_the_best_modes_strongest_setting_that_keeps_no_less_stands_beside_each_row(script, runs):
+    rows = script.summary(runs, "-rho0")["rows"]
+    assert "beside" not in rows["credit"]
+    for name in ("random", "faces"):  # 0.97 and 1 of the use: the hard setting keeps 0.9 and is not asked
+        assert rows[name]["beside"]["share"] is None
+        assert rows[name]["beside"]["retention"][0] == pytest.approx(1.0)
+    assert rows["random"]["beside"]["linkage"][0] == pytest.approx(0.5 - 0.925)
+    assert rows["faces"]["beside"]["attributes"][0] == pytest.approx(rows["faces"]["attributes_minus"][0])
+
+
+def test_no_setting_stands_beside_a_row_that_keeps_more_than_any(script):
+    best = script.Method("best", [], {})
+    assert script.beside(best, 0.97, {"linkage": None}) is None
 
 
 def test_each_setting_of_the_best_mode_has_its_use_and_what_it_leaks(script, runs):
@@ -72,5 +87,5 @@ def test_what_has_no_interval_is_written_without_one_and_not_as_nan(script):
 
 
 def test_a_best_mode_that_is_not_finished_is_asked_for(script, runs):
-    with pytest.raises(SystemExit, match="strong-both-rho0 is not finished"):
+    with pytest.raises(SystemExit, match="strong-credit-rho0 is not finished"):
         script.summary(runs, "-rho0", "strong-")

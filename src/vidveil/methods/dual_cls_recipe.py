@@ -26,7 +26,7 @@ class DualCLSRecipe(LearningRecipe):
     privacy_attention: Literal["reversed", "plain", "detector"] = "plain"
     """reversed: a token of the trunk behind a gradient reversal, as the paper; plain: the same token, trained to tell;
     detector: a token beside the trunk, trained to tell."""
-    train_on: Literal["heads", "pixels", "credit", "both"] = "both"
+    train_on: Literal["heads", "pixels", "credit", "both"] = "credit"
     """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
     attention learns where single tubelets tell something. both: credit and pixels."""
     smooth: bool = True
