@@ -65,6 +65,8 @@ POINTS = {
     "downsample2": ["method=downsample:2"],
     "downsample4": ["method=downsample:4"],
 }
+PICTURED = ("pixels-reversed", "paper", "random", "moving", "oracle", "action-alone", "faces")
+"""Beside the best mode, in a picture that can be read."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
 def draw(finished: list[Job], runs: Path) -> None:
     """The best mode first: it is compared with each of the others on the same clips."""
     judged = [job.name for job in finished if job.makes == "results.json"]
-    for page, start in (("table", ""), ("strong", "strong-")):
+    for page, start in (("table", ""), ("curve", ""), ("strong", "strong-")):
         best = next((name for name in judged if name.startswith(f"{start}{BEST}-rho")), None)
         if best is None:
             print(f"no {page}: {start}{BEST} is not finished")
@@ -193,6 +195,7 @@ def draw(finished: list[Job], runs: Path) -> None:
         others = [
             name for name in judged
             if name.startswith("strong-") == bool(start) and name not in (best, f"{start}raw{end}")
+            and (page != "curve" or name.removesuffix(end) in PICTURED)
         ]  # fmt: skip
         out = ["-o", str(RESULTS / f"{page}{end}.md")]
         command = [sys.executable, "-m", "vidveil", "report", *(str(runs / name) for name in (best, *others)), *out]
