@@ -58,6 +58,15 @@ def test_a_file_is_masked_over_the_whole_frame_and_its_manifest_says_how(film, n
     assert any("recognised by eye" in line for line in told(film)["warnings"])
 
 
+def test_how_much_the_mask_left_is_told_in_the_manifest_and_in_the_end(film, named):
+    left = 1 - 1 / (GRID * GRID)
+    said = command(film, "--method", named).output
+    assert told(film)["mask"] == {"frames": 40, "kept_area": round(left, 4)}
+    assert f"the mask left {left:.2f} of the picture" in said
+    assert command(film, "--method", "blackout", "--overwrite").exit_code == 0
+    assert told(film)["mask"] is None
+
+
 def test_turning_a_knob_is_another_order_and_the_same_order_is_done(film):
     outcomes = [vidveil.anonymize(film, method=masker(keep=keep))[0].status for keep in (0.5, 0.5, 0.6)]
     assert outcomes == [Status.DONE, Status.UP_TO_DATE, Status.DONE]

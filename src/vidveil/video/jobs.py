@@ -48,7 +48,7 @@ class Outcome:
     frames: int = 0
     hidden: int = 0
     found: str | None = None
-    """What was found and hidden, where somebody was looked for."""
+    """What a mask left, and what was found and hidden, where somebody was looked for."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -275,6 +275,11 @@ def _outcome(source: Source, path: Path, manifest: Manifest) -> Outcome:
 
 
 def _found(manifest: Manifest) -> str | None:
+    mask = f"the mask left {manifest.mask['kept_area']:.2f} of the picture" if manifest.mask else None
+    return "; ".join(filter(None, (mask, _guarded_by(manifest)))) or None
+
+
+def _guarded_by(manifest: Manifest) -> str | None:
     guard = manifest.guard
     if guard is None:
         return None

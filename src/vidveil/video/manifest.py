@@ -50,6 +50,8 @@ class Manifest:
     kept: dict[str, Any]
     guard: dict[str, Any] | None = None
     """What was looked for and found, and the moments that a person should look at."""
+    mask: dict[str, Any] | None = None
+    """How much a learned mask left; None if there was none."""
     incomplete: str | None = None
     warnings: list[str] = field(default_factory=list)
 
@@ -85,6 +87,22 @@ class HiddenFrames:
             self.runs[-1]["last"] = index
         else:
             self.runs.append({"first": index, "last": index, "why": why})
+
+
+@dataclass(slots=True)
+class MaskedFrames:
+    """Frames over which a learned mask was laid."""
+
+    count: int = 0
+    kept: float = 0.0
+    """Shares of their pictures that the mask left, added up."""
+
+    def add(self, kept: float) -> None:
+        self.count += 1
+        self.kept += kept
+
+    def told(self) -> dict[str, Any] | None:
+        return {"frames": self.count, "kept_area": round(self.kept / self.count, 4)} if self.count else None
 
 
 def file_hash(path: Path, stop: Event | None = None) -> str:

@@ -18,7 +18,7 @@ from vidveil.methods import Anonymizer
 from vidveil.video.buffered import ahead
 from vidveil.video.frame import Frame, SafeFrame
 from vidveil.video.live import interrupts_as
-from vidveil.video.manifest import HiddenFrames, Manifest, Order, file_hash, place, versions
+from vidveil.video.manifest import HiddenFrames, Manifest, MaskedFrames, Order, file_hash, place, versions
 from vidveil.video.preview import HeatmapWriter, PreviewWriter
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source, output_suffix
@@ -111,7 +111,7 @@ def process(
         missing = set(options.lookout.exceptions)
         if watch is not None:
             searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
-        hidden = _pump(reader, searched, method, writer, views, advance)
+        hidden, masked = _pump(reader, searched, method, writer, views, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
         caution = method.caution(min(reader.size or (0, 0)))
@@ -125,6 +125,7 @@ def process(
         if tracks is not None:
             tracks.finish(_made_for(hashing, options))
         manifest = _manifest(source, order, options, reader, writer, hidden)
+        manifest.mask = masked.told()
         if watch is not None:
             manifest.guard = {
                 "looked_for": list(watch.looks_for),
@@ -172,9 +173,9 @@ def _pump(
     writer: Mp4Writer | ImageWriter,
     views: Sequence[PreviewWriter],
     advance: Callable[[], None],
-) -> HiddenFrames:
+) -> tuple[HiddenFrames, MaskedFrames]:
     """Reader, anonymizer and writer, each in a thread of its own, a few frames apart."""
-    hidden = HiddenFrames()
+    hidden, masked = HiddenFrames(), MaskedFrames()
     depth = _depth(reader)
     frames: Iterable[Frame] = reader
     for view in views:
@@ -194,6 +195,8 @@ def _pump(
                     view.write(frame)
                 if frame.hidden is not None:
                     hidden.add(frame.index, frame.hidden)
+                elif frame.heat is not None:
+                    masked.add(float(frame.heat.kept.mean()))
                 advance()
         except KeyboardInterrupt:
             if not reader.source.live:
@@ -201,7 +204,7 @@ def _pump(
             # a camera has no end but this one
         if reader.stopped and not writer.frames:
             raise KeyboardInterrupt
-    return hidden
+    return hidden, masked
 
 
 def _seen(frames: Iterable[Frame], by: Callable[[Frame], None]) -> Iterator[Frame]:
