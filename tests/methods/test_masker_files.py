@@ -63,7 +63,7 @@ def test_how_much_the_mask_left_is_told_in_the_manifest_and_in_the_end(film, nam
     said = command(film, "--method", named).output
     assert told(film)["mask"] == {"frames": 40, "kept_area": round(left, 4)}
     assert f"the mask left {left:.2f} of the picture" in said
-    assert command(film, "--method", "blackout", "--overwrite").exit_code == 0
+    assert command(film, "--method", "solid", "--region", "frame", "--overwrite").exit_code == 0
     assert told(film)["mask"] is None
 
 
