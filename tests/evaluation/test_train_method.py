@@ -88,7 +88,7 @@ def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, mo
 
 
 def test_validation_tells_what_masks_hide_and_chooses_nothing(runs):
-    made = run(replace(RECIPE, epochs=3))
+    made = run(replace(RECIPE, train_on="both", epochs=3))
     assert made.metrics.keys() == {"action_top1", "masked_top1"} | TRUTHS
     assert all(0 <= value <= 1 for value in made.metrics.values())
     told = [event for event in events(runs, "mine") if event["event"] == "epoch"]
@@ -96,6 +96,15 @@ def test_validation_tells_what_masks_hide_and_chooses_nothing(runs):
     assert told[-1]["identity_hidden"] == made.metrics["identity_hidden"]
     finished = next(event for event in events(runs, "mine") if event["event"] == "finished")
     assert (finished["best_epoch"], finished["best"]) == (3, None)
+
+
+def test_numbers_on_validation_come_with_what_guessing_gets(data):
+    kept = {"action_top1": 0.5, "tubelets_kept": 0.8, "identity_hidden": 0.6, "action_kept": 0.9, "score_auroc": 0.7}
+    labels = data.action[data.indices("val")].tolist()
+    most = max(map(labels.count, labels)) / len(labels)
+    by_lot = {"action_top1": most, "identity_hidden": 0.2, "action_kept": 0.8, "score_auroc": 0.5}
+    assert train_method.floors(kept, data) == pytest.approx(by_lot)
+    assert train_method.floors({"masked_top1": 0.5}, data) == pytest.approx({"masked_top1": most})
 
 
 def test_what_validation_says_of_masks_is_counted_in_pixels(data):

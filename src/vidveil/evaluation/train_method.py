@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 from torch import nn
@@ -45,6 +46,8 @@ class Trained:
     """Of the checkpoint."""
     metrics: Mapping[str, float]
     """On validation, after the last epoch."""
+    floors: Mapping[str, float]
+    """What guessing gets of them: the largest class, tubelets by lot."""
 
 
 def run(
@@ -104,7 +107,7 @@ def run(
             data=about_data(data),
             metrics=metrics,
         )
-    return Trained(recipe.method, folder, metrics)
+    return Trained(recipe.method, folder, metrics, floors(metrics, data))
 
 
 def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
@@ -133,6 +136,16 @@ def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
         all_kept, all_scores = torch.cat(kept).cpu().numpy(), torch.cat(scores).cpu().numpy()
         found |= of_clips(kinds, all_kept, all_scores, Grid(*network.tubelet[:2]))
     return found
+
+
+def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
+    """What guessing gets of each metric that it gets something of."""
+    counts = np.bincount(data.action[data.indices("val")])
+    guessed = float(counts.max() / counts.sum())
+    found = {"action_top1": guessed, "masked_top1": guessed}
+    if (kept := metrics.get("tubelets_kept")) is not None:
+        found |= {"identity_hidden": 1 - kept, "action_kept": kept, "score_auroc": 0.5}
+    return {name: value for name, value in found.items() if name in metrics}
 
 
 def _refuse(recipe: DualCLSRecipe, data: ClipSet) -> None:
