@@ -7,12 +7,14 @@ from typing import Annotated, Literal
 import typer
 
 from vidveil.cli.recipe_words import Data
+from vidveil.errors import UsageError
 
 What = Literal["methods", "weights", "data", "recipes", "runs"]
 
 
 def ls(
     what: Annotated[What, typer.Argument(help="What to list.")] = "methods",
+    name: Annotated[str | None, typer.Argument(help="With recipes: the one whose keys are to be explained.")] = None,
     data: Data = None,
 ) -> None:
     """List what there is to choose from.
@@ -22,9 +24,14 @@ def ls(
     vidveil ls weights      and whether they are here; asks no network
     vidveil ls data         datasets, and whether they are where --data or VIDVEIL_DATA says
     vidveil ls recipes      for `vidveil train` and `vidveil evaluate`
+    vidveil ls recipes dual_cls_puppets      its keys, what each means, and what it is set to
     vidveil ls runs         what is under runs/ and how far it is
     """
-    if what == "data":
+    if name is not None and what != "recipes":
+        raise UsageError(f"`vidveil ls {what}` takes no name: `vidveil ls recipes {name}` explains a recipe")
+    if name is not None:
+        _keys(name)
+    elif what == "data":
         _data(data)
     else:
         {"methods": _methods, "weights": _weights, "recipes": _recipes, "runs": _runs}[what]()
@@ -64,7 +71,29 @@ def _recipes() -> None:
     _columns([(name, header(find(name))) for name in names()])
     typer.echo(
         f"\nThe files are in {FOLDER}: each begins with its command. One of your own is such a file, given by path."
+        "\nAll keys of one, explained: vidveil ls recipes NAME"
     )
+
+
+def _keys(name: str) -> None:
+    import shutil
+    import textwrap
+
+    import yaml
+
+    from vidveil.recipe import as_values, find, header, read
+    from vidveil.recipe_keys import keys
+
+    recipe = read(find(name))
+    plain = as_values(recipe)
+    width = min(shutil.get_terminal_size().columns, 120)
+    typer.echo(f"{header(find(name))}\nChange a key by KEY=VALUE behind the recipe's name.\n")
+    for key in keys(recipe):
+        value = yaml.safe_dump(plain[key.name], default_flow_style=True).removesuffix("...\n").strip()
+        of = f"   of {', '.join(key.choices)}" if key.choices else ""
+        typer.echo(f"{key.name}={value}{of}")
+        if key.about:
+            typer.echo(textwrap.fill(key.about, width, initial_indent="    ", subsequent_indent="    "))
 
 
 def _runs() -> None:
