@@ -11,7 +11,7 @@ import pytest
 
 from tests.data.made import InMemory
 from tests.media import Film
-from vidveil.data import gait, small_sets, surveillance, ucf101
+from vidveil.data import gait, published, small_sets, surveillance, ucf101
 from vidveil.data.clips import SPLITS
 from vidveil.errors import DataError, UsageError
 
@@ -291,8 +291,8 @@ def test_the_official_lists_and_labels_of_ucf101_are_read(tmp_path):
         together = {(clip.action, clip.group): clip.part for clip in clips}
         assert all(together[clip.action, clip.group] == clip.part for clip in clips)
     assert sizes == [(9537, 3783), (9586, 3734), (9624, 3696)]
-    labels = ucf101.read_labels(tmp_path / "labels" / "vp" / ucf101.LABELS)
-    attributes = ucf101.match_labels(labels, [clip.path for clip in clips])
+    labels = published.read_labels(tmp_path / "labels" / "vp" / ucf101.LABELS)
+    attributes = published.match_labels(labels, [clip.path for clip in clips])
     assert attributes.shape == (13320, 5)
     assert not np.isnan(attributes).any()
     assert set(np.unique(attributes).tolist()) == {0, 1}

@@ -72,6 +72,18 @@ DATA = {
         summary="UCF101 in its official layout, split 1, 2 or 3; VP-UCF101 labels if they lie beside it",
         needs=("UCF-101", "ucf101/UCF-101"),
     ),
+    "hmdb51": Dataset(
+        load=_later("hmdb51"),
+        usage="hmdb51[:1|2|3]",
+        summary="HMDB51 in its official layout, split 1, 2 or 3; VP-HMDB51 labels if they lie beside it",
+        needs=("hmdb51",),
+    ),
+    "pa_hmdb51": Dataset(
+        load=_later("pa_hmdb51"),
+        usage="pa_hmdb51",
+        summary="PA-HMDB51's 515 videos are tested, the others of HMDB51 trained on, with VP-HMDB51 labels",
+        needs=("PrivacyAttributes", "PA-HMDB51/PrivacyAttributes"),
+    ),
 }
 
 

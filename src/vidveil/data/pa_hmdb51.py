@@ -1,0 +1,110 @@
+"""PA-HMDB51: 515 videos of HMDB51 whose every frame says what can be told about the people in it.
+
+    PrivacyAttributes/brush_hair.json      one file a class, beside `hmdb51`, or in `PA-HMDB51` beside it:
+
+    {"April_09_brush_hair_u_nm_np1_ba_goo_0.avi": {"skin_color": [[0, 57, 1], [58, 80, [1, 2]]], "face": …, …}}
+                                                   first frame, last frame, value: counted from 0, the last one included
+
+A value is 0 where the attribute cannot be told, else which it is, or a list of several. Only whether it can be told is
+read. Frames that no range covers (0.2 % of them) are unknown. Where ranges overlap, the later one holds.
+
+As a set, the 515 videos are test and all others of HMDB51 are training and validation (`hmdb51`), whatever the official
+splits do with them: so its authors use it. It names no attributes to train on. Those of training are VP-HMDB51's, which
+is needed: the same five, but named by other people for whole videos, so the two differ. Of the 515, both agree on .95,
+.81, .93, .71 and .84 (skin colour, face, gender, nudity, relationship); nudity is told of .59 here and of .34 there. A
+tested clip has an attribute if any of its frames has.
+
+By our guess of films, 457 of the 515 are of a film that is trained on, 404 of them in the same class.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.data import hmdb51
+from vidveil.data.clips import ClipSet
+from vidveil.data.published import match_labels, read_labels
+from vidveil.errors import DataError, UsageError
+
+FOLDER = "PrivacyAttributes"
+SPELLED = ("skin_color", "face", "gender", "nudity", "relationship")
+"""The five attributes in their order, as the files spell them."""
+LONGEST = 100_000  # frames; HMDB51's clips have some hundred
+
+
+def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
+    if argument is not None:
+        raise UsageError(f"pa_hmdb51 takes no argument, not {argument!r}")
+    tested = {path: np.nanmax(each, axis=0) for path, each in read_frame_labels(root).items()}
+    labels = hmdb51.labels_in(root)
+    if labels is None:
+        raise DataError(
+            f"there is no {root / hmdb51.LABELS}: PA-HMDB51 has labels for its 515 videos only, "
+            "those to train on are VP-HMDB51's"
+        )
+    clips = hmdb51.read_split(root, 1)  # each split names all clips
+    if strange := tested.keys() - {clip.path for clip in clips}:
+        raise DataError(f"{_folder(root)}: HMDB51's lists know no {min(strange)}")
+    attributes = match_labels(read_labels(labels), [clip.path for clip in clips])
+    for row, clip in enumerate(clips):
+        if clip.path in tested:
+            attributes[row] = tested[clip.path]
+    parts = ["test" if clip.path in tested else "train" for clip in clips]
+    return hmdb51.clip_set("pa_hmdb51", clips, parts, attributes, root=root, size=size)
+
+
+def read_frame_labels(root: Path) -> dict[str, NDArray[np.float32]]:
+    """(T, 5) of each video by `class/clip.avi`, 1 or 0, NaN where nobody said. T is up to the last frame that is named.
+
+    Rows are frames of the video's own. Of what is decoded, frame i is row `published.EVERY` · i.
+    """
+    folder, found = _folder(root), {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            videos = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise DataError(f"{path} is no readable JSON") from error
+        if not isinstance(videos, dict):
+            raise DataError(f"{path} should be {{video: {{attribute: [[first, last, value], …]}}}}")
+        for name, told in videos.items():
+            found[f"{path.stem}/{name}"] = frame_labels(told, f"{path}: {name}")
+    if not found:
+        raise DataError(f"{folder} labels no video: it should hold PA-HMDB51's files, one CLASS.json for each class")
+    return found
+
+
+def frame_labels(told: object, where: str = "a video") -> NDArray[np.float32]:
+    """(T, 5) out of {attribute: [[first, last, value], …]}. `where` is for the person who has to mend it."""
+    if not isinstance(told, dict):
+        raise DataError(f"{where} should be {{attribute: [[first, last, value], …]}}")
+    columns = [_ranges(told.get(name), f"{where}: {name}") for name in SPELLED]
+    labels = np.full((1 + max(last for each in columns for _, last, _ in each), len(SPELLED)), np.nan, np.float32)
+    for column, each in enumerate(columns):
+        for first, last, visible in each:
+            labels[first : last + 1, column] = visible
+    return labels
+
+
+def _ranges(told: Any, where: str) -> list[tuple[int, int, bool]]:
+    """First and last frame, and whether it can be told."""
+    if not isinstance(told, list) or not told:
+        raise DataError(f"{where} should be [[first, last, value], …], not {json.dumps(told)[:60]}")
+    ranges = []
+    for one in told:
+        numbers: list[Any] = one if isinstance(one, list) and len(one) == 3 else [None] * 3
+        first, last, value = numbers
+        values = value if isinstance(value, list) and value else [value]
+        if any(type(number) is not int for number in (first, last, *values)):
+            raise DataError(f"{where}: {json.dumps(one)[:60]} should be [first, last, value], in whole numbers")
+        if not 0 <= first <= last < LONGEST:
+            raise DataError(f"{where}: frames {first} to {last} are no range: they count from 0, the first one first")
+        ranges.append((first, last, any(values)))
+    return ranges
+
+
+def _folder(root: Path) -> Path:
+    places = (root / FOLDER, root / "PA-HMDB51" / FOLDER)
+    return next((place for place in places if place.is_dir()), places[0])
