@@ -6,11 +6,13 @@ from itertools import pairwise
 import pytest
 
 from tests.guard.stage import RED, YELLOW, Discs, Film, Head, Shot, still, turned, walk
+from vidveil.errors import UsageError
 from vidveil.guard import scene as scene_module
 from vidveil.guard.finder import Finder
 from vidveil.guard.moments import Findings
 from vidveil.guard.scene import IN_FLIGHT
 from vidveil.guard.tracks import Settings
+from vidveil.guard.watch import Lookout, detector, kind_of
 
 
 class Counting(Discs):
@@ -219,6 +221,26 @@ def test_padding_is_a_share_of_the_face_and_never_less_than_three_pixels():
     _, small = follow(film(Head(still(100, 80), radius=4), frames=3))
     (region,) = small[1].regions
     assert region.box[2] - region.box[0] >= 8 + 6 - 1
+
+
+def test_regions_grow_about_their_middle_by_what_stands_behind_the_colon():
+    plain, large = Discs(), Discs()
+    large.size = 2.0
+    scene = film(Head(still(100, 80)), frames=3)
+    (one,), (two,) = (list(Finder([each], Settings()).follow(scene.frames()))[1].regions for each in (plain, large))
+    for low, high in ((0, 2), (1, 3)):
+        assert two.box[high] - two.box[low] == pytest.approx(2 * (one.box[high] - one.box[low]), abs=0.2)
+        assert two.box[high] + two.box[low] == pytest.approx(one.box[high] + one.box[low], abs=0.2)
+
+
+def test_a_word_with_a_size_means_the_same_detector_and_strange_sizes_are_refused():
+    assert (detector("faces:1.5").size, detector("faces").size) == (1.5, 1.0)
+    assert kind_of("people:2") == "people"
+    for word in ("faces:", "faces:0.5", "faces:nan", "faces:big"):
+        with pytest.raises(UsageError, match="how many times as large"):
+            detector(word)
+    with pytest.raises(UsageError, match="give both the same word"):
+        Lookout(region="faces:2", guard="faces").watch()
 
 
 def test_one_finder_follows_one_stream_after_the_other():

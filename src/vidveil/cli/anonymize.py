@@ -33,7 +33,10 @@ def anonymize(
     ] = DEFAULT_METHOD,
     region: Annotated[
         str | None,
-        typer.Option(metavar="WHERE", help="Where the method works: frame, faces, people, FILE.onnx. Default: faces."),
+        typer.Option(
+            metavar="WHERE",
+            help="Where the method works: frame, faces, people, FILE.onnx. Default: faces. faces:2: twice as large.",
+        ),
     ] = None,
     guard: Annotated[
         str, typer.Option(metavar="WHOM", help="Hide on top of any method: none, faces, people, FILE.onnx.")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from vidveil.errors import WeightsError
 from vidveil.guard.onnx_file import Network
-from vidveil.guard.tracks import clipped, widened
+from vidveil.guard.tracks import clipped, grown, widened
 from vidveil.guard.view import Picture
 from vidveil.video.frame import Region
 from vidveil.weights import describe, lookup, weights
@@ -54,6 +54,8 @@ class Detector(ABC):
     """Side of the square piece that the network sees when it looks closely."""
     context: float
     """How many times the size of the thing such a piece covers."""
+    size: float = 1.0
+    """How many times as wide and as high as usual what is hidden is."""
 
     def __init__(self, bring: Callable[[], Network]) -> None:
         self._bring = bring
@@ -98,6 +100,7 @@ class Detector(ABC):
         pad = max(self.pad, ROUND) if self.ellipse else self.pad
         x0, y0, x1, y1 = region.box
         box = widened(region.box, *(max(AT_LEAST, pad * side) for side in (x1 - x0, y1 - y0)))
+        box = grown(box, self.size - 1)
         x0, y0, x1, y1 = clipped(box, size)
         if x1 - x0 < 1 or y1 - y0 < 1:
             return None

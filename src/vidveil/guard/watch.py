@@ -119,7 +119,7 @@ class Lookout:
         settings = Settings(on_lost=self.on_lost, hide_for=self.hide_for, delay=self.delay, every=self.search_every)
         detectors = [detector(kind) for kind in self.kinds]
         if len({found.kind for found in detectors}) < len(detectors):
-            raise UsageError("two detectors have the same name: rename one of the files")
+            raise UsageError("region and guard look for the same with two detectors or sizes: give both the same word")
         if self.shape is not None:
             for found in detectors:
                 found.ellipse = self.shape == "ellipse"
@@ -128,8 +128,12 @@ class Lookout:
 
 def detector(kind: str) -> Detector:
     """The detector that a user's word means."""
-    if kind in DETECTORS:
-        return DETECTORS[kind]()
+    name, colon, size = kind.partition(":")
+    if name in DETECTORS:
+        found = DETECTORS[name]()
+        if colon:
+            found.size = _times(kind, size)
+        return found
     if Path(kind).suffix == ".onnx":
         from vidveil.guard.adapter import OwnDetector
 
@@ -139,9 +143,20 @@ def detector(kind: str) -> Detector:
     raise UsageError(f"{kind!r} cannot be looked for; {hint}")
 
 
+def _times(word: str, size: str) -> float:
+    try:
+        times = float(size)
+    except ValueError:
+        times = 0.0
+    if not 1 <= times <= 10:
+        raise UsageError(f"{word}: what stands behind the colon is how many times as large, from 1 to 10: faces:1.5")
+    return times
+
+
 def kind_of(word: str) -> str:
     """What regions that a word of the user asks for are called."""
-    return word if word in DETECTORS else Path(word).stem
+    name = word.partition(":")[0]
+    return name if name in DETECTORS else Path(word).stem
 
 
 def _name(word: str) -> str:
