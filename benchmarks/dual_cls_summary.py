@@ -4,16 +4,17 @@
     python benchmarks/dual_cls_summary.py --page summary-rho0.json    as Markdown, as it stands in the docs
 
 Of `dual_cls_table`'s runs. Excess leakage is read off each curve at 0.97 of raw top-1; a method without a knob stands
-at its own retention. The best mode is compared twice, in the same draws of people, and below 0 it leaks less. `minus`:
-both curves are read there, the best mode's, too, which is steep near 1. `beside`: of the best mode no curve is read,
-but its strongest setting taken that keeps no less on test people, and the leakage of that very setting minus the row's;
-the tables show this. `beside_raw`: read between raw video and the mildest setting, where a straight line is a guess.
-Truth is told of the setting that keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best
-mode.
+at its own retention. Masks of faces of several sizes are one curve. The best mode is compared twice, in the same draws
+of people, and below 0 it leaks less. `minus`: both curves are read there, the best mode's, too. `beside`: no curve of
+the best mode is read, but in each draw its strongest setting is taken that keeps no less there, else raw video; `often`
+is in how many draws that is the setting of the whole set. The tables show this. `seeds_minus` is `minus` of each
+training. `beside_raw`, a star: read between raw video and the mildest setting, where a straight line is a guess. Truth
+is told of the setting that keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best mode.
 """
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from vidveil.report.same_clips import comparable
 
 AT = RETENTIONS[0]
 TRUTH_SHARE = 0.89
+SIZED = "faces"
 TRUTHS = ("identity_hidden", "action_kept", "score_auroc")
 
 
@@ -46,26 +48,40 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
     if opened[0].results.name != best:
         raise SystemExit(f"{best} cannot be compared with: see above")
     draws = Resamples(opened[0].people, resamples=int(opened[0].results.recipe.get("resamples", RESAMPLES)))
-    methods = [method(run, draws) for run in opened]
-    rows = {}
-    for run, one in zip(opened, methods, strict=True):
-        short = one.name.removeprefix(start).removesuffix(end)
-        rows[short] = row(methods[0], one) | truth(run.results)
+    methods = {run.name.removeprefix(start).removesuffix(end): method(run, draws) for run in opened}
+    truths = {run.name.removeprefix(start).removesuffix(end): truth(run.results) for run in opened}
+    first, rows = methods[mode], {}
+    for name, one in with_sizes(methods).items():
+        missing = next((why for of in LEAKAGES if (why := one.why_no_curve(of))), None)
+        if missing is not None:
+            print(f"left out: {name}, {missing}")
+            continue
+        rows[name] = row(first, one) | truths[name]
     recipe, raw = opened[0].results.recipe, opened[0].results.raw.metrics
     return {
         "at": AT, "best": mode, "data": opened[0].results.data["name"],
         "seeds": recipe["seeds"], "attackers": recipe["attackers"],
         "raw": {name: raw[name].value for name in ("action_top1", "linkage_rank1", "cmap") if name in raw},
-        "rows": rows, "settings": settings(methods[0], opened[0].results),
+        "rows": rows, "settings": settings(first, opened[0].results),
     }  # fmt: skip
+
+
+def with_sizes(methods: dict[str, Method]) -> dict[str, Method]:
+    """Masks of faces that differ in size are one method with a knob: `faces`, `faces1.5`, `faces2` …"""
+    sizes = {name: float(name.removeprefix(SIZED) or 1) for name in methods if name.startswith(SIZED)}
+    if len(sizes) < 2 or SIZED not in sizes:
+        return methods
+    joined = [replace(methods[name].settings[0], keep=1 / size) for name, size in sizes.items()]
+    others = {name: one for name, one in methods.items() if name not in sizes}
+    return others | {SIZED: replace(methods[SIZED], settings=joined)}
 
 
 def row(best: Method, one: Method) -> dict[str, Any]:
     """Where it keeps as much as is asked for; without a knob, where it stands."""
-    like = one.settings[0].retention
-    assert like is not None
     point = one.settings[0] if len(one.settings) == 1 else None
-    found: dict[str, Any] = {"retention": like.value if point else AT, "knob": point is None}
+    use = point.retention if point else at(best, AT)
+    assert use is not None
+    found: dict[str, Any] = {"retention": use.value, "knob": point is None}
     leaks: dict[Leakage, Estimate | None] = {}
     asked = {} if point else {reading.leakage: reading for reading in at_retention(best, one, (AT,))}
     for of in LEAKAGES:
@@ -78,22 +94,38 @@ def row(best: Method, one: Method) -> dict[str, Any]:
         if one is not best and both.difference is not None:
             found[f"{of}_minus"] = told(both.difference)
     if one is not best:
-        found["beside"] = beside(best, found["retention"], leaks)
+        found["beside"] = beside(best, use, leaks)
         seeds = asked["linkage"].seeds if asked else ()
         found["seeds_minus"] = [value if np.isfinite(value) else None for value in seeds]  # JSON has no NaN
     return found
 
 
-def beside(best: Method, use: float, leaks: dict[Leakage, Estimate | None]) -> dict[str, Any] | None:
-    """The best mode's setting that keeps least of the clip and no less of the use, minus that; None if none does."""
-    enough = [one for one in best.settings if one.retention is not None and one.retention.value >= use]
-    chosen = min(enough, key=lambda one: 1.0 if one.keep is None else one.keep, default=None)
-    if chosen is None or chosen.retention is None:
-        return None
-    found: dict[str, Any] = {"share": chosen.share, "retention": told(chosen.retention)}
+def at(like: Method, share: float) -> Estimate:
+    """A retention that is asked for, as one that is the same in all draws."""
+    drawn = like.settings[0].retention
+    assert drawn is not None
+    return Estimate(share, np.full(len(drawn.samples), share), drawn=drawn.drawn)
+
+
+def beside(best: Method, use: Estimate, leaks: dict[Leakage, Estimate | None]) -> dict[str, Any]:
+    """The best mode's setting that keeps least of the clip and no less of the use, minus that; else raw video minus it.
+
+    Chosen anew in each draw of people: who takes the strongest setting that passes, takes a lucky one.
+    """
+    order = sorted(best.settings, key=lambda one: 1.0 if one.keep is None else one.keep)  # the strongest first
+    kept = np.stack([[each.retention.value, *each.retention.samples] for each in order if each.retention])  # (K, 1 + B)
+    enough = kept >= np.array([use.value, *use.samples])
+    chosen = np.where(enough.any(0), enough.argmax(0), len(order))  # (1 + B,); behind the last: raw video
+    share = 1.0 if chosen[0] == len(order) else order[chosen[0]].share
+    found: dict[str, Any] = {"share": share, "often": float((chosen[1:] == chosen[0]).mean())}
     for of, its in leaks.items():
-        own = chosen.leakage(of)
-        found[of] = None if own is None or its is None else told(difference(own, its))
+        own = [one.leakage(of) for one in order]
+        if its is None or any(leak is None for leak in own):
+            found[of] = None
+            continue
+        rows = np.stack([*([leak.value, *leak.samples] for leak in own if leak), np.ones(kept.shape[1])])  # (K + 1, …)
+        taken = rows[chosen, np.arange(kept.shape[1])]
+        found[of] = told(difference(Estimate(float(taken[0]), taken[1:], drawn=its.drawn), its))
     return found
 
 
@@ -135,14 +167,15 @@ def told(value: Estimate | Difference) -> list[float | None]:
 def page(summary: dict[str, Any]) -> str:
     """By what leaks, those last whose curve does not get there; then the best mode, setting by setting."""
     best = summary["best"]
-    head = ["", "excess, linkage", "excess, attributes", f"{best} minus it, linkage", "attributes", "identity hidden",
-            "action kept", "AUROC"]  # fmt: skip
+    head = ["", "excess, linkage", "excess, attributes", f"{best} minus it, linkage", "attributes",
+            "linkage by seed", "identity hidden", "action kept", "AUROC"]  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     rows = summary["rows"].items()
-    for name, one in sorted(rows, key=lambda pair: (pair[0] != best, pair[1]["leak"] or [np.inf])):
-        cells = [name if one["knob"] else f"{name} (at {one['retention']:.3f})"]
+    for name, one in sorted(rows, key=lambda pair: (pair[0] != best, (pair[1]["leak"] or [np.inf])[0])):
+        cells = [f"{name}{'*' if one['beside_raw'] else ''}" if one["knob"] else f"{name} (at {one['retention']:.3f})"]
         cells += [interval(one[of]) for of in ("linkage", "attributes")]
         cells += [interval((one.get("beside") or {}).get(of)) for of in ("linkage", "attributes")]
+        cells.append(" ".join("–" if value is None else f"{value:.2f}" for value in one.get("seeds_minus", ())))
         cells += [f"{one[which]:.2f}" if which in one else "" for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
     head = ["tubelets kept", "retention", "excess, linkage", "excess, attributes", "most left of", "identity hidden",

@@ -189,8 +189,8 @@ class Engine:
         """Every attacker at every rate, all of its seeds."""
         found = {}
         networks = recipe.attackers
-        if raw is None:  # on raw video itself there is nothing to start from
-            networks = tuple(dict.fromkeys(network.removesuffix(":raw") for network in networks))
+        if raw is None:  # on raw video `NAME:raw` goes on from where NAME ended, so that both are trained as long
+            networks = tuple(dict.fromkeys((*(network.removesuffix(":raw") for network in networks), *networks)))
         for network in networks:
             frozen = network.endswith(":frozen")
             if frozen and "identity" not in tasks:

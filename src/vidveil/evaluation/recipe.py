@@ -32,7 +32,7 @@ class EvaluateRecipe(LearningRecipe):
     attackers: tuple[str, ...] = ("resnet_tiny", "r3d_tiny", "vit_mini")
     """Networks that attack; every one is reported, the strongest on validation counts. `NAME:frozen` trains nothing but
     the ranking (whitening, LDA), `NAME:pretrained` starts from fetched weights, `NAME:raw` from what it learned on raw
-    video."""
+    video, where it goes on for as long."""
     attack: tuple[Literal["linkage", "attributes"], ...] = ("linkage", "attributes")
     """What attackers are after."""
     joint: bool = False
