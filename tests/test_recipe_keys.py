@@ -1,5 +1,6 @@
 """Keys of recipes, explained by what stands in their dataclasses."""
 
+import shlex
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,8 +55,24 @@ def test_words_to_choose_from_are_found_in_lists_and_beside_none(hint, expected)
 def test_every_recipe_can_be_explained_and_read_back_as_it_is_printed(name):
     done = CliRunner().invoke(app, ["ls", "recipes", name])
     assert done.exit_code == 0, done.output
-    words = [line.partition("   of ")[0] for line in done.output.splitlines()[3:] if not line.startswith("    ")]
-    assert read(find(name), words) == read(find(name))
+    assert read(find(name), shown(done.output)) == read(find(name))
+
+
+def shown(output):
+    """KEY=VALUE of each key, as a shell would take them apart."""
+    lines = [line.partition("   of ")[0] for line in output.splitlines()[3:] if not line.startswith("    ")]
+    words = [shlex.split(line) for line in lines]
+    assert all(len(each) == 1 for each in words)
+    return [word for (word,) in words]
+
+
+def test_a_long_value_and_a_recipe_without_a_header_are_shown_as_they_can_be_given(tmp_path):
+    keeps = [round(0.99 - 0.01 * i, 2) for i in range(40)]
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(f"verb: evaluate\ndata: puppets\nmethod: random\nkeep: {keeps}\n")
+    output = CliRunner().invoke(app, ["ls", "recipes", str(mine)]).output
+    assert output.startswith(str(mine))
+    assert read(mine, shown(output)).keep == tuple(keeps)
 
 
 def test_a_name_behind_anything_else_is_refused():

@@ -122,7 +122,7 @@ def _override(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise RecipeError(f"{text!r}: write key=value, as in seeds=[0,1,2]")
     try:
-        return key.strip(), yaml.safe_load(value)
+        return key.strip(), yaml.safe_load(value) if value.strip() else ""  # a shell takes the quotes off raw=''
     except yaml.YAMLError as error:
         raise RecipeError(f"{text!r}: the value is not YAML") from error
 
@@ -131,7 +131,7 @@ def _as(hint: Any, value: Any, where: str) -> Any:
     """`value` as the type hint says: int stays int, an int is a float where one is wanted, a list becomes a tuple."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        if value is None and type(None) in arguments:
+        if value in (None, "") and type(None) in arguments:
             return None
         (inner,) = [part for part in arguments if part is not type(None)]
         return _as(inner, value, where)

@@ -29,7 +29,7 @@ def test_listing_the_datasets_loads_nothing_heavy():
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_without_a_folder_one_line_says_what_is_needed_and_how_to_say_where(name, tmp_path, monkeypatch):
-    needs = DATA[name].needs[0]
+    needs = DATA[name].needs[0][0]
     with pytest.raises(DataError, match=f"{name} is not built in: .*{needs}.* --data or VIDVEIL_DATA"):
         load_data(name, **PLAIN)
     with pytest.raises(DataError, match=f"nowhere is no folder: --data or VIDVEIL_DATA .*{needs}"):
@@ -57,6 +57,15 @@ def test_the_folder_comes_from_the_argument_before_the_environment(tmp_path, mon
     assert available("casia_a_gait") == f"missing: no casia_a_gait.npz in {there}"
     assert available("casia_a_gait", here) == "here"
     assert len(load_data("casia_a_gait:people", root=here, **PLAIN)) == 240
+
+
+def test_what_a_set_lacks_is_named_though_some_of_it_is_there(tmp_path):
+    (tmp_path / "PrivacyAttributes").mkdir()
+    (tmp_path / "hmdb51").mkdir()
+    missing = "no testTrainMulti_7030_splits and no hmdb51_privacy_attribute_label.pickle"
+    assert available("pa_hmdb51", tmp_path) == f"missing: {missing} in {tmp_path}"
+    with pytest.raises(DataError, match="no testTrainMulti_7030_splits or hmdb51/testTrain"):
+        load_data("pa_hmdb51", frames=8, size=28, root=tmp_path)
 
 
 def test_what_is_there_is_told_in_a_word(tmp_path):

@@ -87,9 +87,10 @@ def _keys(name: str) -> None:
     recipe = read(find(name))
     plain = as_values(recipe)
     width = min(shutil.get_terminal_size().columns, 120)
-    typer.echo(f"{header(find(name))}\nChange a key by KEY=VALUE behind the recipe's name.\n")
+    typer.echo(f"{header(find(name)) or name}\nChange a key by KEY=VALUE behind the recipe's name.\n")
     for key in keys(recipe):
-        value = yaml.safe_dump(plain[key.name], default_flow_style=True).removesuffix("...\n").strip()
+        flow = yaml.safe_dump(plain[key.name], default_flow_style=True, width=float("inf"))
+        value = flow.removesuffix("...\n").strip().replace(", ", ",")  # one word to a shell
         of = f"   of {', '.join(key.choices)}" if key.choices else ""
         typer.echo(f"{key.name}={value}{of}")
         if key.about:

@@ -29,7 +29,7 @@ def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume
     wanted = read_for("train", LearningRecipe, find(recipe), overrides or [])
     if not isinstance(wanted, TrainRecipe):
         made = run_method(wanted, root=data, resume=resume, console=Console(stderr=True))
-        guessed = {name: f" (by lot {value:.3f})" for name, value in made.floors.items()}
+        guessed = {name: f" (guessing {value:.3f})" for name, value in made.floors.items()}
         told = (f"{name} {value:.3f}{guessed.get(name, '')}" for name, value in made.metrics.items())
         typer.echo("on validation: " + "  ".join(told))
         typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: vidveil evaluate RECIPE", err=True)

@@ -24,8 +24,8 @@ class Dataset:
     """`load(argument, *, frames, size, seed, root)`; `root` is None for what is built in."""
     usage: str
     summary: str
-    needs: tuple[str, ...] = ()
-    """Places under the data folder, any of which will do. None for what is built in."""
+    needs: tuple[tuple[str, ...], ...] = ()
+    """What lies under the data folder: one of each group. None for what is built in."""
 
 
 def _later(module: str, name: str = "load") -> Callable[..., "ClipSet"]:
@@ -35,6 +35,11 @@ def _later(module: str, name: str = "load") -> Callable[..., "ClipSet"]:
 
     return load
 
+
+_HMDB51 = (("hmdb51",), ("testTrainMulti_7030_splits", "hmdb51/testTrainMulti_7030_splits"))
+_VP_HMDB51 = tuple(
+    f"{folder}hmdb51_privacy_attribute_label.pickle" for folder in ("", "labels/vp/", "hmdb51/", "hmdb51/labels/vp/")
+)
 
 DATA = {
     "puppets": Dataset(
@@ -46,43 +51,43 @@ DATA = {
         load=_later("small_sets", "load_ucf101_5"),
         usage="ucf101_5[:1|2|3]",
         summary="five classes of UCF101, official split 1, 2 or 3; a person is a (class, group)",
-        needs=("ucf101_5/manifest.csv",),
+        needs=(("ucf101_5/manifest.csv",),),
     ),
     "weizmann": Dataset(
         load=_later("small_sets", "load_weizmann"),
         usage="weizmann[:people=0|1|2 or actions=0|1|2]",
         summary="10 actions by 9 people; people or actions left out in three folds",
-        needs=("weizmann/manifest.csv",),
+        needs=(("weizmann/manifest.csv",),),
     ),
     "surveillance_fight": Dataset(
         load=_later("surveillance"),
         usage="surveillance_fight",
         summary="fights and ordinary scenes from surveillance cameras; split by camera",
-        needs=("surveillance_fight/manifest.csv",),
+        needs=(("surveillance_fight/manifest.csv",),),
     ),
     "casia_a_gait": Dataset(
         load=_later("gait"),
         usage="casia_a_gait[:people]",
         summary="silhouettes of 20 people walking, 3 views; gallery and probe, or people left out",
-        needs=("casia_a_gait.npz",),
+        needs=(("casia_a_gait.npz",),),
     ),
     "ucf101": Dataset(
         load=_later("ucf101"),
         usage="ucf101[:1|2|3]",
         summary="UCF101 in its official layout, split 1, 2 or 3; VP-UCF101 labels if they lie beside it",
-        needs=("UCF-101", "ucf101/UCF-101"),
+        needs=(("UCF-101", "ucf101/UCF-101"), ("ucfTrainTestlist", "ucf101/ucfTrainTestlist")),
     ),
     "hmdb51": Dataset(
         load=_later("hmdb51"),
         usage="hmdb51[:1|2|3]",
         summary="HMDB51 in its official layout, split 1, 2 or 3; VP-HMDB51 labels if they lie beside it",
-        needs=("hmdb51",),
+        needs=_HMDB51,
     ),
     "pa_hmdb51": Dataset(
         load=_later("pa_hmdb51"),
         usage="pa_hmdb51",
         summary="PA-HMDB51's 515 videos are tested, the others of HMDB51 trained on, with VP-HMDB51 labels",
-        needs=("PrivacyAttributes", "PA-HMDB51/PrivacyAttributes"),
+        needs=(*_HMDB51, ("PrivacyAttributes", "PA-HMDB51/PrivacyAttributes"), _VP_HMDB51),
     ),
 }
 
@@ -110,8 +115,12 @@ def available(name: str, root: Path | None = None) -> str:
     folder = _given(root)
     if folder is None:
         return "missing: give --data FOLDER or set VIDVEIL_DATA"
-    needs = DATA[name].needs
-    return "here" if any((folder / place).exists() for place in needs) else f"missing: no {needs[0]} in {folder}"
+    missing = _missing(name, folder)
+    return f"missing: no {' and no '.join(group[0] for group in missing)} in {folder}" if missing else "here"
+
+
+def _missing(name: str, folder: Path) -> list[tuple[str, ...]]:
+    return [group for group in DATA[name].needs if not any((folder / place).exists() for place in group)]
 
 
 def _lookup(name: str) -> Dataset:
@@ -129,12 +138,13 @@ def _given(root: Path | None) -> Path | None:
 
 def _folder(name: str, root: Path | None) -> Path:
     """The folder with datasets, once it is sure that this one is in it."""
-    folder, needs = _given(root), DATA[name].needs
-    wanted = " or ".join(needs)
+    folder = _given(root)
+    wanted = " or ".join(DATA[name].needs[0])
     if folder is None:
         raise DataError(f"{name} is not built in: give the folder that holds {wanted} by --data or VIDVEIL_DATA")
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder: --data or VIDVEIL_DATA should name the one that holds {wanted}")
-    if not any((folder / place).exists() for place in needs):
+    if missing := _missing(name, folder):
+        wanted = " or ".join(missing[0])
         raise DataError(f"no {wanted} in {folder}: --data or VIDVEIL_DATA should name the folder that holds it")
     return folder

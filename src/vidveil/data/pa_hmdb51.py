@@ -5,8 +5,9 @@
     {"April_09_brush_hair_u_nm_np1_ba_goo_0.avi": {"skin_color": [[0, 57, 1], [58, 80, [1, 2]]], "face": …, …}}
                                                    first frame, last frame, value: counted from 0, the last one included
 
-A value is 0 where the attribute cannot be told, else which it is, or a list of several. Only whether it can be told is
-read. Frames that no range covers (0.2 % of them) are unknown. Where ranges overlap, the later one holds.
+A value is 0 where the attribute cannot be told, else which it is, or a list of several; of nudity 0 is an answer, too:
+none. What is read is whether it is 0. Frames that no range covers (0.2 % of them) are unknown. Where ranges overlap,
+the later one holds.
 
 As a set, the 515 videos are test and all others of HMDB51 are training and validation (`hmdb51`), whatever the official
 splits do with them: so its authors use it. It names no attributes to train on. Those of training are VP-HMDB51's, which

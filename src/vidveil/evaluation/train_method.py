@@ -106,6 +106,7 @@ def run(
             recipe=as_values(recipe),
             data=about_data(data),
             metrics=metrics,
+            floors=floors(metrics, data),
         )
     return Trained(recipe.method, folder, metrics, floors(metrics, data))
 

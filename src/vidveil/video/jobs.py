@@ -276,7 +276,7 @@ def _outcome(source: Source, path: Path, manifest: Manifest) -> Outcome:
 
 def _found(manifest: Manifest) -> str | None:
     mask = f"the mask left {manifest.mask['kept_area']:.2f} of the picture" if manifest.mask else None
-    return "; ".join(filter(None, (mask, _guarded_by(manifest)))) or None
+    return "; ".join(filter(None, (_guarded_by(manifest), mask))) or None
 
 
 def _guarded_by(manifest: Manifest) -> str | None:
