@@ -149,6 +149,7 @@ def of_setting(setting: Setting, point: Point) -> dict[str, Any]:
     left = {name: one.excess for name, one in metrics.items() if name.startswith("ap_") and one.excess is not None}
     worst = max(left, key=left.__getitem__, default=None)
     found: dict[str, Any] = {
+        "keep": setting.keep,
         "share": setting.share,
         "retention": None if setting.retention is None else told(setting.retention),
     }
@@ -178,13 +179,14 @@ def page(summary: dict[str, Any]) -> str:
         cells.append(" ".join("–" if value is None else f"{value:.2f}" for value in one.get("seeds_minus", ())))
         cells += [f"{one[which]:.2f}" if which in one else "" for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
-    head = ["tubelets kept", "retention", "excess, linkage", "excess, attributes", "most left of", "identity hidden",
+    head = ["`--keep`", "tubelets kept", "retention", "excess, linkage", "excess, attributes", "most left of", "identity hidden",
             "action kept", "AUROC"]  # fmt: skip
     lines += ["", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for one in summary["settings"]:
         most = "" if one["most"] is None else f"{one['most'][0]}, {one['most'][1]:.2f}"
         share = "" if one["share"] is None else f"{one['share']:.2f}"
-        cells = [share, *(interval(one[of]) for of in ("retention", "linkage", "attributes")), most]
+        keep = "" if one["keep"] is None else f"{one['keep']:g}"
+        cells = [keep, share, *(interval(one[of]) for of in ("retention", "linkage", "attributes")), most]
         cells += [interval(one.get(which)) for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -84,8 +84,10 @@ def test_people_who_are_not_in_the_picture_are_not_found():
 
 
 def test_random_labels_of_actions_are_of_no_use():
-    top1 = evaluate(toy(action=False)).raw.metrics["action_top1"]
+    raw = evaluate(toy(action=False)).raw
+    top1 = raw.metrics["action_top1"]
     assert top1.interval[0] <= top1.floor
+    assert "judges could not even read the action of raw video" in raw.verdict
 
 
 def test_a_constant_attribute_is_named_and_left_out():

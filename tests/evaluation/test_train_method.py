@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -89,7 +90,8 @@ def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, mo
 
 def test_validation_tells_what_masks_hide_and_chooses_nothing(runs):
     made = run(replace(RECIPE, train_on="both", epochs=3))
-    assert made.metrics.keys() == {"action_top1", "masked_top1"} | TRUTHS
+    assert made.metrics.keys() == {"action_top1", "masked_top1", "tubelets_kept"} | TRUTHS
+    assert made.floors.keys() == {"action_top1", "masked_top1", "identity_hidden", "action_kept", "score_auroc"}
     assert all(0 <= value <= 1 for value in made.metrics.values())
     told = [event for event in events(runs, "mine") if event["event"] == "epoch"]
     assert len(told) == 3
@@ -129,7 +131,7 @@ def test_what_validation_says_of_masks_is_counted_in_pixels(data):
     assert found["action_top1"] == 0.5  # it always says left
     assert found["score_auroc"] == 0.75
     strided = Loader(data, data.indices("val"), frames=FRAMES, size=SIZE, stride=2, batch=5, order="sequential")
-    assert seen_on(game, strided, data).keys() == {"action_top1"}  # truth is of other frames
+    assert seen_on(game, strided, data).keys() == {"action_top1", "tubelets_kept"}  # truth is of other frames
 
 
 @pytest.mark.parametrize(
@@ -172,8 +174,9 @@ def test_a_run_that_died_after_training_writes_its_checkpoint_without_training_a
     assert (runs / "mine" / "checkpoint" / "weights.safetensors").is_file()
 
 
-def test_a_name_is_used_once(runs):
+def test_a_name_is_used_once(runs, monkeypatch):
     run(replace(RECIPE, train_on="heads", epochs=1))
+    monkeypatch.setattr(train_method, "load_data", lambda *_, **__: pytest.fail("clips were decoded for nothing"))
     with pytest.raises(UsageError, match="run 'mine' is done"):
         run(replace(RECIPE, train_on="heads", epochs=1))
     assert (runs / "mine").is_dir()
@@ -182,7 +185,14 @@ def test_a_name_is_used_once(runs):
 def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs, data, monkeypatch):
     nobody = replace(data, person=data.person * 0 - 1)
     plain = replace(data, attributes=data.attributes[:, :0], attribute_names=())
-    for changed, said in ((nobody, "names no people: budget: attributes"), (plain, "names no attributes")):
+    neither = replace(plain, person=nobody.person)
+    unknown = replace(data, attributes=data.attributes * np.nan)
+    for changed, said in (
+        (nobody, "names no people: budget: attributes"),
+        (plain, "names no attributes: budget: identity"),
+        (neither, "the file with its labels is missing"),
+        (unknown, "knows none of the clips to train on"),
+    ):
         monkeypatch.setattr(train_method, "load_data", lambda *_, found=changed, **__: found)
         with pytest.raises(RecipeError, match=said):
             run(RECIPE)

@@ -21,9 +21,16 @@ def network(**changes: Any) -> DualCLS:
     return made
 
 
-def write(folder: Path, made: DualCLS, name: str = "mine", method: str = "dual_cls", deploy_stride: int = 0) -> Path:
+def write(
+    folder: Path,
+    made: DualCLS,
+    name: str = "mine",
+    method: str = "dual_cls",
+    deploy_stride: int = 0,
+    data: str = "puppets",
+) -> Path:
     """As a run of that name: `folder` is that of the checkpoint."""
-    recipe = {"name": name, "method": method, "data": "puppets", "stride": 2, "deploy_stride": deploy_stride}
+    recipe = {"name": name, "method": method, "data": data, "stride": 2, "deploy_stride": deploy_stride}
     checkpoint.write(folder, method, made.about(), made.state_dict(), recipe=recipe, metrics={"action_top1": 0.5})
     return folder
 

@@ -72,6 +72,28 @@ def test_turning_a_knob_is_another_order_and_the_same_order_is_done(film):
     assert outcomes == [Status.DONE, Status.UP_TO_DATE, Status.DONE]
 
 
+def test_an_output_with_a_guard_is_not_replaced_by_one_without(film, named, monkeypatch):
+    monkeypatch.setitem(watch.DETECTORS, "faces", Discs)
+    assert command(film, "--method", named, "--guard", "faces").exit_code == 0
+    guarded = film.with_name("film_anonymized.mp4").read_bytes()
+    done = command(film, "--method", named)
+    assert done.exit_code == 1
+    assert "was made with --guard faces, this would be without; --overwrite replaces it" in done.output
+    assert film.with_name("film_anonymized.mp4").read_bytes() == guarded
+    assert command(film, "--method", named, "--overwrite").exit_code == 0
+    assert command(film, "--method", named, "--guard", "faces").exit_code == 0  # more is hidden: nothing to ask about
+
+
+def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film, tmp_path, monkeypatch):
+    monkeypatch.setitem(watch.DETECTORS, "faces", Discs)
+    monkeypatch.chdir(tmp_path)
+    for data, drawn in (("puppets:rho=0", True), ("ucf101_5", False)):
+        made_checkpoint.write(tmp_path / "mine", made_checkpoint.network(), data=data)
+        done = command(film, "--method", "dual_cls:mine", "--guard", "faces", "--overwrite")
+        assert done.exit_code == 0, done.output
+        assert any("learned on drawn people" in line for line in told(film)["warnings"]) == drawn
+
+
 @pytest.mark.parametrize("option", ["--keep", "--privacy-weight"])
 def test_methods_without_knobs_refuse_them(film, option):
     done = command(film, "--method", "blur:strong", option, "0.5")

@@ -32,10 +32,11 @@ def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume
         guessed = {name: f" (guessing {value:.3f})" for name, value in made.floors.items()}
         told = (f"{name} {value:.3f}{guessed.get(name, '')}" for name, value in made.metrics.items())
         typer.echo("on validation: " + "  ".join(told))
-        typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: vidveil evaluate RECIPE", err=True)
-        typer.echo(
-            f"On your videos: vidveil anonymize clip.mp4 --method {made.method}:{wanted.name} --guard faces", err=True
-        )
+        judging = "dual_cls_puppets_table" if wanted.data.startswith("puppets") else "RECIPE"
+        named = f"{made.method}:{wanted.name}"
+        worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"
+        typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
+        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named} --guard faces", err=True)
         return
     results = run(wanted, root=data, resume=resume, console=Console(stderr=True))
 

@@ -59,7 +59,7 @@ def read_labels(path: Path) -> dict[str, NDArray[np.float32]]:
     for name, values in found.items():
         whole = isinstance(name, str) and isinstance(values, np.ndarray) and values.size == len(ATTRIBUTES)
         if not whole or not np.isin(values, (0, 1)).all():
-            raise DataError(f"{path}: {name!r} has no {len(ATTRIBUTES)} labels, each 0 or 1")
+            raise DataError(f"{path}: {name!r} should have an array of {len(ATTRIBUTES)} labels, each 0 or 1")
         labels[Path(name).stem.lower()] = values.reshape(-1).astype(np.float32)
     return labels
 

@@ -49,6 +49,7 @@ def run(
     """All of it. `root` is the folder with datasets."""
     accelerator = options(recipe, 0).accelerator()
     refuse_mistakes(recipe)
+    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
         results = Engine(recipe, data, made, root, console).evaluate()

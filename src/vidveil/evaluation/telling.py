@@ -67,7 +67,7 @@ def point(
         attribute_excess_interval=list(overall.interval) if overall else None,
         not_measurable=[name.removeprefix("ap_") for name in together.not_measurable] if together else [],
         constant=list(constant),
-        verdict=verdict(numbers),
+        verdict=verdict(numbers, raw),
     )
 
 
@@ -81,9 +81,9 @@ def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
     return {name: _metric("control", number, None) for name, number in numbers.items()}
 
 
-def verdict(numbers: Mapping[str, Number]) -> str:
+def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
     """One sentence. Something leaks if permuted labels hardly ever reach it, all numbers tested together; something is
-    useful if the interval of top-1 lies above its floor."""
+    useful if the interval of top-1 lies above its floor. Who cannot read raw video has not learned to judge."""
     tested = {name: number.p for name, number in numbers.items() if name.startswith(("linkage_rank1", "ap_"))}
     ps = {name: p for name, p in tested.items() if p is not None}
     if not ps:
@@ -95,9 +95,14 @@ def verdict(numbers: Mapping[str, Number]) -> str:
         told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "nothing leaks"
     if UTILITY not in numbers:
         return told
-    above = numbers[UTILITY].leak.above_floor()
-    useful = (above.low if np.isfinite(above.low) else above.value) > 0
-    return f"{told}, {'the action is still readable' if useful else 'nothing is useful'}"
+    if UTILITY in raw and not _readable(raw[UTILITY]):
+        return f"{told}; but judges could not even read the action of raw video, and say nothing about any method"
+    return f"{told}, {'the action is still readable' if _readable(numbers[UTILITY]) else 'nothing is useful'}"
+
+
+def _readable(action: Number) -> bool:
+    above = action.leak.above_floor()
+    return bool((above.low if np.isfinite(above.low) else above.value) > 0)
 
 
 def _spoken(leaks: Sequence[str]) -> list[str]:

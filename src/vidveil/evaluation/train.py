@@ -28,6 +28,7 @@ def run(
     began = monotonic()
     accelerator = options(recipe, recipe.seed).accelerator()
     check_network(recipe.recognizer)
+    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
         learned = learn(

@@ -24,7 +24,7 @@ from vidveil.errors import RecipeError
 from vidveil.evaluation.learner import options
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.telling import about_data
-from vidveil.evaluation.truth import of_clips
+from vidveil.evaluation.truth import ALL_KEPT, of_clips
 from vidveil.methods import checkpoint
 from vidveil.methods.dual_cls import DualCLS
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
@@ -63,6 +63,7 @@ def run(
     device = chosen.accelerator()
     with torch.device("meta"):  # what contradicts itself is told before any clip is drawn
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
+    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
     _refuse(recipe, data)
     torch.manual_seed(recipe.seed)
@@ -128,7 +129,7 @@ def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
             rows.append(batch.index)
             kept.append(seen.kept.view(-1, *network.grid))
             scores.append(seen.scores.view(-1, *network.grid))
-    found = {"action_top1": float(torch.cat(right).mean())}
+    found = {"action_top1": float(torch.cat(right).mean()), ALL_KEPT: float(torch.cat(kept).float().mean())}
     if masked_right:
         found["masked_top1"] = float(torch.cat(masked_right).mean())
     if isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:  # else the frames are others
@@ -144,16 +145,20 @@ def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
     counts = np.bincount(data.action[data.indices("val")])
     guessed = float(counts.max() / counts.sum())
     found = {"action_top1": guessed, "masked_top1": guessed}
-    if (kept := metrics.get("tubelets_kept")) is not None:
+    if (kept := metrics.get(ALL_KEPT)) is not None:
         found |= {"identity_hidden": 1 - kept, "action_kept": kept, "score_auroc": 0.5}
     return {name: value for name, value in found.items() if name in metrics}
 
 
 def _refuse(recipe: DualCLSRecipe, data: ClipSet) -> None:
-    if "attributes" in recipe.budget and not len(data.attribute_names):
-        raise RecipeError(f"{data.name} names no attributes: budget: identity")
-    if "identity" in recipe.budget and not (data.person >= 0).any():
+    people, attributes = bool((data.person >= 0).any()), bool(len(data.attribute_names))
+    if "attributes" in recipe.budget and not attributes:
+        instead = "budget: identity" if people else "the file with its labels is missing, see docs/data.md"
+        raise RecipeError(f"{data.name} names no attributes: {instead}")
+    if "identity" in recipe.budget and not people:
         raise RecipeError(f"{data.name} names no people: budget: attributes")
+    if "attributes" in recipe.budget and np.isnan(data.attributes[data.indices("train")]).all():
+        raise RecipeError(f"{data.name}: its file of labels knows none of the clips to train on, see docs/data.md")
 
 
 def _key(recipe: DualCLSRecipe, data: ClipSet) -> str:

@@ -40,6 +40,7 @@ def read_network(checkpoint: Checkpoint) -> DualCLS:
         raise WeightsError(f"{checkpoint.folder} does not hold a dual_cls network of this version: {first}") from error
     recipe = checkpoint.about["recipe"]
     network.stride = int(recipe.get("deploy_stride") or recipe.get("stride") or 1)
+    network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
     network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
     return network.eval().requires_grad_(False)
 

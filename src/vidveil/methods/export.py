@@ -239,4 +239,4 @@ def _needed(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        raise UsageError(f"exported networks need {name}: pip install 'vidveil[export]'") from None
+        raise UsageError(f"exported networks need {name}: pip install {name}") from None

@@ -85,6 +85,13 @@ class Run:
         run.log.write("run resumed" if resume else "run started", run=name)
         return run
 
+    @classmethod
+    def may_begin(cls, name: str, recipe: dict[str, Any], *, resume: bool = False) -> None:
+        """Raises what `create` would, before anybody decodes videos for hours."""
+        folder = _folder_of(name)
+        if (folder / "recipe.json").exists() and int(os.environ.get("RANK", "0")) == 0:
+            _check_may_go_on(folder, json.loads(json.dumps(recipe)), resume)
+
     def part(self, label: str) -> Path:
         """Where one training of this run keeps its checkpoints."""
         return self.folder / "fits" / file_name(label)

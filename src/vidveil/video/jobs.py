@@ -300,6 +300,10 @@ def _manifest_path(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
+def _guard(order: Order) -> str:
+    return str((order.lookout or {}).get("guard", "none"))
+
+
 def _drawn_from_tracks(order: Order) -> bool:
     return bool(order.lookout and order.lookout.get("tracks_in"))
 
@@ -352,6 +356,8 @@ def _earlier(source: Source, path: Path, order: Order) -> Outcome | None:
         raise OutputError(f"{path.name} was made from another file called {source.name}; --overwrite replaces it")
     if _drawn_from_tracks(manifest.order) and not _drawn_from_tracks(order):
         raise OutputError(f"{path.name} was made with --tracks-in; --overwrite replaces it")
+    if (guard := _guard(manifest.order)) != "none" and _guard(order) == "none":
+        raise OutputError(f"{path.name} was made with --guard {guard}, this would be without; --overwrite replaces it")
     if manifest.order != order or path.stat().st_size != made["bytes"]:
         return None
     if file_hash(path) != made["sha256"] or file_hash(source.path) != of["sha256"]:

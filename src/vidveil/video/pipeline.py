@@ -15,6 +15,7 @@ from vidveil.errors import InputError, UsageError
 from vidveil.guard.tracks_file import RecordedTracks, TracksWriter, made_for, without
 from vidveil.guard.watch import Lookout, Watch
 from vidveil.methods import Anonymizer
+from vidveil.methods.masker import masker_in
 from vidveil.video.buffered import ahead
 from vidveil.video.frame import Frame, SafeFrame
 from vidveil.video.live import interrupts_as
@@ -117,6 +118,9 @@ def process(
         caution = method.caution(min(reader.size or (0, 0)))
         if caution is not None:
             reader.report.warn(caution)
+        learned = masker_in(method)
+        if learned is not None and getattr(learned.scorer, "drawn", False):
+            reader.report.warn(f"{learned.spec} learned on drawn people: on other videos it is an experiment")
         for number in sorted(missing):
             reader.report.warn(f"--except {number}: there is no such track")
         writer.finish()
