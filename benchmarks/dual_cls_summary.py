@@ -179,8 +179,8 @@ def page(summary: dict[str, Any]) -> str:
         cells.append(" ".join("–" if value is None else f"{value:.2f}" for value in one.get("seeds_minus", ())))
         cells += [f"{one[which]:.2f}" if which in one else "" for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
-    head = ["`--keep`", "tubelets kept", "retention", "excess, linkage", "excess, attributes", "most left of", "identity hidden",
-            "action kept", "AUROC"]  # fmt: skip
+    head = ["`--keep`", "tubelets kept", "retention", "excess, linkage", "excess, attributes", "most left of",
+            "identity hidden", "action kept", "AUROC"]  # fmt: skip
     lines += ["", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for one in summary["settings"]:
         most = "" if one["most"] is None else f"{one['most'][0]}, {one['most'][1]:.2f}"

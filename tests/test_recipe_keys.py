@@ -75,6 +75,11 @@ def test_a_long_value_and_a_recipe_without_a_header_are_shown_as_they_can_be_giv
     assert read(mine, shown(output)).keep == tuple(keeps)
 
 
+@pytest.mark.parametrize("name", names())
+def test_every_key_has_its_sentence(name):
+    assert [key.name for key in keys(read(find(name))) if not key.about] == []
+
+
 def test_a_name_behind_anything_else_is_refused():
     done = CliRunner().invoke(app, ["ls", "runs", "mine"])
     assert isinstance(done.exception, UsageError)

@@ -191,7 +191,7 @@ def _load(setting: Setting) -> "Anonymizer":
     except UsageError as error:  # a run may be called nearly like a control: only what does not exist is misspelt
         close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
         if not close:
-            raise
+            raise UsageError(f"{error}; controls are raw, noise, {', '.join(CONTROLS)}") from error
         raise UsageError(f"no method or control is called {setting.method!r}; did you mean {close[0]}?") from error
     if draws_lots(setting.method):
         method = with_lots(method, setting.method)

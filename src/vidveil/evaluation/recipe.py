@@ -38,6 +38,7 @@ class EvaluateRecipe(LearningRecipe):
     joint: bool = False
     """One network for both of them (half the time, and somewhat weaker) or one for each."""
     attacker_epochs: int = 20
+    """As `epochs`, of attackers."""
     attacker_lr: tuple[float, ...] = (2e-3,)
     """Each attacker is trained at each of these, and the better one on validation counts."""
     controls: tuple[Control, ...] = ()
@@ -53,6 +54,7 @@ class EvaluateRecipe(LearningRecipe):
     run makes anew what it needs."""
 
     seeds: tuple[int, ...] = (0,)
+    """The recognizer and every attacker are trained once a seed; numbers are means."""
     permutations: int = 1000
     """Of the labels, for the floor under the same scores."""
     resamples: int = 2000

@@ -12,6 +12,7 @@ class DualCLSRecipe(LearningRecipe):
     """`vidveil train` of the anonymizer. What it is worth is a question for `vidveil evaluate`."""
 
     method: Literal["dual_cls"] = "dual_cls"
+    """What is trained."""
     network: Literal["mini", "vit_ti", "vit_s", "vit_b"] = "mini"
     """mini: tubelets of 2 × 8 × 8, for clips of 8 × 64 × 64; the others: tubelets of 2 × 16 × 16."""
     pretrained: bool = False
@@ -32,8 +33,11 @@ class DualCLSRecipe(LearningRecipe):
     smooth: bool = True
     """Whether a tubelet is chosen by its neighbours' scores, too; the paper's is not."""
     output: Literal["mask", "decode"] = "mask"
+    """mask: kept tubelets are shown as they were filmed; decode: they are drawn from their tokens."""
     fill: Literal["black", "mean", "temporal"] = "black"
+    """What stands in hidden tubelets: black, the mean colour of what is kept, or what is kept there at another time."""
     fusion: bool = True
+    """Whether dropped tubelets go on as one token (eq. 6)."""
     reference: bool = False
     """As the authors released it: no mask between the tokens, fuse tokens compete."""
 
@@ -61,9 +65,13 @@ class DualCLSRecipe(LearningRecipe):
     """Every how many-th frame of a video it looks at, once trained; 0: `stride`. A clip of the built-in people has 8
     frames in 1.6 seconds: that is 5 at 25 frames a second."""
     dropout: float = 0.0
+    """Share of numbers that are dropped behind each layer in training."""
     attention_dropout: float = 0.0
+    """The same of attentions."""
     drop_path: float = 0.0
+    """The same of whole blocks, a clip at a time."""
     seed: int = 0
+    """Of the start, the order of clips, their augmentation and all draws."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -30,14 +30,21 @@ class LearningRecipe:
     picture made square, and light: what a method that masks videos sees of them."""
 
     epochs: int = 20
+    """Times that all training clips are shown."""
     batch: int = 32
+    """Clips a step."""
     lr: float = 2e-3
+    """Of AdamW at its highest, after the warm-up; then it falls to 0 along a cosine."""
     trunk_lr: float = 1.0
     """Factor on the rate of pretrained weights below the heads."""
     weight_decay: float = 0.05
+    """Of AdamW; not of biases and norms."""
     warmup_epochs: float = 1.0
+    """In which the rate rises."""
     label_smoothing: float = 0.1
+    """Share of certainty that is taken from the right class and given to all."""
     clip_norm: float = 1.0
+    """Largest norm of a step's gradient; longer ones are shortened."""
     ema: float = 0.0
     """Decay of the running mean of the weights, which is then what is judged; 0: off."""
     patience: int = 0
@@ -45,6 +52,7 @@ class LearningRecipe:
     validate_every: int = 1
     """Epochs between validations; the last one is always validated."""
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
+    """auto: bfloat16 where that is faster, on accelerators."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Asking for one that is not there is an error."""
     checkpoint_seconds: float = 30.0
@@ -72,6 +80,7 @@ class TrainRecipe(LearningRecipe):
     tasks: tuple[Literal["action", "attributes", "identity"], ...] = ("action",)
     """What it learns, one head each."""
     seed: int = 0
+    """Of the start, the order of clips and their augmentation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
