@@ -62,7 +62,7 @@ STRONG = ["attackers=[resnet_tiny,resnet_tiny:raw]", "attacker_epochs=32"]
 SIZES = ("", "1.5", "2", "3")
 """Of masks of faces: with them they, too, have a knob."""
 POINTS = {
-    **{f"faces{size}": ["method=solid", f"region=faces:{size or 1}"] for size in SIZES},
+    **{f"faces{size}": ["method=solid", f"region=faces{size and ':'}{size}"] for size in SIZES},
     "people": ["method=solid", "region=people"],
     "downsample2": ["method=downsample:2"],
     "downsample4": ["method=downsample:4"],
