@@ -154,6 +154,12 @@ def test_an_attacker_may_start_from_what_it_learned_on_raw_video():
     assert point.metrics["linkage_rank1_raw_gallery"].raw == results.raw.metrics["linkage_rank1"].value
 
 
+def test_controls_are_attacked_from_nothing_whatever_else_attackers_start_from():
+    results = evaluate(toy(), attackers=("resnet_tiny:raw",), joint=True, controls=("median",))
+    tried = {name.partition(",")[0] for name in results.controls["median_rank1"].others}
+    assert tried == {"resnet_tiny"}
+
+
 def test_the_curve_of_a_knob_is_one_point_a_setting():
     results = evaluate(toy(), method="random", keep=(1.0, 0.1), attack=("linkage",))
     whole, little = results.points

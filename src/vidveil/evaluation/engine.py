@@ -190,8 +190,9 @@ class Engine:
         """Every attacker at every rate, all of its seeds."""
         found = {}
         networks = recipe.attackers
-        if raw is None:  # on raw video `NAME:raw` goes on from where NAME ended, so that both are trained as long
-            networks = tuple(dict.fromkeys((*(network.removesuffix(":raw") for network in networks), *networks)))
+        if raw is None:  # on raw video `NAME:raw` goes on where NAME ended, to be trained as long; not on a part of it
+            plain = (network.removesuffix(":raw") for network in networks)
+            networks = tuple(dict.fromkeys((*plain, *(networks if tag == "raw" else ()))))
         for network in networks:
             frozen = network.endswith(":frozen")
             if frozen and "identity" not in tasks:
