@@ -24,6 +24,7 @@ from vidveil.evaluation.crossing import crossings
 from vidveil.evaluation.learner import Learned, check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
 from vidveil.evaluation.per_clip import write_per_clip
+from vidveil.evaluation.planned import frame_readers, from_nothing, on_raw, trainings
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.telling import about_data, attribute_excess, control_metrics, point
@@ -109,6 +110,7 @@ class Engine:
             )
         seen = set(data.action[data.indices("train")].tolist())
         self.readable = set(data.action[data.indices("test")].tolist()) <= seen  # else no action of test was ever shown
+        self.planned, self.trained = trainings(recipe, self.targets, readable=self.readable), 0
         self.cost: dict[str, dict[str, float]] = {}
         self.began = monotonic()
 
@@ -190,9 +192,8 @@ class Engine:
         """Every attacker at every rate, all of its seeds."""
         found = {}
         networks = recipe.attackers
-        if raw is None:  # on raw video `NAME:raw` goes on where NAME ended, to be trained as long; not on a part of it
-            plain = (network.removesuffix(":raw") for network in networks)
-            networks = tuple(dict.fromkeys((*plain, *(networks if tag == "raw" else ()))))
+        if raw is None:
+            networks = on_raw(networks) if tag == "raw" else from_nothing(networks)
         for network in networks:
             frozen = network.endswith(":frozen")
             if frozen and "identity" not in tasks:
@@ -237,7 +238,9 @@ class Engine:
                 label=label,
             )
             learned.append(one)
-            self._say(f"{label}: " + ", ".join(f"{task} {score:.3f}" for task, score in one.scores.items()) + " (val)")
+            self.trained += 1
+            scores = ", ".join(f"{task} {score:.3f}" for task, score in one.scores.items())
+            self._say(f"{label}: {scores} (val), {self.trained} of {self.planned}")
         self.cost[" ".join([tag, *words[:-1]])] = {
             "parameters": learned[0].parameters,
             "seconds": round(sum(one.seconds for one in learned), 1),
@@ -258,9 +261,7 @@ class Engine:
         recipe, whole = self.recipe, self.same_for_all(self.data)
         if which in ("one_frame", "shuffled"):
             settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
-            readers, first = [recipe.utility], recipe.attackers[0]  # by custom, that one reads frame by frame
-            if which == "one_frame" and first != recipe.utility and not first.endswith((":frozen", ":raw")):
-                readers.append(first)  # order is nothing to it anyway
+            readers = frame_readers(recipe, which)
             learned = {name: self._seeds(whole, ["action"], name, settings, which, control=which) for name in readers}
             return {f"{which}_top1": self.measure.action(learned)}
         if which == "one_frame_linkage":
