@@ -30,7 +30,9 @@ def test_as_many_are_trained_as_were_planned_and_each_is_counted(changes, tmp_pa
     recipe = EvaluateRecipe(
         **{
             "name": "mine", "data": "puppets", "frames": 4, "size": 16, "utility": "r3d_tiny",
-            "attackers": ("resnet_tiny",), "epochs": 1, "attacker_epochs": 1, "batch": 64, "permutations": 20, "resamples": 20, **changes,
+            "attackers": ("resnet_tiny",), "epochs": 1, "attacker_epochs": 1, "batch": 64,
+            "permutations": 20, "resamples": 20,
+            **changes,
         }
     )  # fmt: skip
     console = Console(record=True, width=400, file=StringIO())
