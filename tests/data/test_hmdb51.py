@@ -149,14 +149,17 @@ def test_a_clip_that_is_listed_but_not_there_is_named(tmp_path):
 
 
 @pytest.mark.usefixtures("_undecoded")
+NO_LABELS = "'sit/a.mp4' should have an array of 5 labels, each 0 or 1"
+
+
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
         (pickle.dumps({"sit/a.mp4": np.ones((1, 5), int)})[:-20], "is no readable pickle of arrays"),
         (pickle.dumps([np.ones(5)]), r"should be \{'Class/clip\.mp4': array \(1, 5\)\}"),
-        (pickle.dumps({"sit/a.mp4": np.ones((1, 4), int)}), "'sit/a.mp4' should have an array of 5 labels, each 0 or 1"),
-        (pickle.dumps({"sit/a.mp4": np.full((1, 5), 7)}), "'sit/a.mp4' should have an array of 5 labels, each 0 or 1"),
-        (pickle.dumps({"sit/a.mp4": np.array([list("abcde")])}), "'sit/a.mp4' should have an array of 5 labels, each 0 or 1"),
+        (pickle.dumps({"sit/a.mp4": np.ones((1, 4), int)}), NO_LABELS),
+        (pickle.dumps({"sit/a.mp4": np.full((1, 5), 7)}), NO_LABELS),
+        (pickle.dumps({"sit/a.mp4": np.array([list("abcde")])}), NO_LABELS),
     ],
 )
 def test_a_pickle_that_holds_no_labels_is_named(tmp_path, labels, said):

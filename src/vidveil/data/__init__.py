@@ -89,6 +89,36 @@ DATA = {
         summary="PA-HMDB51's 515 videos are tested, the others of HMDB51 trained on, with VP-HMDB51 labels",
         needs=(*_HMDB51, ("PrivacyAttributes", "PA-HMDB51/PrivacyAttributes"), _VP_HMDB51),
     ),
+    "ntu60": Dataset(
+        load=_later("ntu60"),
+        usage="ntu60[:subject|view|bias_f|bias_m]",
+        summary="NTU RGB+D 60 in its official layout; by subject, by camera, or with one action by the other gender",
+        needs=(("nturgb+d_rgb", "ntu60/nturgb+d_rgb"),),
+    ),
+    "toyota": Dataset(
+        load=_later("toyota"),
+        usage="toyota",
+        summary="Toyota Smarthome, trimmed: daily life of 18 elderly people; split by subject",
+        needs=(("toyota_smarthome/mp4", "mp4"),),
+    ),
+    "casia_b": Dataset(
+        load=_later("casia_b"),
+        usage="casia_b",
+        summary="silhouettes of 124 people walking, 11 views, with bag and coat; 74 people trained on, 50 tested",
+        needs=(("GaitDatasetB-silh",),),
+    ),
+    "vispr": Dataset(
+        load=_later("vispr"),
+        usage="vispr[:7|5]",
+        summary="VISPR's pictures as clips that stand still, 7 or 5 attributes, official train, val and test",
+        needs=tuple((f"vispr/{part}2017", f"vispr/images/{part}2017") for part in ("train", "val", "test")),
+    ),
+    "kinetics400": Dataset(
+        load=_later("kinetics400"),
+        usage="kinetics400",
+        summary="Kinetics-400, what is there of it; tested on the official validation",
+        needs=(("kinetics400/train",), ("kinetics400/val",)),
+    ),
 }
 
 

@@ -42,14 +42,14 @@ def decoded(
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
 
     def make() -> Iterator[Video]:
-        _ensure_room(expected_bytes)
+        ensure_room(expected_bytes)
         paths = [folder / file for file in files]
         return decode_all(paths, short_side=short_side, every=every, limit=limit, title=f"decoding {name}")
 
     return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make)
 
 
-def _ensure_room(needed: int) -> None:
+def ensure_room(needed: int) -> None:
     place = cache_folder()
     place.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(place).free

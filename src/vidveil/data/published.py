@@ -1,10 +1,11 @@
-"""What UCF101 and HMDB51 have in common as they are published: lists of splits, videos, and the labels of VP.
+"""What datasets have in common as they are published: lists, videos whose names tell what they show, people, labels.
 
 VP-UCF101 and VP-HMDB51 (of STPrivacy) are one pickle each beside the videos, {"Class/clip.mp4": array (1, 5)}: whether
 each of five attributes can be told from the video. Clips are matched by their names without folder and ending.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +18,21 @@ from vidveil.data.store import VideoStore
 from vidveil.errors import DataError
 
 EVERY, LIMIT = 2, 96  # frames: 7.7 seconds at 12.5 a second, which is all of most clips
+SUBGROUPS = ("f", "m")  # numbers of the tag `subgroup`; -1 where nobody has said
 MARGIN = 8 / 7  # short side of what is kept over the size of a view: 128 for 112
 
 
-def thinned(name: str, folder: Path, files: Sequence[str], *, size: int, usual: int = LIMIT) -> VideoStore:
+def thinned(
+    name: str, folder: Path, files: Sequence[str], *, size: int, usual: int = LIMIT, aspect: float = 4 / 3
+) -> VideoStore:
     """Every second frame of each video, 96 frames at most, a little larger than views of `size`.
 
     Args:
         usual: how many frames are left of most videos, to say at once where there is no room for them.
+        aspect: of the pictures, long side over short side, for the same purpose.
     """
     short_side = round(size * MARGIN)
-    expected = len(files) * usual * 3 * short_side * (short_side * 4 // 3)
+    expected = len(files) * usual * 3 * short_side * int(short_side * aspect)
     return decoded(name, folder, files, short_side=short_side, every=EVERY, limit=LIMIT, expected_bytes=expected)
 
 
@@ -40,6 +45,91 @@ def list_lines(path: Path, of: str) -> list[str]:
     if not lines:
         raise DataError(f"{path} lists nothing")
     return lines
+
+
+def named_files(folder: Path, pattern: str, form: str) -> list[tuple[str, re.Match[str]]]:
+    """The videos in a folder, in the order of their names, which tell what they show.
+
+    Hidden files and those with another ending than `form` are passed over.
+
+    Args:
+        pattern: what a whole name must match.
+        form: a name as it should be, for people.
+    """
+    ending = Path(form).suffix
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise DataError(f"{folder} cannot be listed: it should be a folder of videos such as {form}") from error
+    found = []
+    for name in names:
+        if name.startswith(".") or not name.endswith(ending):
+            continue
+        if not (match := re.fullmatch(pattern, name)):
+            raise DataError(f"{folder / name} has a name that tells nothing: it should look like {form}")
+        found.append((name, match))
+    if not found:
+        raise DataError(
+            f"{folder} holds no {ending} file: videos such as {form} belong there, in no folder of their own"
+        )
+    return found
+
+
+def hold_out_people(
+    name: str,
+    people: Sequence[str],
+    actions: Sequence[int] | Sequence[str],
+    official: Sequence[str],
+    among: Collection[str] | None = None,
+) -> NDArray[np.str_]:
+    """(N,) splits: of the people trained on, every fifth becomes validation, from the third on.
+
+    Who is the only one left to train some action on is passed over, and the next in line is taken.
+
+    Args:
+        people, actions, official: of each clip: who, what, and `train`, `val` or `test`.
+        among: whom to choose from; all of them, if None.
+    """
+    who, what, split = np.array(people), np.array(actions), np.array(official, dtype="<U5")
+    if not (split == "test").any():
+        raise DataError(f"{name}: of the people here nobody is tested; unpack all of the set")
+    trained = set(what[split == "train"].tolist())
+    pool = [str(p) for p in np.unique(who[split == "train"]) if among is None or p in among]
+    first = pool[2::5] or pool[:1]
+    taken = 0
+    for person in (*first, *(p for p in pool if p not in first)):
+        rest = (split == "train") & (who != person)
+        if taken < len(first) and set(what[rest].tolist()) == trained:
+            split[(split == "train") & (who == person)] = "val"
+            taken += 1
+    if not taken:
+        raise DataError(
+            f"{name}: validation takes whole people out of training, and of {', '.join(pool) or 'nobody'} none can be "
+            "spared: each action needs two people to train on; unpack all of the set"
+        )
+    return split
+
+
+def read_subgroups(path: Path, form: str) -> dict[str, int]:
+    """Whom people take for a woman (0) or a man (1), by the names of persons; nobody, where there is no such file.
+
+    Args:
+        form: a name as it should be, such as P001; others differ in digits.
+    """
+    if not path.exists():
+        return {}
+    try:
+        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: it should be text, {form} f or {form} m a line") from error
+    told: dict[str, int] = {}
+    person = re.sub(r"\d", r"\\d", form)
+    for line in lines:
+        if len(line) != 2 or not re.fullmatch(person, line[0]) or line[1] not in SUBGROUPS:
+            raise DataError(f"{path}: a line is a person and f or m, such as {form} f, not {' '.join(line)!r}")
+        if told.setdefault(line[0], SUBGROUPS.index(line[1])) != SUBGROUPS.index(line[1]):
+            raise DataError(f"{path} has {line[0]} as f and as m")
+    return told
 
 
 def find_labels(file: str, *folders: Path) -> Path | None:

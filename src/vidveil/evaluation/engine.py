@@ -109,7 +109,8 @@ class Engine:
                 f"{data.name} has no clips in {' and '.join(empty)}: nothing can be trained and tested on it"
             )
         seen = set(data.action[data.indices("train")].tolist())
-        self.readable = set(data.action[data.indices("test")].tolist()) <= seen  # else no action of test was ever shown
+        # else no action of test was ever shown, or there is but one, which everybody gets right
+        self.readable = len(seen) > 1 and set(data.action[data.indices("test")].tolist()) <= seen
         self.planned, self.trained = trainings(recipe, self.targets, readable=self.readable), 0
         self.cost: dict[str, dict[str, float]] = {}
         self.began = monotonic()
