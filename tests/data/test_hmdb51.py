@@ -148,10 +148,10 @@ def test_a_clip_that_is_listed_but_not_there_is_named(tmp_path):
         hmdb51.load(None, root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
 NO_LABELS = "'sit/a.mp4' should have an array of 5 labels, each 0 or 1"
 
 
+@pytest.mark.usefixtures("_undecoded")
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
