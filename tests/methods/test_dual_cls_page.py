@@ -96,6 +96,23 @@ def test_what_it_is_worth_is_what_was_measured(name):
         assert table in section("What it is worth")
 
 
+def test_what_a_start_from_raw_video_is_worth_to_an_attacker_is_what_was_measured():
+    results = json.loads((ROOT / "benchmarks/results/dual_cls/strong-both-rho0-world1.json").read_text())
+    raw = results["raw"]["metrics"]["linkage_rank1"]
+    (linkage,) = (point["metrics"]["linkage_rank1"] for point in results["points"] if point["keep"] == 0.962)
+    best = {
+        start: max(one["val"] for name, one in linkage["others"].items() if name.startswith(f"{start},"))
+        for start in ("resnet_tiny", "resnet_tiny:raw")
+    }
+    got = [
+        next(one["test"] for one in linkage["others"].values() if one["val"] == best[start])
+        for start in ("resnet_tiny:raw", "resnet_tiny")
+    ]
+    shares = [f"{(one - linkage['floor']) / (raw['value'] - raw['floor']):.2f}" for one in got]
+    told = "at a share of 0.89 {} of the linkage, where the same network from nothing gets {}"
+    assert told.format(*shares) in " ".join(section("What it is worth").split())
+
+
 def test_the_readme_quotes_what_was_measured():
     results = ROOT / "benchmarks" / "results" / "dual_cls" / "strong-summary-rho0-world1.json"
     rows = json.loads(results.read_text())["rows"]

@@ -92,6 +92,9 @@ def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film,
         done = command(film, "--method", "dual_cls:mine", "--guard", "faces", "--overwrite")
         assert done.exit_code == 0, done.output
         assert any("learned on drawn people" in line for line in told(film)["warnings"]) == drawn
+        done = command(film, "--method", "blur | dual_cls:mine", "--region", "frame", "--guard", "faces", "--overwrite")
+        assert done.exit_code == 0, done.output
+        assert any("learned on drawn people" in line for line in told(film)["warnings"]) == drawn
 
 
 @pytest.mark.parametrize("option", ["--keep", "--privacy-weight"])

@@ -98,6 +98,7 @@ def run(
             label=recipe.name,
         )
         metrics = dict(last) or seen_on(game, validation, data)  # nothing is left to do of a run that was finished
+        guessed = floors(metrics, data)
         folder = made.folder / "checkpoint"
         checkpoint.write(
             folder,
@@ -107,9 +108,9 @@ def run(
             recipe=as_values(recipe),
             data=about_data(data),
             metrics=metrics,
-            floors=floors(metrics, data),
+            floors=guessed,
         )
-    return Trained(recipe.method, folder, metrics, floors(metrics, data))
+    return Trained(recipe.method, folder, metrics, guessed)
 
 
 def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:

@@ -239,8 +239,9 @@ def tuned(
 
 def masker_in(method: Anonymizer) -> TubeletMasker | None:
     """The method, or the stage of it, that masks by a network; None if nothing in it is learned."""
-    stages = method.stages if isinstance(method, Chain) else (method,)
-    return next((stage for stage in stages if isinstance(stage, TubeletMasker)), None)
+    if isinstance(method, Chain):  # a guard makes a chain of a chain
+        return next(filter(None, map(masker_in, method.stages)), None)
+    return method if isinstance(method, TubeletMasker) else None
 
 
 def _placed(scorer: Scorer, device: str) -> "torch.device":

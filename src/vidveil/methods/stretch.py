@@ -105,9 +105,8 @@ class Stretch:
             return frame.black(waiting.failed or "was not looked at")
         try:
             turn = turn_of(frame)
-            frame.heat = Heat(
-                stored(waiting.kept, turn), stored(waiting.worth, turn)
-            )  # of several masks the last one's
+            # of several masks in a chain the last one's is told
+            frame.heat = Heat(stored(waiting.kept, turn), stored(waiting.worth, turn))
             return hide_cells(frame, frame.heat.kept, self._masker.fill)
         except Exception as error:
             return frame.black(f"could not be anonymized ({type(error).__name__})")

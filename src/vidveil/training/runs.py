@@ -63,15 +63,12 @@ class Run:
         folder = _folder_of(name)
         if int(os.environ.get("RANK", "0")) > 0:
             return cls(folder, None, Log())
+        cls.may_begin(name, recipe, resume=resume)
         recipe = json.loads(json.dumps(recipe))  # as it will be read back: tuples become lists
-        if resume and not folder.is_dir():
-            close = get_close_matches(name, [info.name for info in list_runs()], n=1)
-            hint = f"did you mean {close[0]}?" if close else "without --resume it starts"
-            raise UsageError(f"there is no run {name!r} to resume in {folder.parent}; {hint}")
         lock = _take_lock(folder)
         try:
             if (folder / "recipe.json").exists():
-                _check_may_go_on(folder, recipe, resume)
+                _check_may_go_on(folder, recipe, resume)  # again: another process may have been here before the lock
             else:
                 put(folder / "recipe.json", _json(recipe))
             put(folder / "machine.json", _json(describe(accelerator)))
@@ -87,9 +84,15 @@ class Run:
 
     @classmethod
     def may_begin(cls, name: str, recipe: dict[str, Any], *, resume: bool = False) -> None:
-        """Raises what `create` would, before anybody decodes videos for hours."""
+        """Whether `create` would; asked first, nobody decodes videos for hours to hear that a name is taken."""
         folder = _folder_of(name)
-        if (folder / "recipe.json").exists() and int(os.environ.get("RANK", "0")) == 0:
+        if int(os.environ.get("RANK", "0")) > 0:
+            return
+        if resume and not folder.is_dir():
+            close = get_close_matches(name, [info.name for info in list_runs()], n=1)
+            hint = f"did you mean {close[0]}?" if close else "without --resume it starts"
+            raise UsageError(f"there is no run {name!r} to resume in {folder.parent}; {hint}")
+        if (folder / "recipe.json").exists():
             _check_may_go_on(folder, json.loads(json.dumps(recipe)), resume)
 
     def part(self, label: str) -> Path:
