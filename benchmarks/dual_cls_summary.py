@@ -10,6 +10,8 @@ the best mode is read, but in each draw its strongest setting is taken that keep
 is in how many draws that is the setting of the whole set. The tables show this. `seeds_minus` is `minus` of each
 training. `beside_raw`, a star: read between raw video and the mildest setting, where a straight line is a guess. Truth
 is told of the setting that keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best mode.
+`judged` reads no curve at all: it is the row's strongest setting that keeps 0.97 of the use, and what the best mode has
+beside that.
 """
 
 import argparse
@@ -93,11 +95,30 @@ def row(best: Method, one: Method) -> dict[str, Any]:
         found["beside_raw"] = found.get("beside_raw", False) or own.beside_raw
         if one is not best and both.difference is not None:
             found[f"{of}_minus"] = told(both.difference)
+    found["judged"] = judged(best, one)
     if one is not best:
         found["beside"] = beside(best, use, leaks)
         seeds = asked["linkage"].seeds if asked else ()
         found["seeds_minus"] = [value if np.isfinite(value) else None for value in seeds]  # JSON has no NaN
     return found
+
+
+def judged(best: Method, one: Method) -> dict[str, Any] | None:
+    """Its strongest setting that keeps as much as is asked for on the whole set; None where none does."""
+    enough = [each for each in one.settings if each.retention and each.retention.value >= AT]
+    if not enough:
+        return None
+    setting = min(enough, key=strength)
+    assert setting.retention is not None
+    leaks = {of: setting.leakage(of) for of in LEAKAGES}
+    found: dict[str, Any] = {"keep": setting.keep, "share": setting.share, "retention": told(setting.retention)}
+    found |= {of: None if leak is None else told(leak) for of, leak in leaks.items()}
+    return found if one is best else found | {"beside": beside(best, setting.retention, leaks)}
+
+
+def strength(setting: Setting) -> float:
+    """Low is strong: how much of a clip is kept."""
+    return 1.0 if setting.keep is None else setting.keep
 
 
 def at(like: Method, share: float) -> Estimate:
@@ -112,7 +133,7 @@ def beside(best: Method, use: Estimate, leaks: dict[Leakage, Estimate | None]) -
 
     Chosen anew in each draw of people: who takes the strongest setting that passes, takes a lucky one.
     """
-    order = sorted(best.settings, key=lambda one: 1.0 if one.keep is None else one.keep)  # the strongest first
+    order = sorted(best.settings, key=strength)  # the strongest first
     kept = np.stack([[each.retention.value, *each.retention.samples] for each in order if each.retention])  # (K, 1 + B)
     enough = kept >= np.array([use.value, *use.samples])
     chosen = np.where(enough.any(0), enough.argmax(0), len(order))  # (1 + B,); behind the last: raw video
@@ -166,7 +187,7 @@ def told(value: Estimate | Difference) -> list[float | None]:
 
 
 def page(summary: dict[str, Any]) -> str:
-    """By what leaks, those last whose curve does not get there; then the best mode, setting by setting."""
+    """By what leaks, those last whose curve does not get there; the best mode, setting by setting; what was judged."""
     best = summary["best"]
     head = ["", "excess, linkage", "excess, attributes", f"{best} minus it, linkage", "attributes",
             "linkage by seed", "identity hidden", "action kept", "AUROC"]  # fmt: skip
@@ -189,7 +210,23 @@ def page(summary: dict[str, Any]) -> str:
         cells = [keep, share, *(interval(one[of]) for of in ("retention", "linkage", "attributes")), most]
         cells += [interval(one.get(which)) for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *where_judged(summary)])
+
+
+def where_judged(summary: dict[str, Any]) -> list[str]:
+    """Each row's strongest setting that keeps enough, by what it leaks."""
+    best = summary["best"]
+    head = ["", "kept of the clip", "retention", "excess, linkage", "excess, attributes",
+            f"{best} beside it keeps", f"{best} minus it, linkage", "attributes"]  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    found = [(name, one["judged"]) for name, one in summary["rows"].items() if one.get("judged")]
+    for name, one in sorted(found, key=lambda pair: (pair[0] != best, pair[1]["leak"][0])):
+        beside = one.get("beside") or {}
+        shares = ["" if share is None else f"{share:.2f}" for share in (one["share"], beside.get("share"))]
+        cells = [name, shares[0], *(interval(one[of]) for of in ("retention", "linkage", "attributes")), shares[1]]
+        cells += [interval(beside.get(of)) for of in ("linkage", "attributes")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
 
 
 def interval(numbers: list[float | None] | None) -> str:

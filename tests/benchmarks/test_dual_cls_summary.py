@@ -69,6 +69,18 @@ def estimate(script, value, *samples):
     return script.Estimate(value, np.array(samples), drawn="these")
 
 
+def test_settings_that_keep_enough_are_compared_without_reading_a_curve(script, runs):
+    summary = script.summary(runs, "-rho0")
+    late, best = summary["rows"]["late"]["judged"], summary["rows"]["credit"]["judged"]
+    assert (best["keep"], best["retention"][0], best["linkage"][0]) == (0.9, 1.0, pytest.approx(0.5))
+    assert "beside" not in best
+    assert late["keep"] == 0.5  # the stronger of two that keep all of the use
+    assert late["beside"]["linkage"][0] == pytest.approx(best["linkage"][0] - late["linkage"][0])
+    assert summary["rows"]["random"]["judged"]["keep"] == 0.9
+    table = script.page(summary).split("\n\n")[2].splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in table[2:]] == ["credit", "late", "faces", "random"]
+
+
 def test_the_setting_is_chosen_anew_in_each_draw_and_raw_video_stands_for_none(script):
     def made(keep, kept, leaked):
         return script.Setting(str(keep), keep, {}, kept, None, Excess(leaked, (), {}), leaked, keep)
