@@ -25,6 +25,7 @@ from vidveil import cache
 from vidveil.errors import UsageError, WeightsError
 from vidveil.weights_convert import converted, digest
 from vidveil.weights_download import NotFetchedError, fetch
+from vidveil.weights_given import GIVEN, describe_given, given, how
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ def _to_stderr(line: str) -> None:
 
 def weights(name: str, *, say: Callable[[str], None] = _to_stderr) -> Path:
     """Where the file lies: fetched if it is not there, checked the first time that this process asks for it."""
+    if name in GIVEN:
+        return given(name, cache_folder())
     wanted = lookup(name)
     path = cache_folder() / wanted.file
     with _lock:
@@ -134,10 +137,15 @@ def weights(name: str, *, say: Callable[[str], None] = _to_stderr) -> Path:
 
 def describe(name: str) -> str:
     """For manifests: which weights these are, whatever file they were read from."""
+    if name in GIVEN:
+        return describe_given(name, cache_folder())
     return f"{name} sha256:{lookup(name).sha256[:16]}"
 
 
 def lookup(name: str) -> WeightsFile:
+    """What can be fetched."""
+    if name in GIVEN:
+        raise UsageError(f"{GIVEN[name].file}: {how(name)}")
     if name not in WEIGHTS:
         close = get_close_matches(name, WEIGHTS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(WEIGHTS)}"

@@ -53,6 +53,9 @@ def test_casia_b_is_read_in_its_official_layout(tmp_path):
     assert clips.ids[3:] == ["075/bg-02/180", "075/cl-01/090", "075/nm-01/000", "075/nm-05/018"]
     assert clips.split.tolist() == ["train", "train", "val", "test", "test", "test", "test"]
     assert clips.person.tolist() == [0, 1, 2, 3, 3, 3, 3]
+    everybody = load_data("casia_b:all", root=tmp_path, frames=4, size=64)
+    assert set(everybody.split.tolist()) == {"test"}
+    assert everybody.tags["gallery"].tolist() == clips.tags["gallery"].tolist()
     assert clips.tags["view"].tolist() == [0, 0, 0, 180, 90, 0, 18]
     assert clips.tags["condition"].tolist() == [0, 0, 0, 1, 2, 0, 0]
     assert clips.tags["repetition"].tolist() == [1, 1, 1, 2, 1, 1, 5]
@@ -158,7 +161,7 @@ def test_what_is_packed_damaged_or_not_there_is_named(tmp_path):
     walks(tmp_path / "trained", people=(1, 2, 3))
     with pytest.raises(DataError, match="casia_b: of the people here nobody is tested"):
         casia_b.load(None, root=tmp_path / "trained")
-    with pytest.raises(UsageError, match="casia_b takes nothing after a colon, not 'people'"):
+    with pytest.raises(UsageError, match="casia_b takes all or nothing after a colon, not 'people'"):
         casia_b.load("people", root=tmp_path)
 
 

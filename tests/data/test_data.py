@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.data.made import InMemory, clip_set, noise
 from tests.data.test_readers import walks
-from vidveil import data
-from vidveil.data import DATA, available, load_data
+from vidveil.data import DATA, available, catalogue, load_data
 from vidveil.errors import DataError, UsageError
 
 PLAIN = {"frames": 8, "size": 64}
@@ -74,12 +74,13 @@ def test_what_is_there_is_told_in_a_word(tmp_path):
     assert available("weizmann") == "missing: give --data FOLDER or set VIDVEIL_DATA"
     (tmp_path / "weizmann").mkdir()
     (tmp_path / "weizmann" / "manifest.csv").write_text("")
-    assert available("weizmann", tmp_path) == "here"
+    assert available("weizmann", tmp_path) == "here: 0 of 90 videos, 10 of 10 classes have none"
 
 
 def test_name_argument_size_and_seed_reach_the_reader(monkeypatch):
     got = {}
-    reader = SimpleNamespace(load=lambda argument, **options: got.update(options, argument=argument))
-    monkeypatch.setattr(data, "import_module", lambda name: reader if name == "vidveil.data.puppets" else None)
-    load_data("puppets:rho=1,view=mask", frames=16, size=112, seed=7)
+    clips = clip_set(InMemory(noise((1, 2, 2))))
+    reader = SimpleNamespace(load=lambda argument, **options: got.update(options, argument=argument) or clips)
+    monkeypatch.setattr(catalogue, "import_module", lambda name: reader if name == "vidveil.data.puppets" else None)
+    assert load_data("puppets:rho=1,view=mask", frames=16, size=112, seed=7) is clips
     assert got == {"argument": "rho=1,view=mask", "frames": 16, "size": 112, "seed": 7, "root": None}

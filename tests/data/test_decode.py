@@ -11,6 +11,7 @@ from vidveil.data import decode as module
 from vidveil.data import decoded as cache
 from vidveil.data.decode import decode, decode_all, decoder
 from vidveil.data.decoded import decoded
+from vidveil.data.store_files import Failed
 from vidveil.errors import DataError, UsageError
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
@@ -101,12 +102,30 @@ def test_the_decoder_is_chosen_by_the_user_or_by_what_is_there(monkeypatch):
     assert decoder() == "opencv"
 
 
-def test_many_files_come_in_order_and_a_bad_one_is_named(tmp_path):
+def test_many_files_come_in_order_and_a_bad_one_says_why_in_its_place(tmp_path):
     paths = [Film(frames=2 + i % 5).make(tmp_path / f"{i}.mp4") for i in range(9)]
     assert [len(video) for video in decode_all(paths)] == [2 + i % 5 for i in range(9)]
     paths[4].write_bytes(b"broken")
-    with pytest.raises(DataError, match=r"4\.mp4"):
-        list(decode_all(paths))
+    paths[7].write_bytes(b"")
+    found = list(decode_all(paths))
+    assert [len(found[i]) for i in (3, 5, 6, 8)] == [5, 2, 3, 5]
+    failed = {i: one.why for i, one in enumerate(found) if isinstance(one, Failed)}
+    assert failed == {4: "it is damaged or no video", 7: "it is empty"}
+
+
+def test_a_file_that_cannot_be_read_is_no_damaged_video(tmp_path, monkeypatch):
+    path = Film(frames=3).make(tmp_path / "a.mp4")
+
+    def refuses(*_, **__):
+        raise DataError(f"{path} cannot be decoded: it is damaged or no video")
+
+    def no_more_files(*_):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(module, "decode", refuses)
+    monkeypatch.setattr(type(path), "open", no_more_files)
+    with pytest.raises(DataError, match=r"a\.mp4 cannot be read: too many open files"):
+        list(decode_all([path]))
 
 
 def test_a_set_is_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypatch):

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from tests.data.made_hmdb51 import REAL, real, undecoded
-from tests.media import Film
+from tests.data.made_kinetics400 import CLASSES, file, folder_of, made, video
 from vidveil.data import available, kinetics400, load_data
 from vidveil.data.clips import SPLITS
 from vidveil.errors import DataError, UsageError
 
-CLASSES = ("air drumming", "tying knot (not on a tie)")
 HEAD = "label,youtube_id,time_start,time_end,split"
 
 
@@ -28,32 +27,6 @@ def _cache(tmp_path, monkeypatch):
 @pytest.fixture
 def _undecoded(monkeypatch):
     monkeypatch.setattr(kinetics400, "thinned", undecoded)
-
-
-def video(part: str, number: int, i: int) -> str:
-    return f"-{part}_{number}{i:0{8 - len(part)}d}"  # eleven letters, and a dash as some have
-
-
-def file(part: str, number: int, i: int) -> str:
-    return f"{video(part, number, i)}_{i:06d}_{i + 10:06d}.mp4"
-
-
-def folder_of(root: Path, part: str, name: str) -> Path:
-    return root / "kinetics400" / part / name.replace(" ", "_")
-
-
-def made(root: Path, *, film: bool = False, train: int = 4) -> Path:
-    """Two classes in folders with underscores, four videos to train on in each of them and one to test."""
-    for part, count in (("train", train), ("val", 1)):
-        for number, name in enumerate(CLASSES):
-            folder_of(root, part, name).mkdir(parents=True)
-            for i in range(count):
-                path = folder_of(root, part, name) / file(part, number, i)
-                if film:
-                    Film(frames=12 + 4 * i + 2 * number + 20 * (part == "val"), width=64, height=48).make(path)
-                else:
-                    path.write_bytes(b"video")
-    return root
 
 
 def lists(root: Path, part: str, *, gone: int = 0, place: str = "", name: str | None = None) -> Path:
@@ -76,7 +49,7 @@ def loaded(root: Path) -> "kinetics400.ClipSet":
 
 def test_kinetics_is_read_as_it_lies_after_a_download(tmp_path):
     clips = load_data("kinetics400", root=made(tmp_path, film=True), frames=4, size=28)
-    assert available("kinetics400", tmp_path) == "here"
+    assert available("kinetics400", tmp_path) == "here: 10 of 266,440 videos"
     assert clips.actions == [name.replace(" ", "_") for name in CLASSES]
     assert clips.action.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 1]
     assert [len(clips.indices(split)) for split in SPLITS] == [6, 2, 2]

@@ -4,37 +4,11 @@ import numpy as np
 import pytest
 
 from tests.data.made_hmdb51 import undecoded
+from tests.data.made_ntu60 import HAIR, MEN, TESTED, WOMEN, genders, name, ntu
 from tests.media import Film
 from vidveil.data import load_data, ntu60
 from vidveil.data.clips import SPLITS
 from vidveil.errors import DataError, UsageError
-
-WOMEN = (8, 15, 16, 17, 28, 37, 39)  # made up, as is who of the tested is what
-MEN = (1, 7, 10, 18, 20, 25, 27)  # P010 is the third, whose turn it would be to be held out
-TESTED = (2, 5, 6, 11, 12, 13, 14, 22, 23, 24, 26, 29, 30, 31, 32, 33, 34, 35, 36, 38)
-HAIR = 4
-
-
-def name(*, setup=1, camera=1, performer=1, replication=1, action=1):
-    return f"S{setup:03d}C{camera:03d}P{performer:03d}R{replication:03d}A{action:03d}_rgb.avi"
-
-
-def ntu(root, *, people=range(1, 41), cameras=(1, 2, 3), actions=(1, HAIR, 50)):
-    """Names of files without anything in them."""
-    folder = root / ntu60.FOLDER
-    folder.mkdir(parents=True)
-    for performer in people:
-        for camera in cameras:
-            for action in actions:
-                (folder / name(camera=camera, performer=performer, action=action)).touch()
-    return folder
-
-
-def genders(root, **changed):
-    told = {f"P{p:03d}": "f" for p in WOMEN} | {f"P{p:03d}": "m" for p in MEN}
-    told |= {f"P{p:03d}": "fm"[i % 2] for i, p in enumerate(TESTED)} | changed
-    (root / ntu60.GENDERS).write_text("".join(f"{person} {what}\n" for person, what in told.items() if what))
-    return root
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +99,8 @@ def test_with_a_bias_one_action_shows_the_other_gender(tmp_path, how, usual, hai
     women = [int(file[9:12]) for file, group in zip(clips.ids, clips.tags["subgroup"], strict=True) if group == 0]
     assert {*women} == {*WOMEN, *TESTED[::2]}
     assert not {int(file[9:12]) for file in clips.ids} & {3, 4, 9, 19, 21, 40}
+    assert set(clips.action[clips.tags["shortcut"] == 1].tolist()) == {HAIR - 1}
+    assert HAIR - 1 not in clips.action[clips.tags["shortcut"] == 0]
 
 
 @pytest.mark.usefixtures("_undecoded")

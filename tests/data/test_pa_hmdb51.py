@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.data.made import InMemory
 from tests.data.made_hmdb51 import clip, hmdb, pa, real, undecoded, unpack, vp
 from vidveil.data import hmdb51, load_data, pa_hmdb51, published
 from vidveil.data.clips import SPLITS
@@ -40,6 +41,51 @@ def test_frames_of_pa_hmdb51_are_counted_from_0_and_ranges_include_their_last(tm
     assert frames[:, 2].tolist() == [1] * 12  # any value but 0
 
 
+def long(_name, _folder, files, **_):
+    """In place of `thinned`: 7 decoded frames, or 20 of those that are tested; frame t is as bright as t."""
+    return InMemory(
+        [np.full((20 if "Epsilon" in file else 7, 2, 2, 3), i, np.uint8) + ramp(file) for i, file in enumerate(files)]
+    )
+
+
+def ramp(file):
+    return np.arange(20 if "Epsilon" in file else 7, dtype=np.uint8)[:, None, None, None] * 12
+
+
+def test_frames_have_labels_of_their_own_in_test_and_those_of_their_video_in_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(hmdb51, "thinned", long)
+    vp(hmdb(tmp_path, film=False))
+    pa(tmp_path, face=[[0, 9, 1], [10, 25, 0]])
+    whole = load_data("pa_hmdb51", root=tmp_path, frames=1, size=28)
+    clips = load_data("pa_hmdb51:frames", root=tmp_path, frames=1, size=28)
+    tested = clips.indices("test")
+    name = "sit/" + clip("#12_Epsilon", "sit")
+    assert [clips.ids[i] for i in tested[:2]] == [f"{name} 8", f"{name} 24"]  # decoded frames 4 and 12: every second
+    assert clips.attributes[tested[:2], 1].tolist() == [1, 0]
+    assert np.isnan(clips.attributes[tested[1], 0])  # nobody said anything of frame 24
+    picture = clips.videos.frames(int(tested[1]))
+    assert picture.shape == (1, 2, 2, 3)
+    row = whole.ids.index(name)
+    assert picture[0, 0, 0, 0] == whole.videos.frames(row)[12, 0, 0, 0]
+    train = clips.indices("train")
+    of_video = dict(zip(whole.ids, whole.attributes.tolist(), strict=True))
+    assert all(clips.attributes[i].tolist() == of_video[clips.ids[i].rpartition(" ")[0]] for i in train)
+    assert len(train) == len(whole.indices("train"))  # of 7 frames the fifth alone
+    assert set(clips.group[tested]) == set(whole.group[whole.indices("test")])
+    assert clips.actions == ("none",)
+
+
+@real
+def test_60_40_divides_the_labelled_videos_and_another_seed_divides_otherwise(labels):
+    draws = [pa_hmdb51.load("frames_60_40", root=labels, size=112, seed=seed) for seed in (0, 0, 1)]
+    for clips in draws:
+        assert len(clips) == 515  # undecoded, each video has one frame
+        count = {split: len(clips.indices(split)) for split in SPLITS}
+        assert count["test"] == 206
+        assert 40 < count["val"] < 100
+    assert draws[0].split.tolist() == draws[1].split.tolist() != draws[2].split.tolist()
+
+
 def test_of_ranges_that_overlap_the_later_one_holds():
     told = {name: [[0, 5, 1], [5, 7, 0]] for name in pa_hmdb51.SPELLED}
     assert pa_hmdb51.frame_labels(told)[:, 3].tolist() == [1] * 5 + [0] * 3
@@ -51,7 +97,7 @@ def test_pa_hmdb51_says_which_labels_are_missing(tmp_path):
     with pytest.raises(DataError, match=f"there is no {tmp_path / hmdb51.LABELS}: .* to train on are VP-HMDB51's"):
         pa_hmdb51.load(None, root=tmp_path, size=28)
     vp(tmp_path)
-    with pytest.raises(UsageError, match="takes no argument, not '1'"):
+    with pytest.raises(UsageError, match="takes frames or frames_60_40 after a colon, not '1'"):
         pa_hmdb51.load("1", root=tmp_path, size=28)
     (folder / "run.json").write_text((folder / "sit.json").read_text())
     with pytest.raises(DataError, match=r"PrivacyAttributes: HMDB51's lists know no run/#12_Epsilon_sit"):

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import pickle
 import tarfile
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.data.made import InMemory
+from tests.data.made_ucf101 import ucf, vp
 from tests.media import Film
 from vidveil.data import gait, published, small_sets, surveillance, ucf101
 from vidveil.data.clips import SPLITS
@@ -188,23 +188,6 @@ def test_gait_files_that_do_not_fit_together_are_refused(tmp_path):
         gait.load(None, root=tmp_path)
 
 
-def ucf(root: Path) -> list[str]:
-    lists = root / "ucfTrainTestlist"
-    lists.mkdir()
-    (lists / "classInd.txt").write_text("1 Archery\n2 Biking\n")
-    paths = []
-    for number, name in enumerate(("Archery", "Biking"), 1):
-        (root / "UCF-101" / name).mkdir(parents=True)
-        for group in range(1, 6):
-            path = f"{name}/v_{name}_g{group:02d}_c01.avi"
-            paths.append(path)
-            frames = 10 * number + 2 * group
-            Film(frames=frames, width=64, height=48, codec="mpeg4", bframes=0).make(root / "UCF-101" / path)
-            with (lists / ("testlist01.txt" if group == 1 else "trainlist01.txt")).open("a") as file:
-                file.write(f"{path}\r\n" if group == 1 else f"{path} {number}\r\n")
-    return paths
-
-
 @pytest.mark.parametrize("inside", [".", "ucf101"])
 def test_ucf101_is_read_in_its_official_layout(tmp_path, inside):
     root = tmp_path / inside
@@ -222,8 +205,7 @@ def test_ucf101_is_read_in_its_official_layout(tmp_path, inside):
 
 def test_labels_that_lie_beside_ucf101_are_read_and_missing_ones_are_unknown(tmp_path):
     paths = ucf(tmp_path)
-    labels = {path.replace(".avi", ".mp4"): np.array([[1, 0, 1, 0, i % 2]]) for i, path in enumerate(paths[1:])}
-    (tmp_path / ucf101.LABELS).write_bytes(pickle.dumps(labels, 4))
+    vp(tmp_path, paths[1:])
     clips = ucf101.load(None, root=tmp_path, size=28)
     at = {name: i for i, name in enumerate(clips.ids)}
     assert clips.attributes[at[paths[2]]].tolist() == [1, 0, 1, 0, 1]

@@ -3,22 +3,11 @@
 import pytest
 
 from tests.data.made_hmdb51 import undecoded
+from tests.data.made_toyota import TESTED, TRAINED, smarthome
 from tests.media import Film
 from vidveil.data import load_data, toyota
 from vidveil.data.clips import SPLITS
 from vidveil.errors import DataError, UsageError
-
-TRAINED = (3, 4, 6, 7, 9, 12, 13, 15, 17, 19, 25)
-TESTED = (2, 10, 11, 14, 16, 18, 20)
-
-
-def smarthome(root, *, people=(*TRAINED, *TESTED), actions=("Cook.Cleandishes", "Walk")):
-    folder = root / toyota.FOLDER / "mp4"
-    folder.mkdir(parents=True)
-    for person in people:
-        for action in actions:
-            (folder / f"{action}_p{person:02d}_r00_v11_c0{1 + person % 7}.mp4").touch()
-    return folder
 
 
 @pytest.fixture(autouse=True)

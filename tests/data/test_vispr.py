@@ -1,25 +1,21 @@
 """VISPR in its official layout: a made up small one, and the real lists and vectors."""
 
-import json
 import pickle
 import re
 import tarfile
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 import torch
 
 from tests.data.made_hmdb51 import REAL, real, undecoded
+from tests.data.made_vispr import made, names
 from vidveil.data import available, load_data, vispr
 from vidveil.data.clips import SPLITS
 from vidveil.data.loader import Loader
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.engine import evaluate
-
-PARTS = {"train": 4, "val": 2, "test": 3}
-LABELS = (["a0_safe"], ["a4_gender", "a17_color", "a9_face_complete"], ["a65_rel_social", "a99_legal_involvement"])
 
 
 @pytest.fixture(autouse=True)
@@ -30,30 +26,6 @@ def _cache(tmp_path, monkeypatch):
 @pytest.fixture
 def _undecoded(monkeypatch):
     monkeypatch.setattr(vispr, "thinned", undecoded)
-
-
-def names(part: str) -> list[str]:
-    """Numbers in a row, which a reader of sequences of pictures would take for one video."""
-    return [f"2017_{1000 * (1 + SPLITS.index(part)) + i}" for i in range(PARTS[part])]
-
-
-def made(root: Path, *, pictures: str = "", annotations: str | None = "", lists: bool = True) -> Path:
-    """Nine pictures of noise with their labels in turn, none of them twice."""
-    rng = np.random.default_rng(0)
-    for part in SPLITS:
-        folder = root / "vispr" / pictures / f"{part}2017"
-        folder.mkdir(parents=True)
-        for i, name in enumerate(names(part)):
-            small = rng.integers(0, 256, (6, 8 + 2 * (i % 2), 3), np.uint8)
-            cv2.imwrite(str(folder / f"{name}.jpg"), cv2.resize(small, None, fx=8, fy=8))
-            if annotations is not None:
-                place = root / "vispr" / annotations / f"{part}2017"
-                place.mkdir(parents=True, exist_ok=True)
-                (place / f"{name}.json").write_text(json.dumps({"id": name, "labels": LABELS[i % 3]}))
-        if lists:
-            lines = [f"annotations/{part}2017/{name}.json" for name in names(part)]
-            (root / "vispr" / f"{part}2017.txt").write_text("\n".join(lines))
-    return root
 
 
 def vectors(root: Path, *parts: str, **changed: object) -> None:
@@ -187,7 +159,7 @@ def test_a_line_of_a_list_that_makes_no_sense_is_refused(tmp_path, line):
 
 def test_what_is_missing_of_the_layout_is_named(tmp_path):
     made(tmp_path)
-    assert available("vispr", tmp_path) == "here"
+    assert available("vispr", tmp_path).startswith("here: ")
     gone = tmp_path / "vispr" / "test2017" / "2017_3001.jpg"
     gone.unlink()
     with pytest.raises(DataError, match=f"vispr: {gone} is listed but not there"):

@@ -11,11 +11,13 @@ from rich.console import Console
 
 from tests.evaluation.toy import FRAMES, SIZE, Arrays, toy
 from vidveil.data.clips import ClipSet
+from vidveil.data.single_frames import by_frame
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.engine import Engine, refuse_mistakes
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
 from vidveil.recipe import as_values
+from vidveil.report.tables import table
 from vidveil.training.runs import Run
 
 RECIPE = EvaluateRecipe(
@@ -246,3 +248,33 @@ def test_raw_video_of_another_run_is_used_again(tmp_path):
     assert not list(Path(tmp_path, "runs", "after", "fits").glob("raw*"))
     with pytest.raises(UsageError, match="other settings"):
         evaluate(toy(), name="wrong", method="blur:strong", raw="before", epochs=3)
+
+
+def test_frames_are_judged_by_labels_of_their_own():
+    """A border that is bright in the second half of a film alone: no label of a whole film could tell."""
+    data = toy((12, 6, 8), clips=2)
+    length, half = 24, 12
+    videos = np.repeat(data.videos.clips[:, :1], length, axis=1)
+    videos[:, :, :2] = 0
+    videos[:, half:, :2] = 255
+    labels = {name: np.repeat([[0.0], [1.0]], 2 * half, axis=0).astype(np.float32) for name in data.ids}
+    frames = by_frame(replace(data, videos=Arrays(videos), person=np.full(len(data), -1)), labels)
+    assert len(frames) == 3 * len(data)
+    results = evaluate(frames, attack=("attributes",), frames=1, attacker_epochs=6)
+    assert results.raw.metrics["ap_bright"].value > 0.95
+    assert results.raw.metrics["ap_bright"].floor_analytic == pytest.approx(2 / 3)  # decoded frames 4, 12 and 20
+    assert "action_top1" not in results.raw.metrics
+    assert results.data["clips"]["test"] == 3 * 16
+
+
+def test_subgroups_are_told_of_raw_video_and_of_every_setting():
+    data = toy()
+    data = replace(data, tags={"subgroup": data.person % 2})
+    results = evaluate(data, method="solid", attack=("linkage",))
+    for point in (results.raw, *results.points):
+        for name in ("f", "m", "gap"):
+            assert f"action_top1_{name}" in point.metrics
+    (point,) = results.points
+    assert point.metrics["action_top1_gap"].raw == results.raw.metrics["action_top1_gap"].value
+    assert point.metrics["action_top1_f"].retention is not None
+    assert "action, top-1, gap" in table([results])

@@ -84,6 +84,20 @@ def test_one_that_knows_all_is_far_above_it(data, measure, tmp_path):
     assert linkage.least_p == pytest.approx(1 / 101)
 
 
+def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_tells_it(data, tmp_path):
+    unsure = learned(data, tmp_path, knows={"train", "val", "test"})
+    for split, said in unsure.predictions.items():
+        bright = data.attributes[data.indices(split), 0]
+        said.probabilities["attributes"][:, 0] = np.where(bright == 1, 0.6, 0.1)  # a logit of 0.41
+    usual, released = (
+        Measure(data, permutations=10, resamples=10, f1_threshold=at).attributes({"unsure": [unsure]})[0]["f1"]
+        for at in ("probability", "logit")
+    )
+    assert (usual.leak.value.value, usual.note) == (1, "")
+    assert (released.leak.value.value, released.note) == (0, "yes where the logit is above 0.5")
+    assert usual.leak.floor == released.leak.floor == pytest.approx(2 / 3)  # who always says yes says so at either
+
+
 def test_seeds_are_averaged_and_all_are_told(data, measure, tmp_path):
     three = {"mixed": [learned(data, tmp_path, knows={"train", "val", *more}) for more in ({"test"}, set(), {"test"})]}
     value = measure.action(three).leak.value

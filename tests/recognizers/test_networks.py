@@ -7,6 +7,7 @@ from torch import nn
 from vidveil.errors import UsageError
 from vidveil.recognizers import build
 from vidveil.recognizers.i3d import Pool, Unit, same_padding
+from vidveil.recognizers.i3d_r50 import I3DResNet
 from vidveil.recognizers.recognizer import Classifier, Standardize, with_changes
 from vidveil.recognizers.vit import VideoViT
 
@@ -23,6 +24,7 @@ def count(module: nn.Module) -> int:
         ("resnet50_v15", 1000, 25_557_032),  # torchvision's resnet50
         ("resnet50", 1000, 25_583_592),  # Keras' ResNet50: biases before every normalisation
         ("i3d", 400, 12_697_264),  # 12.29 M of the trunk and 400 classes
+        ("i3d_r50", 400, 28_043_472),  # 28.04 M in SlowFast's model zoo
     ],
 )
 def test_there_are_as_many_parameters_as_published(name, classes, published):
@@ -30,7 +32,17 @@ def test_there_are_as_many_parameters_as_published(name, classes, published):
         assert count(Classifier(build(name, frames=16, size=224), {"class": classes})) == published
 
 
-@pytest.mark.parametrize(("name", "width", "pictures"), [("vit_ti", 192, 5_717_416), ("vit_s", 384, 22_050_664)])
+@pytest.mark.parametrize(
+    ("name", "width", "pictures"),
+    [
+        ("vit_ti", 192, 5_717_416),
+        ("vit_s", 384, 22_050_664),
+        ("vit_b", 768, 86_567_656),
+        ("vit_l", 1024, 304_326_632),
+        # timm's, of patches of 14 pixels; ours have 16: larger kernels, fewer places
+        ("vit_h", 1280, 632_045_800 + 3 * 1280 * (16**2 - 14**2) - 1280 * (16**2 - 14**2)),
+    ],
+)
 def test_a_video_transformer_has_the_picture_transformer_and_its_time_embedding(name, width, pictures):
     with torch.device("meta"):
         judge = Classifier(build(name, frames=16, size=224), {"class": 1000})
@@ -102,6 +114,52 @@ def test_a_transformer_refuses_clips_that_its_tubelets_do_not_fill():
         build("vit_mini", frames=7, size=64)
     with pytest.raises(UsageError, match="built for clips of"):
         build("vit_mini", frames=8, size=64)(torch.rand(1, 3, 4, 64, 64))
+
+
+@pytest.mark.parametrize("name", ["vit_b", "vit_l", "vit_h"])
+def test_a_large_transformer_refuses_them_before_it_takes_up_memory(name):
+    with pytest.raises(UsageError, match="tubelets of 2 × 16 × 16 do not fill 16 frames of 100 × 100"):
+        build(name, frames=16, size=100)
+    with torch.device("meta"):
+        network = build(name, frames=4, size=32)
+        assert network(torch.rand(2, 3, 4, 32, 32)).shape == (2, network.width)
+        with pytest.raises(UsageError, match="built for clips of"):
+            network(torch.rand(2, 3, 2, 32, 32))
+
+
+def temporal(network: I3DResNet) -> list[list[int]]:
+    """Frames that the first convolution of each block sees."""
+    layers = (network.layer1, network.layer2, network.layer3, network.layer4)
+    return [[block.conv1.kernel_size[0] for block in layer] for layer in layers]
+
+
+@pytest.mark.parametrize("name", ["i3d_r50", "i3d_r50_v1"])
+def test_i3d_resnet_looks_into_time_where_the_published_one_does(name):
+    with torch.device("meta"):
+        network = build(name, frames=8, size=64)
+        assert network.conv1.kernel_size == (5, 7, 7)
+        assert temporal(network) == [[3, 3, 3], [3, 1, 3, 1], [3, 1, 3, 1, 3, 1], [1, 3, 1]]
+        seen: list[tuple[int, ...]] = []
+        for layer in (network.layer1, network.layer2, network.layer4):
+            layer.register_forward_hook(lambda *told: seen.append(tuple(told[-1].shape[1:])))
+        network(torch.rand(1, 3, 8, 64, 64))
+    assert seen == [(256, 8, 16, 16), (512, 4, 8, 8), (2048, 4, 2, 2)]  # time is halved once, behind layer1
+
+
+def test_i3d_resnet_takes_a_single_frame_and_keeps_the_odd_one():
+    network = I3DResNet(widths=(4, 4, 4, 4), depths=(1, 1, 1, 1)).eval()
+    seen: list[int] = []
+    network.layer2.register_forward_hook(lambda *told: seen.append(told[-1].shape[2]))
+    with torch.no_grad():
+        for frames in (1, 2, 5):
+            assert network(torch.rand(1, 3, frames, 32, 32)).isfinite().all()
+    assert seen == [1, 1, 3]
+
+
+def test_the_two_forms_of_i3d_resnet_stride_at_different_places():
+    v15, v1 = (I3DResNet(widths=(4, 4, 4, 4), depths=(1, 1, 1, 1), v1=v1).layer2[0] for v1 in (False, True))
+    assert (v15.conv1.stride, v15.conv2.stride, v15.conv1.bias) == ((1, 1, 1), (1, 2, 2), None)
+    assert (v1.conv1.stride, v1.conv2.stride, v1.conv1.bias is None) == ((1, 2, 2), (1, 1, 1), False)
 
 
 def test_tubelets_keep_their_place_and_time():

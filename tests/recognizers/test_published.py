@@ -61,6 +61,15 @@ def test_resnet50_sees_that_a_cat_is_a_cat():
     assert logits.softmax(1)[0, list(CATS)].sum() > 0.9
 
 
+def test_i3d_resnet_sees_in_a_still_clip_what_resnet50_sees_in_the_picture():
+    tensors_of("resnet50")
+    pictures = build("resnet50", frames=1, size=64, pretrained=True).eval()
+    video = build("i3d_r50_v1", frames=8, size=64, pretrained=True).eval()
+    picture = torch.rand(1, 3, 1, 64, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(video(picture.expand(-1, -1, 8, -1, -1)), pictures(picture), rtol=1e-3, atol=1e-4)
+
+
 def test_a_mask_beside_the_pictures_changes_nothing_at_first():
     tensors_of("i3d")
     three, four = (build("i3d", frames=8, size=64, channels=n, pretrained=True).eval() for n in (3, 4))

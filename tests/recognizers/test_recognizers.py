@@ -13,20 +13,21 @@ from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier, Recognizer
 
 FRAMES = 8
-SIZES = {"r3d18": 32, "i3d": 32, "resnet18": 32, "resnet50": 32, "resnet50_v15": 32, "vit_ti": 32, "vit_s": 32}
-PIXELS = [name for name in RECOGNIZERS if name != "mlp"]
+HEAVY = ["vit_b", "vit_l", "vit_h"]  # gigabytes; the same code as vit_s, see test_networks
+PIXELS = [name for name in RECOGNIZERS if name not in ("mlp", *HEAVY)]
 PER_FRAME = ["resnet_tiny", "resnet18", "resnet50", "resnet50_v15"]
 SMALL = ["r3d_tiny", "resnet_tiny", "vit_mini"]
+SIZES = dict.fromkeys(PIXELS, 32) | dict.fromkeys(SMALL, 64)
 
 
 def small(name: str, channels: int = 3) -> Recognizer:
     torch.manual_seed(0)
-    return build(name, frames=FRAMES, size=SIZES.get(name, 64), channels=channels).eval()
+    return build(name, frames=FRAMES, size=SIZES[name], channels=channels).eval()
 
 
 def clip_for(name: str, channels: int = 3, count: int = 1) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
-    size = SIZES.get(name, 64)
+    size = SIZES[name]
     return torch.rand(count, channels, FRAMES, size, size, generator=generator)
 
 
@@ -139,7 +140,7 @@ def test_an_unknown_name_comes_with_a_suggestion():
 
 
 def test_where_nobody_published_weights_the_line_says_who_did():
-    with pytest.raises(UsageError, match=r"r3d_tiny has no published weights.*i3d, resnet50, vit_s"):
+    with pytest.raises(UsageError, match=r"r3d_tiny has no published weights.*i3d, i3d_r50, .*resnet50, vit_s"):
         build("r3d_tiny", frames=8, size=64, pretrained=True)
 
 

@@ -117,7 +117,7 @@ def test_shares_and_their_intervals_are_those_of_the_evaluation(tmp_path):
         hits = [(rng.random((3, PEOPLE * CLIPS)) < level + skill).astype(float) for level in (use, link)]
         same = {"measured_by": "r3d_tiny", "others": {}}
         use = Leak("top-1", draws.mean(hits[0]), 0.1)
-        top1 = Number(leak=use, analytic=0.1, floor_range=(0.1, 0.1), per_clip=hits[0], **same)
+        top1 = Number(leak=use, analytic=0.1, floor_range=(0.1, 0.1), per_clip=hits[0], kind="utility", **same)
         leak = Leak("rank-1", draws.mean(hits[1]), 0.14, draws.mean(chance))
         seen = {"per_clip": hits[1], "chance_per_clip": chance, "p": 0.001}
         linked = Number(leak=leak, analytic=0.14, floor_range=(0.1, 0.2), **seen, **same)

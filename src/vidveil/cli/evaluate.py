@@ -2,10 +2,12 @@
 
 import typer
 
-from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume
+from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
 
 
-def evaluate(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume: Resume = False) -> None:
+def evaluate(
+    recipe: Recipe, overrides: Overrides = None, data: Data = None, strict: Strict = False, resume: Resume = False
+) -> None:
     """Anonymize a dataset, train a recognizer and attackers anew on the result, report both with their floors.
 
     \b
@@ -25,7 +27,7 @@ def evaluate(recipe: Recipe, overrides: Overrides = None, data: Data = None, res
     from vidveil.recipe import find, read_for
 
     wanted = read_for("evaluate", EvaluateRecipe, find(recipe), overrides or [])
-    results = run(wanted, root=data, resume=resume, console=Console(stderr=True))
+    results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
 
     from vidveil.report.tables import table
 

@@ -22,7 +22,7 @@ def ls(
     \b
     vidveil ls methods
     vidveil ls weights      and whether they are here; asks no network
-    vidveil ls data         datasets, and whether they are where --data or VIDVEIL_DATA says
+    vidveil ls data         datasets, whether they are where --data or VIDVEIL_DATA says, and how complete
     vidveil ls recipes      for `vidveil train` and `vidveil evaluate`
     vidveil ls recipes dual_cls_puppets      its keys, what each means, and what it is set to
     vidveil ls runs         what is under runs/ and how far it is
@@ -59,7 +59,8 @@ def _weights() -> None:
 
 
 def _data(root: Path | None) -> None:
-    from vidveil.data import DATA, available
+    from vidveil.data import available
+    from vidveil.data.catalogue import DATA
 
     rows = [(dataset.usage, dataset.summary, available(name, root)) for name, dataset in DATA.items()]
     _columns([("name", "what", "here"), *rows])

@@ -12,4 +12,7 @@ Overrides = Annotated[
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder with datasets. Default: VIDVEIL_DATA.", show_default=False)
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="A video that cannot be decoded is an error, not left out with a warning.")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a run of this name that was interrupted.")]

@@ -2,10 +2,12 @@
 
 import typer
 
-from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume
+from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
 
 
-def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume: Resume = False) -> None:
+def train(
+    recipe: Recipe, overrides: Overrides = None, data: Data = None, strict: Strict = False, resume: Resume = False
+) -> None:
     """Train a recognizer (its epoch is chosen on validation, test is looked at once) or a method that learns.
 
     \b
@@ -28,7 +30,7 @@ def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume
 
     wanted = read_for("train", LearningRecipe, find(recipe), overrides or [])
     if not isinstance(wanted, TrainRecipe):
-        made = run_method(wanted, root=data, resume=resume, console=Console(stderr=True))
+        made = run_method(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
         guessed = {name: f" (guessing {value:.3f})" for name, value in made.floors.items()}
         told = (f"{name} {value:.3f}{guessed.get(name, '')}" for name, value in made.metrics.items())
         typer.echo("on validation: " + "  ".join(told))
@@ -38,7 +40,7 @@ def train(recipe: Recipe, overrides: Overrides = None, data: Data = None, resume
         typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
         typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named} --guard faces", err=True)
         return
-    results = run(wanted, root=data, resume=resume, console=Console(stderr=True))
+    results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
 
     from vidveil.report.tables import table
 

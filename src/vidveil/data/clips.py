@@ -5,9 +5,9 @@ of UCF101. A group, an id or the very same pixels in two splits is an error when
 measured on such a split would be too good.
 """
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -63,6 +63,12 @@ class ClipSet:
     each action once."""
     tags: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     """Anything else that is known of each clip: outfit, place, camera."""
+    action_labels: NDArray[np.float32] | None = None
+    """(N, len(actions)) 1 or 0, NaN where nobody knows, of sets whose clips show several actions at once; `action` is
+    -1 there."""
+
+    left_out: Sequence[str] = ()
+    """Ids of clips that belong to the set but could not be decoded: they are not among the rows."""
 
     def __post_init__(self) -> None:
         rows = len(self.videos)
@@ -75,6 +81,8 @@ class ClipSet:
             raise DataError(f"{self.name}: no split is called {', '.join(sorted(map(str, strange)))}")
         if self.attributes.ndim != 2 or self.attributes.shape[1] != len(self.attribute_names):
             raise DataError(f"{self.name}: attributes are {self.attributes.shape}, names {len(self.attribute_names)}")
+        if self.action_labels is not None and self.action_labels.shape != (rows, len(self.actions)):
+            raise DataError(f"{self.name}: action labels are {self.action_labels.shape}, actions {len(self.actions)}")
         self._refuse_overlap()
 
     def _refuse_overlap(self) -> None:
@@ -92,6 +100,29 @@ class ClipSet:
 
     def indices(self, split: Split) -> NDArray[np.int64]:
         return np.flatnonzero(self.split == split)
+
+    def without(self, rows: Iterable[int], videos: Videos) -> "ClipSet":
+        """The set without some clips that could not be decoded, in every column. Actions and people keep their numbers.
+
+        Args:
+            videos: of the other rows.
+        """
+        gone = sorted(rows)
+        which = np.setdiff1d(np.arange(len(self)), gone)
+        labels = None if self.action_labels is None else self.action_labels[which]
+        return replace(
+            self,
+            videos=videos,
+            ids=[self.ids[i] for i in which.tolist()],
+            split=self.split[which],
+            group=self.group[which],
+            action=self.action[which],
+            person=self.person[which],
+            attributes=self.attributes[which],
+            tags={name: values[which] for name, values in self.tags.items()},
+            action_labels=labels,
+            left_out=(*self.left_out, *(self.ids[i] for i in gone)),
+        )
 
     def with_videos(self, videos: Videos, name: str | None = None) -> "ClipSet":
         """The same clips and labels after a method has been over the pixels.

@@ -1,31 +1,38 @@
 """Video files to arrays, by PyAV or, where that is not installed, by OpenCV.
 
     decode("clip.mp4", short_side=128, every=2, limit=96)      # (T, H, W, 3) uint8 RGB, the right way up
+    decode("film.mp4#t=18.6,24.8")                             # what is shown from 18.6 s on and before 24.8 s
+    decode("film.mp4", spread=96)                              # 96 frames, evenly from the first to the last
+
+A part is written as W3C's media fragments have it. Its frames are told by their times, counted from the first one, so
+that a video whose rate changes is cut where it should be.
 
 For datasets only: what is shown to people goes through `vidveil.video`, which loses no frame and fails closed.
 `VIDVEIL_DECODER=av` or `opencv` chooses. The two agree to a few grey levels, not to the bit, so caches are kept apart.
 """
 
 import os
+import re
+import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
+from vidveil.data.frame_readers import Decoder, Part, Video, frames_in, measure
+from vidveil.data.store_files import Failed
 from vidveil.errors import DataError, UsageError
 
-Decoder = Literal["av", "opencv"]
-Video = NDArray[np.uint8]
 T = TypeVar("T")
 
 WORKERS = 8  # files at once, at most: decoding leaves Python's lock alone
+PART = re.compile(r"(.+)#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)")
 
 
 def decoder() -> Decoder:
@@ -42,29 +49,56 @@ def decoder() -> Decoder:
     return "opencv"
 
 
+def part_of(path: Path | str) -> tuple[Path, Part | None]:
+    """The file, and which part of it: `film.mp4#t=18.6,24.8`. None is all of it."""
+    if not (match := PART.fullmatch(str(path))):
+        return Path(path), None
+    part = Part(float(match[2]), float(match[3]))
+    if part.start >= part.end:
+        raise DataError(f"{path} ends before it begins: a part is #t=START,END in seconds")
+    return Path(match[1]), part
+
+
 def decode(
     path: Path | str,
     *,
     short_side: int | None = None,
     every: int = 1,
     limit: int | None = None,
+    spread: int | None = None,
     by: Decoder | None = None,
 ) -> Video:
-    """Frames 0, `every`, 2 `every`, ... of a file, `limit` of them at most, (T, H, W, 3) uint8 RGB.
+    """Frames 0, `every`, 2 `every`, ... of a file or of a part of it, `limit` of them at most, (T, H, W, 3) uint8 RGB.
 
     Args:
         short_side: pictures larger than that are made smaller, by averaging; smaller ones stay as they are.
+        spread: instead of `every` and `limit`: so many frames of the whole file, evenly from the first to the last; all
+            of a file that has no more.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"{path} is not there")
-    pictures = (_by_av if (by or decoder()) == "av" else _by_opencv)(path, every)
+    by = by or decoder()
+    file, part = part_of(path)
+    if not file.is_file():
+        raise DataError(f"{file} is not there")
+    if not file.stat().st_size:
+        raise DataError(f"{file} cannot be decoded: it is empty")
+    places: Container[int] = range(0, sys.maxsize, every)
+    if spread is not None:
+        if part:
+            raise UsageError(f"{path}: frames are spread over whole files, not over parts")
+        places = spread_over(measure(file, by).frames, spread)
+        limit = len(places)
+    pictures = (picture() for number, (_, picture) in enumerate(frames_in(file, part, by)) if number in places)
     frames = [_fit(picture, short_side) for picture in islice(pictures, limit)]
     if not frames:
-        raise DataError(f"{path} holds no picture that can be decoded")
+        raise DataError(f"{path} holds no picture that can be decoded" + (", or ends before that" if part else ""))
     if len({frame.shape for frame in frames}) > 1:
         raise DataError(f"{path} changes its size in the middle")
     return np.stack(frames)
+
+
+def spread_over(total: int, count: int) -> frozenset[int]:
+    """Which of `total` frames to take for `count` of them, evenly from the first to the last."""
+    return frozenset(np.linspace(0, total - 1, min(count, total)).round().astype(int).tolist())
 
 
 def decode_all(
@@ -73,17 +107,24 @@ def decode_all(
     short_side: int | None = None,
     every: int = 1,
     limit: int | None = None,
+    spread: int | None = None,
     title: str = "decoding",
-) -> Iterator[Video]:
-    """Many files, in order, several at a time but never more than a few in memory; with a bar on a terminal."""
+) -> Iterator[Video | Failed]:
+    """Many files, in order, several at a time but never more than a few in memory; with a bar on a terminal.
+
+    What can be read but not decoded comes as `Failed`. What cannot even be read is an error.
+    """
     by = decoder()  # asked once, so that one set is never decoded by both
 
-    def one(path: Path) -> Video:
-        return decode(path, short_side=short_side, every=every, limit=limit, by=by)
+    def one(path: Path) -> Video | Failed:
+        try:
+            return decode(path, short_side=short_side, every=every, limit=limit, spread=spread, by=by)
+        except DataError as error:
+            return _failed(path, error)
 
     workers = min(WORKERS, os.cpu_count() or 1)
     with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-decode") as pool:
-        waiting: deque[Future[Video]] = deque()
+        waiting: deque[Future[Video | Failed]] = deque()
         try:
             for path in with_bar(paths, len(paths), title):
                 waiting.append(pool.submit(one, path))
@@ -96,6 +137,27 @@ def decode_all(
                 future.cancel()
 
 
+def _failed(path: Path, error: DataError) -> Failed:
+    """The fault of the video, if all its bytes can be read: else it is the disk's or ours, and may go away."""
+    file, _ = part_of(path)
+    try:
+        stamp = file.stat().st_ctime_ns
+        with file.open("rb") as content:
+            while content.read(1 << 20):
+                pass
+    except OSError as trouble:
+        raise DataError(f"{file} cannot be read: {(trouble.strerror or 'no reason is given').lower()}") from trouble
+    told = str(error).removeprefix(f"{path} ").removeprefix(f"{file} ")
+    return Failed(told.removeprefix("cannot be decoded: "), stamp)
+
+
+def say(line: str) -> None:
+    """A line on stderr, whatever is in it."""
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
+
+
 def with_bar(items: Iterable[T], total: int, title: str) -> Iterator[T]:
     """The items, with a bar and the time left on stderr if that is a terminal."""
     from rich.console import Console
@@ -105,44 +167,6 @@ def with_bar(items: Iterable[T], total: int, title: str) -> Iterator[T]:
     if not console.is_terminal:
         return iter(items)
     return iter(track(items, title, total, console=console, transient=True))
-
-
-def _by_av(path: Path, every: int) -> Iterator[Video]:
-    import av
-    from av.video.reformatter import VideoReformatter
-
-    to_rgb = VideoReformatter()  # one for all frames: setting it up takes longer than using it
-    try:
-        with av.open(str(path), metadata_errors="ignore") as container:
-            if not container.streams.video:
-                raise DataError(f"{path} holds no video")
-            stream = container.streams.video[0]
-            stream.thread_type = "NONE"  # files side by side, see `decode_all`
-            for number, frame in enumerate(container.decode(stream)):
-                if number % every == 0:
-                    picture: Video = to_rgb.reformat(frame, format="rgb24").to_ndarray().astype(np.uint8, copy=False)
-                    quarters = round(frame.rotation / 90) % 4  # counterclockwise
-                    yield np.rot90(picture, quarters) if quarters else picture
-    except (av.FFmpegError, OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be decoded: it is damaged or no video") from error
-
-
-def _by_opencv(path: Path, every: int) -> Iterator[Video]:
-    reader = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
-    try:
-        if not reader.isOpened():
-            raise DataError(f"{path} cannot be decoded: OpenCV does not open it")
-        reader.set(cv2.CAP_PROP_ORIENTATION_AUTO, 1)
-        number = 0
-        while reader.grab():
-            if number % every == 0:
-                there, picture = reader.retrieve()
-                if not there:
-                    raise DataError(f"{path} cannot be decoded: frame {number} is damaged")
-                yield np.ascontiguousarray(picture[..., ::-1], dtype=np.uint8)
-            number += 1
-    finally:
-        reader.release()
 
 
 def _fit(picture: Video, short_side: int | None) -> Video:

@@ -2,17 +2,27 @@
 
 A cache is found again by what it was made of: the files' names and sizes, how they were decoded and by what. Change any
 of it, and another cache is made beside the old one.
+
+A video that cannot be decoded has a row without pixels, and the cache remembers why (`VideoStore.failed`); `load_data`
+leaves it out. It is tried again when its file has changed since. More than one in twenty, and more than one, are an
+error: such a copy is no longer that set.
 """
 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
-from vidveil.data.decode import Video, decode_all, decoder
+from vidveil.data.decode import decode_all, decoder, part_of
+from vidveil.data.frame_readers import Video
 from vidveil.data.store import VideoStore, cache_folder
+from vidveil.data.store_files import Failed
 from vidveil.errors import DataError
+
+TOLERATED = 0.05  # of all videos may fail
+NAMED = 10  # of those that failed
 
 
 def decoded(
@@ -23,6 +33,7 @@ def decoded(
     short_side: int | None = None,
     every: int = 1,
     limit: int | None = None,
+    spread: int | None = None,
     expected_bytes: int = 0,
 ) -> VideoStore:
     """The files, relative to `folder`, in their order.
@@ -32,21 +43,50 @@ def decoded(
     """
     sizes = []
     for file in files:
-        path = folder / file
+        path, _ = part_of(folder / file)
         if not path.is_file():
             raise DataError(f"{name}: {path} is listed but not there")
         sizes.append(path.stat().st_size)
     how = {"short_side": short_side, "every": every, "limit": limit, "decoder": decoder()}
+    how |= {"spread": spread} if spread else {}  # caches made without it keep their names
     listing = hashlib.sha256(json.dumps([list(files), sizes]).encode()).hexdigest()
     about = {"data": name, **how, "videos": len(files), "files": listing}
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
 
-    def make() -> Iterator[Video]:
-        ensure_room(expected_bytes)
-        paths = [folder / file for file in files]
-        return decode_all(paths, short_side=short_side, every=every, limit=limit, title=f"decoding {name}")
+    def read(some: Sequence[str], title: str) -> Iterator[Video | Failed]:
+        paths = [folder / file for file in some]
+        return decode_all(paths, short_side=short_side, every=every, limit=limit, spread=spread, title=title)
 
-    return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make)
+    def make() -> Iterator[Video | Failed]:
+        ensure_room(expected_bytes)
+        return _few_failed(name, files, read(files, f"decoding {name}"))
+
+    def still_failing(store: VideoStore) -> bool:
+        stamps = {row: part_of(folder / files[row])[0].stat().st_ctime_ns for row in store.failed}
+        changed = [files[row] for row, failed in store.failed.items() if stamps[row] != failed.stamp]
+        return not changed or all(isinstance(video, Failed) for video in read(changed, f"decoding {name} again"))
+
+    return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make, still_failing)
+
+
+def name_failed(failed: Mapping[str, Failed]) -> str:
+    """`a.avi (it is empty), b.avi (it is damaged or no video) and 3 more`."""
+    named = ", ".join(f"{file} ({one.why})" for file, one in islice(failed.items(), NAMED))
+    return named + (f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else "")
+
+
+def _few_failed(name: str, files: Sequence[str], videos: Iterable[Video | Failed]) -> Iterator[Video | Failed]:
+    """The videos; it ends as soon as too many have failed."""
+    failed: dict[str, Failed] = {}
+    for file, video in zip(files, videos, strict=True):
+        if isinstance(video, Failed):
+            failed[file] = video
+            if len(failed) > max(1, TOLERATED * len(files)):
+                raise DataError(
+                    f"{name}: {len(failed):,} of {len(files):,} videos cannot be decoded, perhaps more, which is "
+                    f"too many to go without: {name_failed(failed)}; fetch them again"
+                )
+        yield video
 
 
 def ensure_room(needed: int) -> None:

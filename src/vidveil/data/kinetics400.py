@@ -17,7 +17,6 @@ same. Lists have a YouTube video once; where one is trained on and tested all th
 `group` is the id, and nobody knows who is seen: `person` is -1.
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,16 +28,15 @@ from numpy.typing import NDArray
 from vidveil.data.clips import ClipSet
 from vidveil.data.published import list_lines, thinned
 from vidveil.data.small_sets import read_manifest
+from vidveil.data.youtube import ID, LENGTH, files_in, letters, those_there, validation_videos
 from vidveil.errors import DataError, UsageError
 
 NAMES = "kinetics400_label_map.txt"
 LISTS = {"train": ("train.csv",), "val": ("val.csv", "validate.csv")}
 SPLIT_NAMES = {"train": ("train",), "val": ("val", "validate", "validation")}
 COLUMNS = ("label", "youtube_id", "time_start", "time_end")
-VALIDATION = 0.05
-ID = 11  # letters, digits, - and _
-FILE = re.compile(rf"[\w-]{{{ID}}}_\d{{6}}_\d{{6}}\.mp4", re.ASCII)
-ROW = re.compile(rf"[^,]+,[\w-]{{{ID}}},\d{{1,6}},\d{{1,6}}", re.ASCII)
+FILE = re.compile(rf"{ID}_\d{{6}}_\d{{6}}\.mp4", re.ASCII)
+ROW = re.compile(rf"[^,]+,{ID},\d{{1,6}},\d{{1,6}}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +84,24 @@ def read_part(folder: Path, part: str) -> list[Clip]:
     if not videos:
         raise DataError(f"{folder / part} holds no video: CLASS/ID_000012_000022.mp4 and so on belong there")
     if listed is None:
-        return [Clip(f"{part}/{path}", Path(path).parent.name, Path(path).name[:ID]) for path in videos]
+        return [Clip(f"{part}/{path}", Path(path).parent.name, Path(path).name[:LENGTH]) for path in videos]
     return _read_list(listed, folder / part, {Path(path).name: path for path in videos})
 
 
 def _videos_in(folder: Path, *, by_class: bool) -> list[str]:
     """Paths below the folder, of one level or two, without empty files."""
-    found = sorted([*folder.glob("*.mp4"), *folder.glob("*/*.mp4")])
+    found = files_in(folder)
     for path in found:
-        if not FILE.fullmatch(path.name):
-            raise DataError(f"{path} has no name of Kinetics: ID_000012_000022.mp4, YouTube's id and the seconds")
-        if by_class and path.parent == folder:
+        if not FILE.fullmatch(Path(path).name):
             raise DataError(
-                f"{path} is in no folder of a class: put it into {folder.name}/CLASS, or {LISTS[folder.name][0]} "
-                f"with {','.join(COLUMNS)} into {folder.parent}"
+                f"{folder / path} has no name of Kinetics: ID_000012_000022.mp4, YouTube's id and the seconds"
             )
-    return [path.relative_to(folder).as_posix() for path in found if path.stat().st_size]
+        if by_class and "/" not in path:
+            raise DataError(
+                f"{folder / path} is in no folder of a class: put it into {folder.name}/CLASS, or "
+                f"{LISTS[folder.name][0]} with {','.join(COLUMNS)} into {folder.parent}"
+            )
+    return found
 
 
 def _read_list(listed: Path, folder: Path, videos: dict[str, str]) -> list[Clip]:
@@ -112,7 +112,7 @@ def _read_list(listed: Path, folder: Path, videos: dict[str, str]) -> list[Clip]
         label, video, start, end = values = [row[column].strip() for column in COLUMNS]
         if not ROW.fullmatch(",".join(values)):
             raise DataError(
-                f"{listed}, line {line}: a class, an id of {ID} letters and two whole seconds are wanted, "
+                f"{listed}, line {line}: a class, an id of {LENGTH} letters and two whole seconds are wanted, "
                 f"not {','.join(values)!r}"
             )
         if row.get("split") and row["split"].strip() not in SPLIT_NAMES[part]:
@@ -121,21 +121,8 @@ def _read_list(listed: Path, folder: Path, videos: dict[str, str]) -> list[Clip]
         if name in clips:
             raise DataError(f"{listed}, line {line}: {name} is listed twice")
         clips[name] = Clip(f"{part}/{videos.get(name, name)}", label, video)
-    there = [clip for name, clip in clips.items() if name in videos]
-    if not there:
-        raise DataError(
-            f"none of the {len(rows):,} videos that {listed} lists is there: "
-            f"they are called {next(iter(clips))} and so on, in {folder} or in folders in it"
-        )
-    if len(there) < len(rows):
-        _say(f"kinetics400: {len(there):,} of the {len(rows):,} videos of {listed.name} are there")
-    return there
-
-
-def _say(line: str) -> None:
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
+    listed_clips = list(clips.values())
+    return [listed_clips[i] for i in those_there("kinetics400", listed, folder, list(clips), videos)]
 
 
 def number_classes(root: Path, labels: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
@@ -145,26 +132,12 @@ def number_classes(root: Path, labels: Sequence[str]) -> tuple[NDArray[np.int64]
     names = [line.strip() for line in list_lines(path, "Kinetics-400")] if path else sorted(set(labels))
     number: dict[str, int] = {}
     for i, name in enumerate(names):
-        first = number.setdefault(_key(name), i)
+        first = number.setdefault(letters(name), i)
         if first != i:
             where = path or root / "kinetics400"
             raise DataError(
                 f"{where}: {names[first]!r} and {name!r} are one class by their letters; rename one of them"
             )
-    if strange := next((label for label in labels if _key(label) not in number), None):
+    if strange := next((label for label in labels if letters(label) not in number), None):
         raise DataError(f"{path} has no class {strange!r}: it should name every class of the videos, one a line")
-    return np.array([number[_key(label)] for label in labels], np.int64), names
-
-
-def _key(name: str) -> str:
-    return re.sub("[^a-z0-9]+", "", name.casefold())
-
-
-def validation_videos(videos: Sequence[str], action: NDArray[np.int64]) -> set[str]:
-    """YouTube's ids to hold out of training: a twentieth of each class, one at least where two are there."""
-    held_out: set[str] = set()
-    of = np.array(videos)
-    for number in np.unique(action):
-        found = sorted(set(of[action == number].tolist()), key=lambda name: hashlib.sha256(name.encode()).digest())
-        held_out.update(found[: min(max(1, round(VALIDATION * len(found))), len(found) - 1)])
-    return held_out
+    return np.array([number[letters(label)] for label in labels], np.int64), names

@@ -111,6 +111,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
             "camera": np.array([clip.camera for clip in clips], np.int64),
             "replication": np.array([clip.replication for clip in clips], np.int64),
             "subgroup": np.array([subgroup.get(person, -1) for person in people], np.int64),
+            **({"shortcut": np.array([a == BIAS_ACTION - 1 for a in actions], np.int64)} if how in KEPT else {}),
         },
     )
 

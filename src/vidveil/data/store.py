@@ -1,6 +1,7 @@
 """Decoded videos in one memory-mapped file: written once, whole or not at all, then read by any number of processes.
 
-    NAME/index.json     layout version, what the store is about; shape and sha256 of every array
+    NAME/index.json     layout version, what the store is about; shape and sha256 of every array; which videos could not
+                        be decoded, and why: they have a row, but no pixels
     NAME/frames.bin     the pixels of all videos one after the other, (T, H, W, 3) uint8 RGB each
     NAME/side-X.bin     anything else that belongs to each video, e.g. masks (T, H, W)
 
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil import cache
-from vidveil.data.store_files import FRAMES, LAYOUT, Arrays, Writer, file_name, sha256_of, turn, unwritable
+from vidveil.data.store_files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, turn, unwritable
 from vidveil.errors import DataError
 
 if TYPE_CHECKING:
@@ -48,15 +49,25 @@ def cache_folder() -> Path:
 class VideoStore:
     """Implements `Videos`. Get one by `open`, `write` or `cached`."""
 
-    def __init__(self, folder: Path, about: dict[str, Any], arrays: dict[str, Arrays]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        about: dict[str, Any],
+        arrays: dict[str, Arrays],
+        failed: Mapping[int, Failed] | None = None,
+    ) -> None:
         self.folder = folder
         self.about = about
+        self.failed = dict(failed or {})
+        """Rows of videos that could not be decoded: `frames` has none of them."""
+        self._rows_dropped = False
         self._arrays = arrays
         self._starts = {name: np.cumsum([0, *these.sizes()]) for name, these in arrays.items()}
         self._maps = {name: _map(folder / file_name(name)) for name in arrays}
 
     def __reduce__(self) -> tuple[Callable[[Path], "VideoStore"], tuple[Path]]:
-        return VideoStore.open, (self.folder,)  # to another process by name: it maps the same pages
+        opened = _open_without_failed if self._rows_dropped else VideoStore.open
+        return opened, (self.folder,)  # to another process by name: it maps the same pages
 
     def __len__(self) -> int:
         return len(self._arrays[FRAMES].shapes)
@@ -82,6 +93,17 @@ class VideoStore:
 
     def digest(self, i: int) -> str:
         return self._arrays[FRAMES].sha256[i]
+
+    def without_failed(self) -> "VideoStore":
+        """The same file without the rows that could not be decoded. They have no bytes, so the others stay in place."""
+        rows = [i for i in range(len(self)) if i not in self.failed]
+        arrays = {
+            name: Arrays(these.dtype, [these.shapes[i] for i in rows], [these.sha256[i] for i in rows])
+            for name, these in self._arrays.items()
+        }
+        left = VideoStore(self.folder, self.about, arrays)
+        left._rows_dropped = True
+        return left
 
     def side(self, name: str, i: int) -> NDArray[Any]:
         """What was written beside video `i`, read-only."""
@@ -114,7 +136,7 @@ class VideoStore:
         """Read everything and compare with the sums that were noted while writing."""
         for name, arrays in self._arrays.items():
             for i, expected in enumerate(arrays.sha256):
-                if sha256_of(self._get(name, i)) != expected:
+                if i not in self.failed and sha256_of(self._get(name, i)) != expected:
                     raise DataError(f"{self.folder}: {name} of video {i} is damaged; delete the folder to make it anew")
 
     @classmethod
@@ -133,6 +155,7 @@ class VideoStore:
         try:
             arrays = {name: Arrays(**these) for name, these in index["arrays"].items()}
             about = dict(index["about"])
+            failed = {int(row): Failed(**told) for row, told in index.get("failed", {}).items()}
             expected = {name: sum(these.sizes()) for name, these in arrays.items()}
             counts = {len(these.shapes) for these in arrays.values()} | {len(these.sha256) for these in arrays.values()}
             typed = not any(np.dtype(these.dtype).hasobject for these in arrays.values())
@@ -146,7 +169,7 @@ class VideoStore:
             if found != size:
                 raise DataError(f"{path} has {found} of {size} bytes: delete the folder to make it anew")
         try:
-            store = cls(folder, about, arrays)
+            store = cls(folder, about, arrays, failed)
             same = (folder / "index.json").stat().st_ino == born
         except OSError as error:
             raise DataError(f"{folder} went away while it was opened") from error
@@ -156,7 +179,7 @@ class VideoStore:
     def write(
         cls,
         folder: Path,
-        arrays: Iterable[Item],
+        arrays: Iterable[Item | Failed],
         about: Mapping[str, Any],
         sides: Mapping[str, Iterable[NDArray[Any]]] | None = None,
     ) -> "VideoStore":
@@ -171,13 +194,25 @@ class VideoStore:
             return cls._write(folder, arrays, about, sides or {})
 
     @classmethod
-    def cached(cls, folder: Path, about: Mapping[str, Any], make: Callable[[], Iterable[Item]]) -> "VideoStore":
-        """The store if it is whole and about the same, else made now. Of several processes one makes it, all get it."""
+    def cached(
+        cls,
+        folder: Path,
+        about: Mapping[str, Any],
+        make: Callable[[], Iterable[Item | Failed]],
+        good: Callable[["VideoStore"], bool] = lambda _: True,
+    ) -> "VideoStore":
+        """The store if it is whole and about the same, else made now. Of several processes one makes it, all get it.
+
+        Args:
+            good: asked of a store that was found, if there is more to know; it is made anew where this is False.
+        """
         folder = Path(folder).absolute()
-        if found := cls._whole(folder, about):
+        if (found := cls._whole(folder, about)) and good(found):
             return found
         with turn(folder):
-            return cls._whole(folder, about) or cls._write(folder, make(), about, {})
+            if (found := cls._whole(folder, about)) and good(found):
+                return found
+            return cls._write(folder, make(), about, {})
 
     @classmethod
     def _whole(cls, folder: Path, about: Mapping[str, Any]) -> "VideoStore | None":
@@ -191,7 +226,7 @@ class VideoStore:
     def _write(
         cls,
         folder: Path,
-        arrays: Iterable[Item],
+        arrays: Iterable[Item | Failed],
         about: Mapping[str, Any],
         sides: Mapping[str, Iterable[NDArray[Any]]],
     ) -> "VideoStore":
@@ -204,6 +239,9 @@ class VideoStore:
             beside: Iterator[tuple[Any, ...]] = zip(*sides.values(), strict=True) if sides else repeat(())
             try:
                 for item, more in zip(arrays, beside, strict=bool(sides)):
+                    if isinstance(item, Failed):
+                        written.add_failed(item)
+                        continue
                     video, own = item if isinstance(item, tuple) else (item, {})
                     written.add(video, {**own, **dict(zip(sides, more, strict=True))})
             finally:
@@ -220,6 +258,10 @@ class VideoStore:
             shutil.rmtree(part, ignore_errors=True)
             shutil.rmtree(part.with_suffix(".old.part"), ignore_errors=True)
         return cls.open(folder)
+
+
+def _open_without_failed(folder: Path) -> VideoStore:
+    return VideoStore.open(folder).without_failed()
 
 
 def _map(path: Path) -> NDArray[np.uint8]:

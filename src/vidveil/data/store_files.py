@@ -34,12 +34,22 @@ class Arrays:
         return [int(np.prod(shape, dtype=np.int64)) * item for shape in self.shapes]
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """In the place of a video that cannot be decoded."""
+
+    why: str
+    stamp: int
+    """When its file was last changed, in nanoseconds: another time, and it is tried again."""
+
+
 class Writer:
     """Appends arrays to the files of an unfinished store."""
 
     def __init__(self, part: Path, folder: Path) -> None:
         self.part, self.folder = part, folder
         self.arrays = {FRAMES: Arrays("|u1")}
+        self.failed: dict[int, Failed] = {}
         self.files = {FRAMES: (part / file_name(FRAMES)).open("wb")}
 
     def add(self, video: NDArray[np.uint8], sides: Mapping[str, NDArray[Any]]) -> None:
@@ -56,6 +66,16 @@ class Writer:
             raise DataError(f"video {count} has {sorted(sides)} beside it, the first had {sorted(self.arrays)[1:]}")
         for name, array in {FRAMES: video, **sides}.items():
             self._append(name, np.asarray(array), count)
+
+    def add_failed(self, failed: Failed) -> None:
+        """A row without any pixel. Its sum is its own, as no two such rows are the same video."""
+        frames = self.arrays[FRAMES]
+        row = len(frames.shapes)
+        if len(self.arrays) > 1:
+            raise DataError(f"video {row} cannot be decoded ({failed.why}), but others have {sorted(self.arrays)[1:]}")
+        self.failed[row] = failed
+        frames.shapes.append([0, 0, 0, 3])
+        frames.sha256.append(hashlib.sha256(f"row {row}: {failed.why}".encode()).hexdigest())
 
     def _append(self, name: str, array: NDArray[Any], count: int) -> None:
         arrays = self.arrays[name]
@@ -81,6 +101,8 @@ class Writer:
         if not self.arrays[FRAMES].shapes:
             raise DataError(f"there is no video to put into {self.folder}")
         index = {"layout": LAYOUT, "about": about, "arrays": {name: asdict(a) for name, a in self.arrays.items()}}
+        if self.failed:
+            index["failed"] = {str(row): asdict(failed) for row, failed in self.failed.items()}
         self.files = {"index": (self.part / "index.json").open("wb")}
         try:
             self.files["index"].write(json.dumps(index).encode())

@@ -56,6 +56,9 @@ def scenes(videos: Videos) -> NDArray[np.int64]:
     small = []
     for i in range(len(videos)):
         frames = videos.frames(i)
+        if not len(frames):  # it could not be decoded, and looks like no other
+            small.append(np.zeros(3 * THUMBNAIL[0] * THUMBNAIL[1], np.float32))
+            continue
         mean = frames[:: max(1, len(frames) // 16)].mean(axis=0, dtype=np.float32)
         small.append(cv2.resize(mean, THUMBNAIL, interpolation=cv2.INTER_AREA).reshape(-1))
     pictures = np.stack(small)

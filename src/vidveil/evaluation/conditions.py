@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from vidveil import __version__
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
+from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store import Item, VideoStore, cache_folder
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.lots import draws_lots, with_lots
@@ -77,6 +78,9 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
     _refuse_knobs_of_controls(setting)
     if setting.method == "raw":
         return data
+    if isinstance(data.videos, SingleFrames):  # a method sees whole videos, whoever judges frames of them
+        after = data.videos.of(anonymized(data.videos.whole, setting, device=device))
+        return data.with_videos(after, f"{data.name} after {setting}")
     painter = _painter(data, setting, device)
     about: dict[str, Any] = {
         **{key: _exact(value) for key, value in asdict(setting).items()},

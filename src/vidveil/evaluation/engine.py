@@ -18,64 +18,64 @@ from vidveil.data import load_data
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.crops import person_crops
 from vidveil.data.medians import medians
-from vidveil.errors import DataError, UsageError
-from vidveil.evaluation.conditions import Setting, anonymized, check_method
+from vidveil.errors import DataError
+from vidveil.evaluation.conditions import anonymized
 from vidveil.evaluation.crossing import crossings
-from vidveil.evaluation.learner import Learned, check_network, learn, options
+from vidveil.evaluation.learner import Learned, learn, options
 from vidveil.evaluation.measure import Measure, Number
+from vidveil.evaluation.mistakes import refuse_mistakes, setting_of
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.planned import frame_readers, from_nothing, on_raw, trainings
 from vidveil.evaluation.recipe import EvaluateRecipe
-from vidveil.evaluation.results import Results
+from vidveil.evaluation.results import ByView, Point, Results
+from vidveil.evaluation.subgroups import subgroups
 from vidveil.evaluation.telling import about_data, attribute_excess, control_metrics, point
-from vidveil.evaluation.truth import Truth, has_truth
+from vidveil.evaluation.truth import Truth
 from vidveil.evaluation.veiled import forget
 from vidveil.recipe import as_values, find, read_for
 from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
 
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
-ONLY = ("background", "mask", "motion")  # views that built-in worlds have
 HEADLINES = ("action_top1", "linkage_rank1", "cmap", "identity_hidden", "action_kept")
 
 
-def evaluate(recipe: str, *overrides: str, data: Path | None = None, resume: bool = False) -> Results:
+def evaluate(
+    recipe: str, *overrides: str, data: Path | None = None, resume: bool = False, strict: bool = False
+) -> Results:
     """What `vidveil evaluate RECIPE [KEY=VALUE…]` does, silently: the results, which are also in `runs/NAME`."""
-    return run(read_for("evaluate", EvaluateRecipe, find(recipe), overrides), root=data, resume=resume)
+    wanted = read_for("evaluate", EvaluateRecipe, find(recipe), overrides)
+    return run(wanted, root=data, resume=resume, strict=strict)
 
 
 def run(
-    recipe: EvaluateRecipe, *, root: Path | None = None, resume: bool = False, console: Console | None = None
+    recipe: EvaluateRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
 ) -> Results:
-    """All of it. `root` is the folder with datasets."""
+    """All of it. `root` is the folder with datasets; a video that cannot be decoded is an error if `strict`."""
     accelerator = options(recipe, 0).accelerator()
     refuse_mistakes(recipe)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
-    data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+    data = load_data(
+        recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
+    )
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
-        results = Engine(recipe, data, made, root, console).evaluate()
+        results = engine_for(recipe)(recipe, data, made, root, console).evaluate()
         results.write(made.folder / "results.json")
     return results
 
 
-def refuse_mistakes(recipe: EvaluateRecipe) -> None:
-    """What can be known to be wrong is said before the first hour of training, and before there is a run."""
-    for setting in dict.fromkeys(_setting(recipe).of_seed(seed) for seed in recipe.seeds):
-        check_method(setting, recipe.keep)
-    if recipe.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
-        raise UsageError(f"oracle knows the truth of built-in people only, and {recipe.data} has none: take puppets")
-    for network in (recipe.utility, *recipe.attackers, *recipe.control_attackers):
-        check_network(network)
-    if recipe.utility.endswith((":frozen", ":raw")):
-        raise UsageError(f"{recipe.utility}: the utility network is trained on what it judges; write its name alone")
-    if "attributes" in recipe.attack and all(network.endswith(":frozen") for network in recipe.attackers):
-        raise UsageError("attributes need an attacker that is trained: all are frozen")
-    if "linkage" not in recipe.attack and (about := [c for c in recipe.controls if c not in ("one_frame", "shuffled")]):
-        raise UsageError(f"the control {about[0]} is about linkage, and attack leaves it out")
-    if recipe.raw and not (runs_folder() / recipe.raw / "results.json").is_file():
-        raise UsageError(f"raw: there is no finished run {recipe.raw!r} in {runs_folder()}")
-    if views := [which for which in recipe.controls if which in ONLY and not recipe.data.startswith("puppets")]:
-        raise UsageError(f"{views[0]} alone is known of built-in people only; for real video take the control median")
+def engine_for(recipe: EvaluateRecipe) -> "type[Engine]":
+    """The one that follows the recipe's protocol."""
+    if recipe.protocol == "attack":
+        return Engine
+    from vidveil.evaluation.lookups import GaitEngine, RetrievalEngine
+
+    return GaitEngine if recipe.protocol == "gait" else RetrievalEngine
 
 
 @dataclass
@@ -88,6 +88,8 @@ class Judged:
     constant: list[str] = field(default_factory=list)
     attackers: dict[str, list[Learned]] = field(default_factory=dict)
     """Those that learned identity, one a seed."""
+    by_view: ByView = field(default_factory=dict)
+    """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
 
     @property
     def tag(self) -> str:
@@ -99,8 +101,19 @@ class Engine:
         self, recipe: EvaluateRecipe, data: ClipSet, run: Run, root: Path | None, console: Console | None
     ) -> None:
         self.recipe, self.data, self.run, self.root, self.console = recipe, data, run, root, console
-        self.measure = Measure(data, permutations=recipe.permutations, resamples=recipe.resamples)
+        self.measure = Measure(
+            data, permutations=recipe.permutations, resamples=recipe.resamples, f1_threshold=recipe.f1_threshold
+        )
         self.truth = Truth(data, self.measure)
+        self.targets: list[str] = []
+        self.trained = 0
+        self.cost: dict[str, dict[str, float]] = {}
+        self.began = monotonic()
+        self.prepare()
+
+    def prepare(self) -> None:
+        """What this protocol asks of the set, and how much there is to do."""
+        recipe, data = self.recipe, self.data
         self.targets = [TARGETS[name] for name in recipe.attack if _can_attack(data, name)]
         if not self.targets:
             raise DataError(f"{data.name} names neither people nor attributes: there is nothing to attack")
@@ -111,9 +124,7 @@ class Engine:
         seen = set(data.action[data.indices("train")].tolist())
         # else no action of test was ever shown, or there is but one, which everybody gets right
         self.readable = len(seen) > 1 and set(data.action[data.indices("test")].tolist()) <= seen
-        self.planned, self.trained = trainings(recipe, self.targets, readable=self.readable), 0
-        self.cost: dict[str, dict[str, float]] = {}
-        self.began = monotonic()
+        self.planned = trainings(recipe, self.targets, readable=self.readable)
 
     def evaluate(self) -> Results:
         recipe = self.recipe
@@ -131,8 +142,8 @@ class Engine:
             data=about_data(self.data),
             machine=describe(options(recipe, 0).accelerator()),
             seconds=round(monotonic() - self.began, 1),
-            raw=point(raw.method, raw.keep, raw.numbers, raw.constant, raw.numbers),
-            points=[point(one.method, one.keep, one.numbers, one.constant, raw.numbers) for one in judged],
+            raw=_told(raw, raw),
+            points=[_told(one, raw) for one in judged],
             controls=control_metrics(controls),
             cost=self.cost,
         )
@@ -151,7 +162,7 @@ class Engine:
 
     def after(self, keep: float | None) -> list[ClipSet]:
         """The clips after the method, one set a seed; the same one, unless the method was trained once a seed."""
-        setting = replace(_setting(self.recipe), keep=keep)
+        setting = replace(setting_of(self.recipe), keep=keep)
         each = [setting.of_seed(seed) for seed in self.recipe.seeds]
         device = options(self.recipe, 0).accelerator()
         made = {one: anonymized(self.data, one, device=device) for one in dict.fromkeys(each)}
@@ -162,7 +173,8 @@ class Engine:
         tag, recipe = about.tag, self.recipe
         if self.readable:
             utility = self._seeds(data, ["action"], recipe.utility, recipe, tag)
-            about.numbers["action_top1"] = self.measure.action({recipe.utility: utility})
+            about.numbers["action_top1"] = top1 = self.measure.action({recipe.utility: utility})
+            about.numbers |= subgroups(self.measure, top1, utility)
         for tasks in [self.targets] if recipe.joint else [[task] for task in self.targets]:
             found = self._attackers(data, tasks, tag, raw, recipe)
             if "identity" in tasks:
@@ -289,8 +301,8 @@ class Engine:
             self.console.print(f"{monotonic() - self.began:6.0f} s  {line}", highlight=False, markup=False)
 
 
-def _setting(recipe: EvaluateRecipe) -> Setting:
-    return Setting(method=recipe.method, region=recipe.region, privacy_weight=recipe.privacy_weight, fill=recipe.fill)
+def _told(one: Judged, raw: Judged) -> Point:
+    return replace(point(one.method, one.keep, one.numbers, one.constant, raw.numbers), by_view=one.by_view)
 
 
 def _can_attack(data: ClipSet, what: str) -> bool:

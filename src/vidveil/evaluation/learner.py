@@ -65,6 +65,7 @@ def learn(
     control: str = "",
     start: Path | None = None,
     only_read: bool = False,
+    splits: Sequence[Split] = TESTED,
     log: Log | None = None,
     label: str = "",
 ) -> Learned:
@@ -76,8 +77,9 @@ def learn(
         control: what is taken away from the clips, a name of `CONTROLS`.
         start: weights of the same network trained elsewhere, for `NAME:raw`.
         only_read: a training that is not there is an error.
+        splits: which clips are predicted; `train` as well where tasks have identity.
     """
-    key = _key(data, tasks, network, recipe, seed, control, start)
+    key = _key(data, tasks, network, recipe, seed, control, start, splits)
     if (found := _read(folder, network, key)) is not None:
         return found
     if only_read:
@@ -101,7 +103,7 @@ def learn(
         _train(model, learned_tasks, loader, recipe, network, seed, folder, key, log, label)
         save_file(_arrays(model.recognizer), folder / "weights.safetensors")
     predictions: dict[str, Predictions] = {
-        split: predict(model, loader(split, "sequential", "none"), learned_tasks, recipe.views) for split in TESTED
+        split: predict(model, loader(split, "sequential", "none"), learned_tasks, recipe.views) for split in splits
     }
     if "identity" in tasks:  # whitening and LDA learn from training people, in views that the network has not seen
         predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), learned_tasks, None)
@@ -257,6 +259,7 @@ def _key(
     seed: int,
     control: str,
     start: Path | None,
+    splits: Sequence[Split],
 ) -> str:
     """Everything that the outcome depends on: a part of a run is used again only for the same question."""
     name, _, begins = network.partition(":")
@@ -275,6 +278,7 @@ def _key(
         "options": options(recipe, seed, network).fixed(),
         "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
         "label_smoothing": recipe.label_smoothing,
+        **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 

@@ -18,6 +18,7 @@ from vidveil.evaluation.learner import Learned
 from vidveil.evaluation.linkage import Clothes, Lineup, Linkage, rank
 from vidveil.evaluation.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.evaluation.projections import lda, whitening
+from vidveil.evaluation.results import Kind
 from vidveil.evaluation.tradeoff import Leak
 from vidveil.tasks import Predictions
 
@@ -41,6 +42,9 @@ class Number:
     """Share of permutations of the labels that reach the value."""
     least_p: float = 0.0
     """The smallest that so many permutations can give."""
+    kind: Kind = "leakage"
+    note: str = ""
+    """What a reader must know of it, such as a threshold that is not the usual one."""
     per_clip: Floats | None = None
     """(S, N) what the number is the mean of, where it is one: for paired comparisons with other runs."""
     chance_per_clip: Floats | None = None
@@ -62,8 +66,11 @@ class Crossing:
 class Measure:
     """Measures on the test clips of one set, always with the same draws of people: all numbers can be paired."""
 
-    def __init__(self, data: ClipSet, *, permutations: int, resamples: int) -> None:
+    def __init__(
+        self, data: ClipSet, *, permutations: int, resamples: int, f1_threshold: metrics.Threshold = "probability"
+    ) -> None:
         self.data = data
+        self.f1_threshold = f1_threshold
         self.rows = data.indices("test")
         self.permutations = permutations
         known = data.person[self.rows] >= 0  # else the group that the clip was split by is the best guess of who
@@ -74,7 +81,7 @@ class Measure:
         """Top-1, by the network that is best on validation."""
         truth = self.data.action[self.rows]
         hits = {
-            name: np.stack([metrics.top1_hits(_log(on_test(one).probabilities["action"]), truth) for one in learned])
+            name: np.stack([metrics.top1_hits(log_of(on_test(one).probabilities["action"]), truth) for one in learned])
             for name, learned in networks.items()
         }
         val = {name: mean([one.scores["action"] for one in learned]) for name, learned in networks.items()}
@@ -86,6 +93,7 @@ class Measure:
             floor_range=(floor, floor),
             measured_by=best,
             others={name: {"test": float(hits[name].mean()), "val": val[name]} for name in networks},
+            kind="utility",
             per_clip=hits[best],
         )
 
@@ -214,7 +222,7 @@ def on_test(learned: Learned) -> Predictions:
     return learned.predictions["test"]
 
 
-def _log(probabilities: NDArray[np.float32]) -> Floats:
+def log_of(probabilities: NDArray[np.float32]) -> Floats:
     return np.log(np.maximum(probabilities.astype(np.float64), 1e-12))
 
 

@@ -106,8 +106,13 @@ def _together(
         known.get((best, a)) or _measured(measure, metrics.average_precision, truth[:, a], scores[a]) for a in columns
     ]
     floor = floors.over_seeds([one for _, one in each])
+    threshold = measure.f1_threshold
+
+    def balanced(labels: Floats, logits: Floats, weights: Floats | None) -> Floats:
+        return metrics.f1(labels, logits, weights, threshold=threshold)
+
     balance = [
-        measure.resamples.statistic([_weighted(metrics.f1, truth[:, a], said) for said in scores[a]]) for a in columns
+        measure.resamples.statistic([_weighted(balanced, truth[:, a], said) for said in scores[a]]) for a in columns
     ]
     tried = {
         name: {
@@ -135,6 +140,7 @@ def _together(
             floor_range=(always, always),
             measured_by=best,
             others={},
+            note="yes where the logit is above 0.5" if threshold == "logit" else "",
         ),
     }
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vidveil.errors import RecipeError
+from vidveil.evaluation.metrics import Threshold
 from vidveil.training.recipe import LearningRecipe
 
 Control = Literal["one_frame", "shuffled", "one_frame_linkage", "background", "mask", "motion", "median", "person_crop"]
@@ -13,6 +14,10 @@ Control = Literal["one_frame", "shuffled", "one_frame_linkage", "background", "m
 class EvaluateRecipe(LearningRecipe):
     """`vidveil evaluate`: anonymize a dataset, train a recognizer and attackers anew on the result, report."""
 
+    protocol: Literal["attack", "gait", "retrieval"] = "attack"
+    """attack: a recognizer and attackers are trained anew on what they judge. gait and retrieval train nothing: gait
+    looks probe walks up among gallery walks, for the person; retrieval test clips among training clips, for the action.
+    Both by the features of `attackers`, which are all frozen; for gait also `energy`, the mean of all frames."""
     method: str = "raw"
     """What is judged: a method from `vidveil ls methods`, a checkpoint or the name of a training run, or a control:
     raw, noise, and tubelets that are random, moving, centre or oracle (`random:8`: of 8 pixels a side). `{seed}` in the
@@ -52,6 +57,10 @@ class EvaluateRecipe(LearningRecipe):
     tidy: bool = False
     """Whether anonymized clips are deleted once they were judged: a long sweep of a large set fills a disk. A resumed
     run makes anew what it needs."""
+
+    f1_threshold: Threshold = "probability"
+    """Where F1 takes an attacker to say yes: a probability above 0.5, or a logit above 0.5, that is a probability above
+    0.62. Several released codes do the latter, and their tables can be compared with nothing else."""
 
     seeds: tuple[int, ...] = (0,)
     """The recognizer and every attacker are trained once a seed; numbers are means."""

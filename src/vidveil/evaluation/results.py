@@ -15,7 +15,8 @@ from vidveil.errors import DataError
 from vidveil.training.runs import runs_folder
 
 LAYOUT = 1
-Kind = Literal["utility", "leakage", "control", "truth"]
+ByView = dict[str, dict[str, dict[str, float]]]
+Kind = Literal["utility", "leakage", "gap", "control", "truth"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,8 @@ class Point:
     """Attributes whose raw value is too near its floor to say anything."""
     constant: list[str] = field(default_factory=list)
     """Attributes that are the same in all test clips: left out."""
+    by_view: ByView = field(default_factory=dict)
+    """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
     verdict: str = ""
 
 

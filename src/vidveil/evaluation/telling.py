@@ -13,10 +13,10 @@ from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.measure import Number
 from vidveil.evaluation.results import Kind, Metric, Point
 from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
-from vidveil.evaluation.truth import TRUTHS
 
 UTILITY = "action_top1"
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
+TESTED = ("linkage_rank1", "gait_rank1", "ap_")  # what a verdict is made of
 LEVEL = 0.05  # chance of a single false alarm
 NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes together
 
@@ -33,6 +33,7 @@ def about_data(data: ClipSet) -> dict[str, Any]:
         "actions": list(data.actions),
         "attributes": list(data.attribute_names),
         "gallery": data.gallery,
+        **({"left_out": len(data.left_out)} if data.left_out else {}),
     }
 
 
@@ -51,12 +52,11 @@ def point(
     for name, number in numbers.items():
         beside = raw.get("linkage_rank1" if name == RAW_GALLERY else name)
         kept = left = None
-        if name == UTILITY and beside is not None:
+        if number.kind == "utility" and beside is not None:
             kept = retention(number.leak.value, beside.leak.value)
         elif beside is not None and name not in NO_EXCESS:
             left = excess(number.leak, beside.leak, name).estimate
-        kind: Kind = "utility" if name == UTILITY else "truth" if name in TRUTHS else "leakage"
-        metrics[name] = _metric(kind, number, beside, left, kept)
+        metrics[name] = _metric(number.kind, number, beside, left, kept)
     together = attribute_excess(numbers, raw)
     overall = together.estimate if together else None
     return Point(
@@ -84,7 +84,7 @@ def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
 def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
     """One sentence. Something leaks if permuted labels hardly ever reach it, all numbers tested together; something is
     useful if the interval of top-1 lies above its floor. Who cannot read raw video has not learned to judge."""
-    tested = {name: number.p for name, number in numbers.items() if name.startswith(("linkage_rank1", "ap_"))}
+    tested = {name: number.p for name, number in numbers.items() if name.startswith(TESTED)}
     ps = {name: p for name, p in tested.items() if p is not None}
     if not ps:
         told = "leakage was not measured"
@@ -107,7 +107,7 @@ def _readable(action: Number) -> bool:
 
 def _spoken(leaks: Sequence[str]) -> list[str]:
     attributes = [name.removeprefix("ap_").replace("_", " ") for name in leaks if name.startswith("ap_")]
-    linked = ["identities"] if any(name.startswith("linkage") for name in leaks) else []
+    linked = ["identities"] if any(name.startswith(("linkage", "gait")) for name in leaks) else []
     return linked + ([f"attributes ({', '.join(attributes)})"] if attributes else [])
 
 
@@ -132,4 +132,5 @@ def _metric(
         retention=None if kept is None else kept.value,
         retention_interval=None if kept is None else list(kept.interval),
         others=number.others,
+        note=number.note,
     )

@@ -12,6 +12,7 @@ from vidveil.data import load_data
 from vidveil.evaluation.learner import check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
 from vidveil.evaluation.results import Results
+from vidveil.evaluation.subgroups import subgroups
 from vidveil.evaluation.telling import about_data, point
 from vidveil.recipe import as_values
 from vidveil.training.machine import describe
@@ -22,14 +23,21 @@ PERMUTATIONS, RESAMPLES = 1000, 2000
 
 
 def run(
-    recipe: TrainRecipe, *, root: Path | None = None, resume: bool = False, console: Console | None = None
+    recipe: TrainRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
 ) -> Results:
     """Train; the epoch is chosen on validation, test is looked at once. `runs/NAME/checkpoint/` holds the weights."""
     began = monotonic()
     accelerator = options(recipe, recipe.seed).accelerator()
     check_network(recipe.recognizer)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
-    data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+    data = load_data(
+        recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
+    )
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
         learned = learn(
             data,
@@ -45,7 +53,8 @@ def run(
         numbers: dict[str, Number] = {}
         constant: list[str] = []
         if "action" in recipe.tasks:
-            numbers["action_top1"] = measure.action({recipe.recognizer: [learned]})
+            numbers["action_top1"] = top1 = measure.action({recipe.recognizer: [learned]})
+            numbers |= subgroups(measure, top1, [learned])
         if "identity" in recipe.tasks:
             numbers |= measure.linkage({recipe.recognizer: [learned]})
         if "attributes" in recipe.tasks:

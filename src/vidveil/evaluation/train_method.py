@@ -51,7 +51,12 @@ class Trained:
 
 
 def run(
-    recipe: LearningRecipe, *, root: Path | None = None, resume: bool = False, console: Console | None = None
+    recipe: LearningRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
 ) -> Trained:
     if not isinstance(recipe, DualCLSRecipe):
         raise RecipeError(f"{recipe.name} trains no method that hides")
@@ -64,7 +69,9 @@ def run(
     with torch.device("meta"):  # what contradicts itself is told before any clip is drawn
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
-    data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+    data = load_data(
+        recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
+    )
     _refuse(recipe, data)
     torch.manual_seed(recipe.seed)
     game = Game(recipe, data, device)

@@ -80,6 +80,7 @@ class Truth:
             floor_range=(floor, floor),
             measured_by="the mask" if name == ALL_KEPT else "ground truth",
             others={},
+            kind="truth",
             per_clip=values,
         )
 

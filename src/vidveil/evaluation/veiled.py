@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from vidveil.data.clips import ClipSet
+from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store import VideoStore
 from vidveil.data.store_files import FRAMES, turn
 
@@ -44,7 +45,7 @@ def forget(after: Iterable[ClipSet]) -> None:
     it open can read on.
     """
     for data in after:
-        videos = data.videos
+        videos = data.videos.whole.videos if isinstance(data.videos, SingleFrames) else data.videos
         if not isinstance(videos, Veiled) or videos.made is None:
             continue
         with turn(videos.folder):

@@ -202,7 +202,12 @@ def _openvino(path: Path, threads: int) -> tuple[str | None, _Run]:
     core = openvino.Core()
     model = core.read_model(path)
     about = model.get_rt_info([ABOUT]).astype(str) if model.has_rt_info([ABOUT]) else None
-    settings = {"PERFORMANCE_HINT": "LATENCY", "ENABLE_CPU_PINNING": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 128}
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "ENABLE_CPU_PINNING": False,
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 128,
+        "INFERENCE_PRECISION_HINT": "f32",  # else bfloat16 where a CPU has it, and masks would differ by machine
+    }
     settings |= {"INFERENCE_NUM_THREADS": threads} if threads else {}
     network = core.compile_model(model, "CPU", settings)
 

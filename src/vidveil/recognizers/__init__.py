@@ -37,6 +37,8 @@ RECOGNIZERS = {
     "vit_mini": RecognizerEntry("vit", "video transformer for two CPU cores, 2 × 8 × 8 tubelets", sized=True),
     "r3d18": RecognizerEntry("r3d", "3-D ResNet-18"),
     "i3d": RecognizerEntry("i3d", "Inception I3D; weights of Kinetics-400", weights="i3d"),
+    "i3d_r50": RecognizerEntry("i3d_r50", "I3D-ResNet-50; weights of Kinetics-400 that you bring", weights="i3d_r50"),
+    "i3d_r50_v1": RecognizerEntry("i3d_r50", "the same, inflated from weights of ImageNet", weights="resnet50"),
     "resnet18": RecognizerEntry("resnet", "ResNet-18 per frame"),
     "resnet50": RecognizerEntry("resnet", "ResNet-50 per frame; weights of ImageNet", weights="resnet50"),
     "resnet50_v15": RecognizerEntry("resnet", "ResNet-50 per frame as torchvision builds it"),
@@ -44,6 +46,9 @@ RECOGNIZERS = {
     "vit_s": RecognizerEntry(
         "vit", "video ViT-S, 2 × 16 × 16 tubelets; weights of pictures", weights="vits14", sized=True
     ),
+    "vit_b": RecognizerEntry("vit", "video ViT-B, 2 × 16 × 16 tubelets", sized=True),
+    "vit_l": RecognizerEntry("vit", "video ViT-L, 2 × 16 × 16 tubelets", sized=True),
+    "vit_h": RecognizerEntry("vit", "video ViT-H, 2 × 16 × 16 tubelets", sized=True),
     "mlp": RecognizerEntry("mlp", "on stored features: `channels` is their length"),
 }
 

@@ -1,4 +1,4 @@
-"""Published weights into our networks: torchvision's and timm's names, the I3D checkpoint's names.
+"""Published weights into our networks: torchvision's and timm's names, the I3D checkpoints' names.
 
     load_published(network, tensors)      tensors: name → array, as a safetensors file holds them
 
@@ -10,12 +10,16 @@ What differs from file to network, and is bridged here:
     2-D → video     a ViT's patch kernel is resampled from p × p to ours and spread over the t frames of a tubelet,
                         w_video[:, :, τ] = w / t        (the mean over frames of what it gave for pictures)
                     and its place embedding is resampled to our grid; the time embedding stays at 0
+                    a ResNet-50's kernels become the middle frame of I3D-ResNet-50's, the others start at 0: at first it
+                    is that ResNet-50 on each frame. Spread over the frames, as I3D's authors did it, they would be a
+                    third too weak at both ends of a clip, where there is nothing to look at, layer after layer
 
 Patch kernels are resampled so that the embedding of an enlarged patch stays the same (FlexiViT, Beyer et al. 2023):
 with B the matrix that enlarges a patch, w' = pinv(B)ᵀ w gives ⟨B x, w'⟩ = ⟨x, w⟩.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,11 +29,19 @@ from torch.nn import functional as F
 
 from vidveil.errors import WeightsError
 from vidveil.recognizers.i3d import I3D
+from vidveil.recognizers.i3d_r50 import I3DResNet
 from vidveil.recognizers.recognizer import Recognizer
 from vidveil.recognizers.resnet import ResNet
 from vidveil.recognizers.vit import VideoViT
 
 HEADS = ("fc.", "head.", "fc_norm.", "Logits.")
+PYTORCHVIDEO = {"conv": "conv1", "norm": "bn1", "branch1_conv": "downsample.0", "branch1_norm": "downsample.1"} | {
+    f"branch2.{theirs}_{letter}": f"{ours}{i}"
+    for i, letter in enumerate("abc", 1)
+    for theirs, ours in (("conv", "conv"), ("norm", "bn"))
+}
+"""Parts of its I3D-ResNet-50 → ours."""
+LAYERS = {"1": "layer1", "3": "layer2", "4": "layer3", "5": "layer4"}  # 0 is the stem, 2 a pool, 6 the head
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -47,9 +59,11 @@ def load_published(network: Recognizer, tensors: Mapping[str, Tensor]) -> None:
     found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(HEADS)}
     if isinstance(network, VideoViT):
         found = _for_video(network, found)
+    if isinstance(network, I3DResNet):
+        found = _inflated(network, _renamed(found))
     first = _first_kernel(network)
     if first in found:
-        if isinstance(network, ResNet) and network.block == "bottleneck v1":
+        if _blue_first(network):
             found[first] = found[first].flip(1)
         more = network.state_dict()[first].shape[1] - found[first].shape[1]
         if more > 0:
@@ -77,7 +91,38 @@ def _first_kernel(network: Recognizer) -> str:
         return "patch_embed.proj.weight"
     if isinstance(network, I3D):
         return "Conv3d_1a_7x7.conv3d.weight"
-    return "conv1.weight" if isinstance(network, ResNet) else "stem.0.weight"
+    return "conv1.weight" if isinstance(network, ResNet | I3DResNet) else "stem.0.weight"
+
+
+def _blue_first(network: Recognizer) -> bool:
+    """Whether its published weights were trained on B, G, R."""
+    if isinstance(network, I3DResNet):
+        return network.v1
+    return isinstance(network, ResNet) and network.block == "bottleneck v1"
+
+
+def _renamed(found: dict[str, Tensor]) -> dict[str, Tensor]:
+    """pytorchvideo's names of an I3D-ResNet-50 → ours, without its head. What is not called so keeps its name."""
+    renamed = {}
+    for name, tensor in found.items():
+        match = re.fullmatch(r"blocks\.(?:0|(\d)\.res_blocks\.(\d))\.(.+)\.(\w+)", name)
+        if match and match[3] in PYTORCHVIDEO and (match[1] is None or match[1] in LAYERS):
+            block = f"{LAYERS[match[1]]}.{match[2]}." if match[1] else ""
+            renamed[f"{block}{PYTORCHVIDEO[match[3]]}.{match[4]}"] = tensor
+        elif not name.startswith("blocks.6."):
+            renamed[name] = tensor
+    return renamed
+
+
+def _inflated(network: I3DResNet, found: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Kernels of pictures → the middle frame of ours. Those of video stay as they are."""
+    wanted = network.state_dict()
+    inflated = dict(found)
+    for name, kernel in found.items():
+        if kernel.ndim == 4 and name in wanted and wanted[name].ndim == 5:
+            times = wanted[name].shape[2]
+            inflated[name] = F.pad(kernel.unsqueeze(2), (0, 0, 0, 0, times // 2, times // 2))  # (O, I, t, h, w)
+    return inflated
 
 
 def _for_video(network: VideoViT, found: dict[str, Tensor]) -> dict[str, Tensor]:

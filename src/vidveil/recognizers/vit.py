@@ -157,6 +157,19 @@ def vit_s(*, frames: int, size: int, channels: int = 3) -> VideoViT:
     return VideoViT(frames=frames, size=size, channels=channels, width=384, heads=6)
 
 
+def vit_b(*, frames: int, size: int, channels: int = 3) -> VideoViT:
+    return VideoViT(frames=frames, size=size, channels=channels, width=768, heads=12)
+
+
+def vit_l(*, frames: int, size: int, channels: int = 3) -> VideoViT:
+    return VideoViT(frames=frames, size=size, channels=channels, width=1024, depth=24, heads=16)
+
+
+def vit_h(*, frames: int, size: int, channels: int = 3) -> VideoViT:
+    """Patches of 16 pixels, as video networks of this size have them; that of pictures has 14."""
+    return VideoViT(frames=frames, size=size, channels=channels, width=1280, depth=32, heads=16)
+
+
 def vit_mini(*, frames: int, size: int, channels: int = 3) -> VideoViT:
     """For two CPU cores and clips of 8 × 64 × 64: 256 tubelets of 2 × 8 × 8."""
     return VideoViT(

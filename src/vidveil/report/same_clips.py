@@ -21,7 +21,7 @@ TOP1, RANK1, MAP = "action_top1", "linkage_rank1", "linkage_map"
 COMPARED = (TOP1, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
 NOT_JUDGING = frozenset(
     "name data method region keep privacy_weight fill raw controls control_epochs permutations resamples device "
-    "compile tidy checkpoint_seconds".split()
+    "compile tidy checkpoint_seconds f1_threshold".split()
 )
 """Fields of a recipe that may differ between two runs without making one of them the easier exam."""
 AGREES = 1e-4  # results have six digits, clips are stored in single precision

@@ -14,6 +14,9 @@ _NAMES = {
     "cmap": "attributes, cMAP",
     "f1": "attributes, macro F1",
     "linkage_map": "linkage, mAP",
+    "retrieval_r1": "retrieval, R@1",
+    "retrieval_r5": "retrieval, R@5",
+    "retrieval_r10": "retrieval, R@10",
     "identity_hidden": "pixels of identity alone, hidden",
     "action_kept": "pixels of the action, kept",
     "tubelets_kept": "tubelets kept",
@@ -26,7 +29,8 @@ _TRUTHS = {
     "action_kept": "action kept",
     "score_auroc": "AUROC of the score",
 }
-_ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_map": "mAP"}
+NOBODY = "the set has nobody to choose on, and the first attacker counts"
+_ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_map": "mAP", "_class_mean": "mean per class"}
 _BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
 
 
@@ -92,6 +96,7 @@ def _run(results: Results) -> list[str]:
         if point.verdict:
             parts.append(f"**{escaped(point.verdict[:1].upper() + point.verdict[1:])}.**")
         parts.append(_metrics(point, beside_raw=point is not results.raw))
+        parts += _by_view(point)
         parts += _left_out(point)
         parts += _attackers(point)
     if results.controls:
@@ -133,6 +138,30 @@ def _metrics(point: Point, *, beside_raw: bool) -> str:
             row += [with_interval(metric.raw, metric.raw_interval), _left(metric)]
         rows.append([*row, metric.measured_by + (f" ({metric.note})" if metric.note else "")])
     return grid(head, rows)
+
+
+def _by_view(point: Point) -> Iterable[str]:
+    """Rank-1 of gaits for each pair of views, a table a condition, with what the row is on the mean of other views."""
+    for condition, rows in point.by_view.items():
+        who = f"Rank-1 of probes ({condition}) by their view, in the gallery of each view:"
+        views = list(rows)
+        yield who if len(point.by_view) > 1 else who.replace(f" ({condition})", "")
+        yield grid(
+            ["probe", *views, "other views"],
+            (
+                [
+                    probe,
+                    *(number(found.get(view)) for view in views),
+                    number(_mean([found.get(view) for view in views if view != probe])),
+                ]
+                for probe, found in rows.items()
+            ),
+        )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if known(value)]
+    return sum(there) / len(there) if there else None
 
 
 def _unless_exact(value: float | None, interval: Sequence[float | None] | None) -> str:
@@ -179,7 +208,9 @@ def _attackers(point: Point) -> Iterable[str]:
         for who, tried in metric.others.items()
     ]
     if rows:
-        yield "Every attacker that tried; the best on validation counts, whatever test says:"
+        chosen = any(known(tried.get("val")) for one in point.metrics.values() for tried in one.others.values())
+        how = "the best on validation counts, whatever test says" if chosen else NOBODY
+        yield f"Every attacker that tried; {how}:"
         yield grid(["number", "attacker", "validation", "test", ""], rows)
 
 

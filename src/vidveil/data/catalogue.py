@@ -1,0 +1,233 @@
+"""All datasets: how each is called, what reads it, what must lie in the folder, and how much of it there is.
+
+Nothing heavy is imported before a dataset is loaded, so that they can be listed at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vidveil.data.clips import ClipSet
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """What a whole copy has, so that a list can say how much of it is here."""
+
+    official: int
+    """How many files were published, or as many as the lists name."""
+    files: tuple[tuple[str, ...], ...]
+    """Patterns under the data folder, such as `hmdb51/*/*.avi`: the first of each group that has any is counted. One
+    that ends with a slash counts folders."""
+    what: str = "videos"
+    classes: int = 0
+    """In how many folders they lie, where a folder is a class."""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What others made of it and a copy may lack: a name, and the places where it may lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    load: Callable[..., "ClipSet"]
+    """`load(argument, *, frames, size, seed, root)`; `root` is None for what is built in."""
+    usage: str
+    summary: str
+    needs: tuple[tuple[str, ...], ...] = ()
+    """What lies under the data folder: one of each group. None for what is built in."""
+    holds: Holds | None = None
+    """None where one file is all of it."""
+
+
+def _below(folders: tuple[str, ...], pattern: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{pattern}" for folder in folders)
+
+
+def _later(module: str, name: str = "load") -> Callable[..., "ClipSet"]:
+    def load(*args: Any, **options: Any) -> "ClipSet":
+        found: ClipSet = getattr(import_module(f"vidveil.data.{module}"), name)(*args, **options)
+        return found
+
+    return load
+
+
+_HMDB51 = (("hmdb51",), ("testTrainMulti_7030_splits", "hmdb51/testTrainMulti_7030_splits"))
+_VP_HMDB51 = tuple(
+    f"{folder}hmdb51_privacy_attribute_label.pickle" for folder in ("", "labels/vp/", "hmdb51/", "hmdb51/labels/vp/")
+)
+
+_VP_UCF101 = tuple(
+    f"{folder}ucf101_privacy_attribute_label.pickle" for folder in ("", "labels/vp/", "ucf101/", "ucf101/labels/vp/")
+)
+_UCF_CRIME = ("UCF_Crimes", "UCF-Crime", "UCF_Crime", "ucf_crime")
+_IN_HMDB51 = Holds(6_766, (("hmdb51/*/*.avi",),), classes=51, labels={"VP-HMDB51": _VP_HMDB51})
+
+_AVENUE = ("Avenue Dataset", "avenue/Avenue Dataset", "avenue")
+_CELEBV_HQ = ("35666", "processed", "downloaded_celebvhq/processed")
+_HVU = ("HVU_Train_V1.0.csv", "HVU_Val_V1.0.csv", "HVU_Tags_Categories_V1.0.csv")
+
+DATA = {
+    "puppets": Dataset(
+        load=_later("puppets"),
+        usage="puppets[:rho=0|0.5|1,gait,null,view=...]",
+        summary="drawn people who act in drawn places; everything about them is known",
+    ),
+    "ucf101_5": Dataset(
+        load=_later("small_sets", "load_ucf101_5"),
+        usage="ucf101_5[:1|2|3]",
+        summary="five classes of UCF101, official split 1, 2 or 3; a person is a (class, group)",
+        needs=(("ucf101_5/manifest.csv",),),
+        holds=Holds(646, (("ucf101_5/*/*.*",),), classes=5),
+    ),
+    "weizmann": Dataset(
+        load=_later("small_sets", "load_weizmann"),
+        usage="weizmann[:people=0|1|2 or actions=0|1|2]",
+        summary="10 actions by 9 people; people or actions left out in three folds",
+        needs=(("weizmann/manifest.csv",),),
+        holds=Holds(90, (("weizmann/*/*.*",),), classes=10),
+    ),
+    "surveillance_fight": Dataset(
+        load=_later("surveillance"),
+        usage="surveillance_fight",
+        summary="fights and ordinary scenes from surveillance cameras; split by camera",
+        needs=(("surveillance_fight/manifest.csv",),),
+        holds=Holds(300, (("surveillance_fight/*/*.*",),)),
+    ),
+    "casia_a_gait": Dataset(
+        load=_later("gait"),
+        usage="casia_a_gait[:people]",
+        summary="silhouettes of 20 people walking, 3 views; gallery and probe, or people left out",
+        needs=(("casia_a_gait.npz",),),
+    ),
+    "ucf101": Dataset(
+        load=_later("ucf101"),
+        usage="ucf101[:1|2|3]",
+        summary="UCF101 in its official layout, split 1, 2 or 3; VP-UCF101 labels if they lie beside it",
+        needs=(("UCF-101", "ucf101/UCF-101"), ("ucfTrainTestlist", "ucf101/ucfTrainTestlist")),
+        holds=Holds(
+            13_320, (("UCF-101/*/*.avi", "ucf101/UCF-101/*/*.avi"),), classes=101, labels={"VP-UCF101": _VP_UCF101}
+        ),
+    ),
+    "hmdb51": Dataset(
+        load=_later("hmdb51"),
+        usage="hmdb51[:1|2|3]",
+        summary="HMDB51 in its official layout, split 1, 2 or 3; VP-HMDB51 labels if they lie beside it",
+        needs=_HMDB51,
+        holds=_IN_HMDB51,
+    ),
+    "pa_hmdb51": Dataset(
+        load=_later("pa_hmdb51"),
+        usage="pa_hmdb51[:frames|frames_60_40]",
+        summary="PA-HMDB51's 515 videos are tested, the others of HMDB51 trained on, with VP-HMDB51 labels; or frames",
+        needs=(*_HMDB51, ("PrivacyAttributes", "PA-HMDB51/PrivacyAttributes"), _VP_HMDB51),
+        holds=_IN_HMDB51,
+    ),
+    "ntu60": Dataset(
+        load=_later("ntu60"),
+        usage="ntu60[:subject|view|bias_f|bias_m]",
+        summary="NTU RGB+D 60 in its official layout; by subject, by camera, or with one action by the other gender",
+        needs=(("nturgb+d_rgb", "ntu60/nturgb+d_rgb"),),
+        holds=Holds(
+            56_880,
+            tuple(
+                (f"nturgb+d_rgb/{setups}C*_rgb.avi", f"ntu60/nturgb+d_rgb/{setups}C*_rgb.avi")
+                for setups in ("S00[1-9]", "S01[0-7]")  # those above are NTU RGB+D 120's
+            ),
+            labels={"subgroups": ("ntu60_subgroups.txt", "ntu60/ntu60_subgroups.txt")},
+        ),
+    ),
+    "toyota": Dataset(
+        load=_later("toyota"),
+        usage="toyota",
+        summary="Toyota Smarthome, trimmed: daily life of 18 elderly people; split by subject",
+        needs=(("toyota_smarthome/mp4", "mp4"),),
+        holds=Holds(
+            16_115,
+            (("toyota_smarthome/mp4/*.mp4", "mp4/*.mp4"),),
+            labels={"subgroups": ("toyota_smarthome/toyota_subgroups.txt", "toyota_subgroups.txt")},
+        ),
+    ),
+    "casia_b": Dataset(
+        load=_later("casia_b"),
+        usage="casia_b[:all]",
+        summary="silhouettes of 124 people walking, 11 views, with bag and coat; 74 people trained on, 50 tested",
+        needs=(("GaitDatasetB-silh",),),
+        holds=Holds(13_640, (("GaitDatasetB-silh/*/*-*/*/",),), what="walks"),
+    ),
+    "vispr": Dataset(
+        load=_later("vispr"),
+        usage="vispr[:7|5]",
+        summary="VISPR's pictures as clips that stand still, 7 or 5 attributes, official train, val and test",
+        needs=tuple((f"vispr/{part}2017", f"vispr/images/{part}2017") for part in ("train", "val", "test")),
+        holds=Holds(
+            22_167,
+            tuple((f"vispr/{part}2017/*.jpg", f"vispr/images/{part}2017/*.jpg") for part in ("train", "val", "test")),
+            what="pictures",
+        ),
+    ),
+    "kinetics400": Dataset(
+        load=_later("kinetics400"),
+        usage="kinetics400",
+        summary="Kinetics-400, what is there of it; tested on the official validation",
+        needs=(("kinetics400/train",), ("kinetics400/val",)),
+        holds=Holds(
+            266_440, tuple((f"kinetics400/{part}/*/*.mp4", f"kinetics400/{part}/*.mp4") for part in ("train", "val"))
+        ),
+    ),
+    "thumos14": Dataset(
+        load=_later("thumos14"),
+        usage="thumos14",
+        summary="THUMOS14's events of 20 sports, cut out of untrimmed videos; official validation and test",
+        needs=(("thumos14", "THUMOS14"),),
+        holds=Holds(
+            413, tuple(_below(("thumos14", "THUMOS14"), f"{deep}video_*_*.mp4") for deep in ("", "*/", "*/*/"))
+        ),
+    ),
+    "ucf_crime": Dataset(
+        load=_later("ucf_crime"),
+        usage="ucf_crime",
+        summary="UCF-Crime: untrimmed surveillance video, 13 crimes and ordinary days; official train and test",
+        needs=(_UCF_CRIME,),
+        holds=Holds(1_900, tuple(_below(_UCF_CRIME, f"{deep}*_x264.mp4") for deep in ("", "*/", "*/*/"))),
+    ),
+    "ucsd": Dataset(
+        load=_later("ucsd"),
+        usage="ucsd[:ped1|ped2]",
+        summary="UCSD's walkways: windows of videos, normal in training; bikes, carts and skaters are abnormal",
+        needs=(tuple(f"{folder}UCSD_Anomaly_Dataset.v1p2" for folder in ("", "ucsd/")),),
+        holds=Holds(
+            98,
+            tuple(
+                tuple(f"{folder}UCSD_Anomaly_Dataset.v1p2/UCSDped?/{part}/" for folder in ("", "ucsd/"))
+                for part in ("Train/Train???", "Test/Test???")
+            ),
+        ),
+    ),
+    "avenue": Dataset(
+        load=_later("avenue"),
+        usage="avenue",
+        summary="CUHK Avenue: windows of videos of one walkway, normal in training; labels by the frame in test",
+        needs=(
+            tuple(f"{folder}/training_videos" for folder in _AVENUE),
+            ("ground_truth_demo", *(f"{folder}/ground_truth_demo" for folder in _AVENUE)),
+        ),
+        holds=Holds(37, (tuple(f"{folder}/*ing_videos/*.avi" for folder in _AVENUE),)),
+    ),
+    "celebv_hq": Dataset(
+        load=_later("celebv_hq"),
+        usage="celebv_hq[:DRAW]",
+        summary="CelebV-HQ, what is there of it: eight facial expressions, five attributes; split by YouTube video",
+        needs=(("celebv_hq/celebvhq_info.json",), tuple(f"celebv_hq/{folder}" for folder in _CELEBV_HQ)),
+        holds=Holds(35_666, (tuple(f"celebv_hq/{folder}/*.mp4" for folder in _CELEBV_HQ),), what="clips"),
+    ),
+    "p_hvu": Dataset(
+        load=_later("p_hvu"),
+        usage="p_hvu[:both|objects|scenes[,every]]",
+        summary="P-HVU, what is there of it: several actions at once; objects and scenes are to be hidden",
+        needs=(
+            *((f"hvu/{file}", f"hvu/annotations/{file}") for file in _HVU),
+            *((f"hvu/{part}", f"hvu/videos_{part}") for part in ("train", "val")),
+        ),
+    ),
+}

@@ -1,0 +1,45 @@
+"""Clips that cannot be decoded are left out of their set, and somebody is told.
+
+A set without them is another set: its fingerprint differs, and the results say how many are missing. It is refused
+where it would not measure what the whole one does: where a split is gone, or an action that was to be learned or
+tested. Nor are many tolerated (`decoded.TOLERATED`), and none at all if `strict`.
+"""
+
+import numpy as np
+
+from vidveil.data.clips import SPLITS, ClipSet
+from vidveil.data.decode import say
+from vidveil.data.decoded import name_failed
+from vidveil.data.store import VideoStore
+from vidveil.errors import DataError
+
+
+def without_failed(clips: ClipSet, *, strict: bool = False) -> ClipSet:
+    """The same set without the rows of videos that its store has none of."""
+    videos = clips.videos
+    if not isinstance(videos, VideoStore) or not videos.failed:
+        return clips
+    told = f"{clips.name}: {len(videos.failed):,} of {len(clips):,} videos cannot be decoded"
+    named = name_failed({clips.ids[row]: failed for row, failed in sorted(videos.failed.items())})
+    if strict:
+        raise DataError(f"{told}, and --strict goes without none: {named}; fetch them again")
+    if gap := _gap(clips, list(videos.failed)):
+        raise DataError(f"{told}, and {gap}: {named}; fetch them again")
+    say(f"{told} and are left out: {named}")
+    return clips.without(videos.failed, videos.without_failed())
+
+
+def _gap(clips: ClipSet, gone: list[int]) -> str:
+    """What the set lacks altogether without these rows."""
+    kept = np.ones(len(clips), bool)
+    kept[gone] = False
+    for split in SPLITS:
+        here = clips.split == split
+        if here.any() and not (here & kept).any():
+            return f"none is left in {split}"
+        if split == "val":  # a class that happens to be absent from validation spoils no number
+            continue
+        lost = set(clips.action[here].tolist()) - set(clips.action[here & kept].tolist())
+        if lost:
+            return f"none of {clips.actions[min(lost)]} is left in {split}"
+    return ""

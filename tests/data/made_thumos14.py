@@ -1,0 +1,43 @@
+"""A small THUMOS14, made for tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.media import Film
+
+TRAINED = [f"video_validation_{number:07d}" for number in (51, 52, 53, 54)]
+TESTED = ["video_test_0000004", "video_test_0000006"]
+Told = dict[str, list[tuple[float, float, str]]]
+EVENTS: Told = {
+    TRAINED[0]: [(1.2, 2, "HighJump"), (0.2, 0.6, "HighJump"), (0.2, 0.6, "LongJump")],
+    TRAINED[1]: [(0.4, 1, "HighJump"), (1, 1.5, "LongJump"), (1.4, 1.9, "HighJump")],
+    TRAINED[2]: [(0.4, 1.3, "HighJump")],
+    TRAINED[3]: [(0.1, 0.3, "CliffDiving"), (0.1, 0.3, "Diving")],
+    TESTED[0]: [(0.5, 1.7, "HighJump"), (1.0, 1.2, "CliffDiving"), (1.0, 1.2, "Diving")],
+    TESTED[1]: [(0, 2.5, "LongJump")],
+}
+
+
+def as_json(root: Path, told: Told = EVENTS, *, place: str = "thumos14/thumos14.json", **about: Any) -> Path:
+    database = {
+        name: {"annotations": [{"segment": [start, end], "label": label} for start, end, label in events], **about}
+        for name, events in told.items()
+    }
+    path = root / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"database": database} if "anno" in place else database))
+    return path
+
+
+def videos(root: Path, *, flat: bool = False, film: bool = False) -> Path:
+    """Fifty frames each, 25 a second, no two alike."""
+    for i, name in enumerate([*TRAINED, *TESTED]):
+        folder = root / "thumos14" / ("videos" if flat else "TH14_test_set_mp4" if name in TESTED else "validation")
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.mp4"
+        if film:
+            Film(frames=50, width=64 + 2 * i, height=48, gop=12).make(path)
+        else:
+            path.write_bytes(b"video")
+    return root

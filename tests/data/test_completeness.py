@@ -1,0 +1,74 @@
+"""How much of a set is here, told by counting files."""
+
+from time import perf_counter
+
+import pytest
+
+from tests.data.made_hmdb51 import hmdb, vp
+from vidveil.data import available
+from vidveil.data.catalogue import DATA, Holds
+from vidveil.data.completeness import count_files, told
+
+
+def put(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+
+
+def test_files_are_counted_by_their_folder_and_hidden_ones_are_not(tmp_path):
+    put(tmp_path, "set/a/1.avi", "set/a/2.avi", "set/a/._1.avi", "set/a/notes.txt", "set/b/3.mp4", "set/.old/4.avi")
+    put(tmp_path, "set/5.avi")
+    found = count_files(tmp_path, "set/*/*.avi")
+    assert found == {str(tmp_path / "set/a"): 2, str(tmp_path / "set/b"): 0}
+    assert count_files(tmp_path, "nowhere/*/*.avi") == {}
+    assert count_files(tmp_path, "set/*/") == {str(tmp_path / "set"): 2}
+    (tmp_path / "link").symlink_to(tmp_path / "set")
+    assert sum(count_files(tmp_path, "link/*/*.avi").values()) == 2
+
+
+def test_a_part_says_how_much_of_how_much(tmp_path):
+    put(tmp_path, "in/x/1.avi", "in/x/2.avi", "in/y/1.avi")
+    holds = Holds(9, (("out/*/*.avi", "in/*/*.avi"),), classes=3, labels={"names": ("a.txt", "b.txt")})
+    assert told(holds, tmp_path) == "3 of 9 videos, 1 of 3 classes have none, without names"
+    put(tmp_path, "b.txt", "in/z/1.avi")
+    assert told(holds, tmp_path) == "4 of 9 videos, with names"
+    put(tmp_path, *(f"in/z/{i}.avi" for i in range(2, 9)))
+    assert told(holds, tmp_path) == "11 videos, 9 are needed, with names"
+
+
+def test_hmdb51_says_which_of_its_classes_and_labels_are_there(tmp_path):
+    hmdb(tmp_path)
+    assert available("hmdb51", tmp_path) == "here: 14 of 6,766 videos, 49 of 51 classes have none, without VP-HMDB51"
+    vp(tmp_path)
+    assert available("hmdb51", tmp_path).endswith("have none, with VP-HMDB51")
+
+
+def test_files_of_the_larger_ntu_do_not_count(tmp_path):
+    names = [f"S{setup:03d}C001P001R001A001_rgb.avi" for setup in (1, 9, 10, 17, 18, 32)]
+    put(tmp_path, *(f"nturgb+d_rgb/{name}" for name in names))
+    assert available("ntu60", tmp_path) == "here: 4 of 56,880 videos, without subgroups"
+
+
+def test_walks_are_folders(tmp_path):
+    put(tmp_path, *(f"GaitDatasetB-silh/001/nm-0{i}/{view}/1.png" for i in (1, 2) for view in ("000", "018")))
+    assert available("casia_b", tmp_path) == "here: 4 of 13,640 walks"
+
+
+@pytest.mark.parametrize("name", [name for name in DATA if DATA[name].holds])
+def test_what_is_counted_lies_in_what_is_needed(name):
+    """Else a set that is here would always have nothing in it."""
+    needs = {place.split("/")[0] for group in DATA[name].needs for place in group}
+    for group in DATA[name].holds.files:
+        for pattern in group:
+            assert pattern.split("/")[0] in needs
+
+
+def test_ten_thousand_files_are_counted_at_once(tmp_path):
+    for folder in range(10):
+        (tmp_path / "set" / str(folder)).mkdir(parents=True)
+        for i in range(1000):
+            (tmp_path / "set" / str(folder) / f"{i}.avi").touch()
+    began = perf_counter()
+    assert told(Holds(10_000, (("set/*/*.avi",),)), tmp_path) == "10,000 of 10,000 videos"
+    assert perf_counter() - began < 1
