@@ -87,7 +87,7 @@ def test_sixty_of_a_hundred_are_trained_on_and_a_tenth_of_these_is_validation():
 
 
 @pytest.mark.usefixtures("_undecoded")
-@pytest.mark.parametrize("place", celebv_hq.PLACES)
+@pytest.mark.parametrize("place", celebv_hq.CELEBV_HQ)
 def test_clips_that_are_gone_from_youtube_are_left_out_and_counted(tmp_path, capsys, place):
     folder = made(tmp_path, place=place)
     whole = dict(zip(loaded(tmp_path).ids, loaded(tmp_path).split.tolist(), strict=True))

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -161,3 +162,31 @@ def test_both_decoders_agree_on_real_videos(folder):
         one, other = (decode(path, limit=10, by=by) for by in ("av", "opencv"))
         assert one.shape == other.shape
         assert np.abs(one.astype(int) - other).mean() < 2
+
+
+@both
+@pytest.mark.parametrize(("ending", "codec"), [("avi", "mpeg4"), ("mkv", "libx264")])
+def test_a_copy_that_was_cut_off_is_no_whole_video(tmp_path, ending, codec, by):
+    """Both have their headers in front, and decode up to where they end."""
+    whole = Film(frames=60, width=64, height=48, codec=codec, bframes=0).make(tmp_path / f"whole.{ending}")
+    assert len(decode(whole, by=by)) == 60
+    cut = tmp_path / f"cut.{ending}"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 6 // 10])
+    with pytest.raises(DataError, match=r"breaks off after [\d.]+ of [\d.]+ (frames|s)$"):
+        decode(cut, by=by)
+    assert len(decode(cut, by=by, limit=5)) == 5  # all that was asked for is there
+
+
+def test_a_part_of_a_film_that_hides_what_comes_before_is_whole(tmp_path):
+    """MP4s that were cut out without encoding hold frames that no one is to see, and their headers count them."""
+    film = Film(frames=60, width=64, height=48).make(tmp_path / "film.mp4")
+    with av.open(str(film)) as source, av.open(str(tmp_path / "part.mp4"), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(source.streams.video[0]):
+            if packet.dts is None:
+                continue
+            packet.pts -= 20 * packet.duration
+            packet.dts -= 20 * packet.duration
+            packet.stream = stream
+            target.mux(packet)
+    assert len(decode(tmp_path / "part.mp4", by="av")) == 40

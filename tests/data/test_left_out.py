@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.data.made import InMemory, clip_set, noise
-from tests.data.made_hmdb51 import clip, hmdb
+from tests.data.made_hmdb51 import TITLES, clip, hmdb, pa, vp
 from tests.data.made_weizmann import PATHS, length, spoil, weizmann
 from tests.data.test_readers import table
 from tests.media import Film
@@ -64,6 +64,19 @@ def test_strict_goes_without_none(tmp_path, monkeypatch, decoder):
     with pytest.raises(DataError, match=rf"3 of 90 videos .*--strict goes without none: {truncated} \(.*{empty} \(it"):
         load(tmp_path, strict=True)
     assert len(load(tmp_path)) == 87
+
+
+def test_single_frames_are_as_strict_as_whole_videos(tmp_path, capsys):
+    vp(hmdb(tmp_path))
+    pa(tmp_path)
+    gone = clip(TITLES[0], "sit")
+    assert (tmp_path / "hmdb51" / "sit" / gone).is_file()
+    (tmp_path / "hmdb51" / "sit" / gone).write_bytes(b"")
+    for name in ("pa_hmdb51", "pa_hmdb51:frames"):
+        with pytest.raises(DataError, match=rf"--strict goes without none: sit/{gone}"):
+            load(tmp_path, name, strict=True)
+        assert load(tmp_path, name).left_out == (f"sit/{gone}",)
+        assert "left out" in capsys.readouterr().err
 
 
 def test_more_than_one_in_twenty_is_too_many(tmp_path):

@@ -99,6 +99,11 @@ def test_pa_hmdb51_says_which_labels_are_missing(tmp_path):
     vp(tmp_path)
     with pytest.raises(UsageError, match="takes frames or frames_60_40 after a colon, not '1'"):
         pa_hmdb51.load("1", root=tmp_path, size=28)
+    told = (folder / "wave.json").read_text()
+    (folder / "wave.json").unlink()
+    with pytest.raises(DataError, match=r"has no wave\.json, or no video in it: .* would be trained on"):
+        pa_hmdb51.load(None, root=tmp_path, size=28)
+    (folder / "wave.json").write_text(told)
     (folder / "run.json").write_text((folder / "sit.json").read_text())
     with pytest.raises(DataError, match=r"PrivacyAttributes: HMDB51's lists know no run/#12_Epsilon_sit"):
         pa_hmdb51.load(None, root=tmp_path, size=28)

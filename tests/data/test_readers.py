@@ -266,9 +266,9 @@ def test_the_official_lists_and_labels_of_ucf101_are_read(tmp_path):
     lists = tmp_path / "labels" / "ucf101_splits"
     actions = ucf101.read_classes(lists / "classInd.txt")
     assert len(actions) == 101
-    sizes = []
+    sizes, splits = [], {}
     for number in (1, 2, 3):
-        clips = ucf101.read_split(lists, number, actions)
+        clips = splits[number] = ucf101.read_split(lists, number, actions)
         sizes.append((sum(clip.part == "train" for clip in clips), sum(clip.part == "test" for clip in clips)))
         together = {(clip.action, clip.group): clip.part for clip in clips}
         assert all(together[clip.action, clip.group] == clip.part for clip in clips)
@@ -278,6 +278,10 @@ def test_the_official_lists_and_labels_of_ucf101_are_read(tmp_path):
     assert attributes.shape == (13320, 5)
     assert not np.isnan(attributes).any()
     assert set(np.unique(attributes).tolist()) == {0, 1}
+    tested = [clip.path for clip in splits[1] if clip.part == "test"]
+    prevalence = published.match_labels(labels, tested).mean(axis=0)
+    assert prevalence.round(3).tolist() == pytest.approx([0.916, 0.611, 0.898, 0.251, 0.257], abs=6e-4)
+    assert round(100 * float(prevalence.mean()), 1) == 58.7  # what a random guess has for cMAP
     ours = small_sets.read_manifest(REAL / "ucf101_5" / "manifest.csv", ("path", "nudity"))
     columns = ("skin_color", "face", "gender", "nudity", "relationship")
     for row in ours:

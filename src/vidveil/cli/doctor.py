@@ -3,11 +3,16 @@
 import importlib
 import os
 import platform
+import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import typer
+
+PRODUCT = "import torch; torch.nn.Linear(64, 64).bfloat16()(torch.ones(64, 64).bfloat16())"
+AMX_OFF = ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 
 def doctor() -> None:
@@ -24,6 +29,7 @@ def doctor() -> None:
         _line(name, version)
     _line("platform", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
     _line("torch", _torch())
+    _line("bfloat16", _bfloat16())
     _line("onnxruntime", _onnxruntime())
     encoder = "libx264" in av.codecs_available
     _line("H.264 encoder", "libx264" if encoder else "MISSING: pip install --force-reinstall av")
@@ -44,6 +50,21 @@ def _torch() -> str:
 
     found = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return f"{torch.__version__}, CUDA: {', '.join(found) or 'none'}"
+
+
+def dies_of_bfloat16() -> bool:
+    """Whether products in bfloat16 kill a process here: some virtual machines announce AMX and hide how large its tiles
+    are, and oneDNN then runs into an illegal instruction."""
+    cpu = Path("/proc/cpuinfo")
+    if AMX_OFF[0] in os.environ or not cpu.is_file() or "amx" not in cpu.read_text():
+        return False
+    asked = subprocess.run([sys.executable, "-c", PRODUCT], capture_output=True, check=False)
+    return asked.returncode == -signal.SIGILL
+
+
+def _bfloat16() -> str:
+    fix = "=".join(AMX_OFF)
+    return f"FAILS on this processor, and so may OpenVINO; set {fix}" if dies_of_bfloat16() else "works"
 
 
 def _onnxruntime() -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vidveil.data.catalogue import DATA, Dataset
-from vidveil.data.completeness import told
+from vidveil.data.completeness import counted, told
 from vidveil.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,23 @@ def load_data(
 
     from vidveil.data.left_out import without_failed
 
-    return without_failed(clips, strict=strict)
+    return without_failed(_counted(clips, dataset, folder), strict=strict)
+
+
+def _counted(clips: "ClipSet", dataset: Dataset, folder: Path | None) -> "ClipSet":
+    """The clips, with a word on how many files are missing: not every reader knows how many there should be."""
+    if dataset.holds is None or folder is None:
+        return clips
+    found, official = counted(dataset.holds, folder), dataset.holds.official
+    if found >= official:
+        return clips
+    from dataclasses import replace
+
+    from vidveil.data.decode import say
+
+    what = f"{found:,} of {official:,} {dataset.holds.what}"
+    say(f"{clips.name}: {what} are here, so numbers are not those of the whole set")
+    return replace(clips, here=(found, official))
 
 
 def available(name: str, root: Path | None = None) -> str:
@@ -74,11 +90,12 @@ def _folder(name: str, root: Path | None) -> Path:
     """The folder with datasets, once it is sure that this one is in it."""
     folder = _given(root)
     wanted = " or ".join(DATA[name].needs[0])
+    looks = f"; it looks like {DATA[name].looks} (docs/datasets.md)"
     if folder is None:
-        raise DataError(f"{name} is not built in: give the folder that holds {wanted} by --data or VIDVEIL_DATA")
+        raise DataError(f"{name} is not built in: give the folder that holds {wanted} by --data or VIDVEIL_DATA{looks}")
     if not folder.is_dir():
-        raise DataError(f"{folder} is no folder: --data or VIDVEIL_DATA should name the one that holds {wanted}")
+        raise DataError(f"{folder} is no folder: --data or VIDVEIL_DATA should name the one that holds {wanted}{looks}")
     if missing := _missing(name, folder):
         wanted = " or ".join(missing[0])
-        raise DataError(f"no {wanted} in {folder}: --data or VIDVEIL_DATA should name the folder that holds it")
+        raise DataError(f"no {wanted} in {folder}: --data or VIDVEIL_DATA should name the folder that holds it{looks}")
     return folder

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.catalogue import AVENUE
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import decode, decoder
 from vidveil.data.matlab import nonzero_cells
@@ -28,7 +29,6 @@ from vidveil.data.published import MARGIN, named_files
 from vidveil.data.untrimmed import Untrimmed, find_folder
 from vidveil.errors import DataError, UsageError
 
-FOLDERS = ("Avenue Dataset", "avenue/Avenue Dataset", "avenue")
 LABELS = Path("ground_truth_demo/testing_label_mask")
 FRAMES = 30_652  # of all videos
 
@@ -49,7 +49,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
 
 def read_videos(root: Path) -> list[Untrimmed]:
     """All videos, those to train on first."""
-    folder = find_folder(root, FOLDERS)
+    folder = find_folder(root, AVENUE)
     train, test = (_numbered(folder / part) for part in ("training_videos", "testing_videos"))
     labels = find_folder(folder, (str(LABELS), str(Path("..") / LABELS))).resolve()
     return trained(train) + [tested(name, path, read_labels(labels, int(path.stem))) for name, path in test.items()]

@@ -32,13 +32,13 @@ from typing import Any
 
 import numpy as np
 
+from vidveil.data.catalogue import CELEBV_HQ
 from vidveil.data.clips import ClipSet, Split
 from vidveil.data.published import thinned
 from vidveil.data.youtube import ID, files_in, letters, those_there
 from vidveil.errors import DataError, UsageError
 
 FOLDER, INFO = "celebv_hq", "celebvhq_info.json"
-PLACES = ("35666", "processed", "downloaded_celebvhq/processed")
 EXPRESSIONS = ("neutral", "happy", "sad", "anger", "fear", "surprise", "contempt", "disgust")
 SPELLED = {"happiness": "happy", "sadness": "sad", "angry": "anger", "surprised": "surprise", "disgusted": "disgust"}
 ATTRIBUTES = ("young", "pointy_nose", "male", "rosy_cheeks", "brown_hair")
@@ -65,7 +65,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         raise UsageError(f"celebv_hq takes the number of a draw of its split, not {argument!r}; write celebv_hq:1")
     folder = root / FOLDER
     listed = read_info(folder / INFO)
-    place = next((place for place in PLACES if (folder / place).is_dir()), PLACES[0])
+    place = next((place for place in CELEBV_HQ if (folder / place).is_dir()), CELEBV_HQ[0])
     wanted = [f"{clip.name}.mp4" for clip in listed]
     there = set(files_in(folder / place))
     clips = [listed[i] for i in those_there("celebv_hq", folder / INFO, folder / place, wanted, there, "clips")]

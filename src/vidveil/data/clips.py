@@ -69,6 +69,8 @@ class ClipSet:
 
     left_out: Sequence[str] = ()
     """Ids of clips that belong to the set but could not be decoded: they are not among the rows."""
+    here: tuple[int, int] | None = None
+    """Where a copy lacks some: how many files of the set are here, and how many were published."""
 
     def __post_init__(self) -> None:
         rows = len(self.videos)

@@ -9,10 +9,15 @@ from pathlib import Path
 from vidveil.data.catalogue import Holds
 
 
+def counted(holds: Holds, root: Path) -> int:
+    """How many files of it are here."""
+    return _sum(_found(holds, root))
+
+
 def told(holds: Holds, root: Path) -> str:
     """`6,766 of 6,766 videos, with VP-HMDB51`, and what is missing, for lists."""
-    found = [_first(root, places) for places in holds.files]
-    count = sum(sum(folders.values()) for folders in found)
+    found = _found(holds, root)
+    count = _sum(found)
     parts = [f"{count:,} of {holds.official:,} {holds.what}"]
     if count > holds.official:
         parts = [f"{count:,} {holds.what}, {holds.official:,} are needed"]
@@ -22,6 +27,14 @@ def told(holds: Holds, root: Path) -> str:
     for name, places in holds.labels.items():
         parts.append(f"{'with' if any((root / place).exists() for place in places) else 'without'} {name}")
     return ", ".join(parts)
+
+
+def _found(holds: Holds, root: Path) -> list[dict[str, int]]:
+    return [_first(root, places) for places in holds.files]
+
+
+def _sum(found: Sequence[dict[str, int]]) -> int:
+    return sum(sum(folders.values()) for folders in found)
 
 
 def _first(root: Path, places: Sequence[str]) -> dict[str, int]:

@@ -18,20 +18,20 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import cv2
 import numpy as np
 
-from vidveil.data.frame_readers import Decoder, Part, Video, frames_in, measure
+from vidveil.data.frame_readers import Decoder, Length, Part, Video, announced, frames_in, measure
 from vidveil.data.store_files import Failed
 from vidveil.errors import DataError, UsageError
 
 T = TypeVar("T")
 
 WORKERS = 8  # files at once, at most: decoding leaves Python's lock alone
+TOLERATED = 0.05  # of what a header tells of may be missing: those of old files are often off by a few frames
 PART = re.compile(r"(.+)#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)")
 
 
@@ -87,13 +87,35 @@ def decode(
             raise UsageError(f"{path}: frames are spread over whole files, not over parts")
         places = spread_over(measure(file, by).frames, spread)
         limit = len(places)
-    pictures = (picture() for number, (_, picture) in enumerate(frames_in(file, part, by)) if number in places)
-    frames = [_fit(picture, short_side) for picture in islice(pictures, limit)]
+    frames: list[Video] = []
+    found = Length(0, 0.0)
+    for number, (time, picture) in enumerate(frames_in(file, part, by)):
+        if number in places:
+            frames.append(_fit(picture(), short_side))
+            if len(frames) == limit:
+                break
+        found = Length(number + 1, time)
+    else:
+        if frames and part is None:
+            _refuse_broken_off(file, found, by)
     if not frames:
         raise DataError(f"{path} holds no picture that can be decoded" + (", or ends before that" if part else ""))
     if len({frame.shape for frame in frames}) > 1:
         raise DataError(f"{path} changes its size in the middle")
     return np.stack(frames)
+
+
+def _refuse_broken_off(file: Path, found: Length, by: Decoder) -> None:
+    """A copy that was cut off decodes without any error, up to where it ends, if its header stands in front."""
+    told = announced(file, by)
+    rest = 3 * found.seconds / max(found.frames - 1, 1)  # how long the last frames are shown
+    if found.frames < told.frames - max(2, TOLERATED * told.frames):
+        missing = f"{found.frames:,} of {told.frames:,} frames"
+    elif found.frames > 1 and found.seconds + rest < (1 - TOLERATED) * told.seconds:
+        missing = f"{found.seconds:.3g} of {told.seconds:.3g} s"
+    else:
+        return
+    raise DataError(f"{file} cannot be decoded: it breaks off after {missing}")
 
 
 def spread_over(total: int, count: int) -> frozenset[int]:

@@ -41,12 +41,11 @@ def decoded(
     Args:
         expected_bytes: about how much the cache will take; refused at once where there is no room for it.
     """
-    sizes = []
-    for file in files:
-        path, _ = part_of(folder / file)
-        if not path.is_file():
-            raise DataError(f"{name}: {path} is listed but not there")
-        sizes.append(path.stat().st_size)
+    paths = [part_of(folder / file)[0] for file in files]
+    if missing := [path for path in dict.fromkeys(paths) if not path.is_file()]:
+        more = f", nor are {len(missing) - 1:,} more of {len(files):,}" if missing[1:] else ""
+        raise DataError(f"{name}: {missing[0]} is listed but not there{more}; copy what is missing into {folder}")
+    sizes = [path.stat().st_size for path in paths]
     how = {"short_side": short_side, "every": every, "limit": limit, "decoder": decoder()}
     how |= {"spread": spread} if spread else {}  # caches made without it keep their names
     listing = hashlib.sha256(json.dumps([list(files), sizes]).encode()).hexdigest()

@@ -69,17 +69,37 @@ def measure(path: Path, by: Decoder) -> Length:
     return _measured_by_av(path) if by == "av" else _measured_by_opencv(path)
 
 
+def announced(path: Path, by: Decoder) -> Length:
+    """What a header in front tells of a whole file: frames of an AVI, seconds of a Matroska, else 0.
+
+    An MP4 tells of frames, too, but its edit list may hide some on purpose; and PyAV opens none that was cut off.
+    """
+    if by == "opencv":  # makes frames out of seconds by itself, and does not tell the latter
+        return Length(_measured_by_opencv(path).frames if path.suffix in (".avi", ".mkv", ".webm") else 0, 0.0)
+    import av
+
+    with _named_errors(path), av.open(str(path), metadata_errors="ignore") as container:
+        stream, kind = _stream(container, path), container.format.name
+        frames = stream.frames if kind == "avi" else 0
+        return Length(frames, _seconds(container, stream) if "matroska" in kind else 0.0)
+
+
+def _seconds(container: "av.container.InputContainer", stream: "av.VideoStream") -> float:
+    import av
+
+    if stream.duration is not None and stream.time_base is not None:
+        return float(stream.duration * stream.time_base)
+    return container.duration / av.time_base if container.duration is not None else 0.0
+
+
 def _measured_by_av(path: Path) -> Length:
     import av
 
     with _named_errors(path), av.open(str(path), metadata_errors="ignore") as container:
         stream = _stream(container, path)
         frames = stream.frames or sum(packet.size > 0 for packet in container.demux(stream))
-        if stream.duration is not None and stream.time_base is not None:
-            return Length(frames, float(stream.duration * stream.time_base))
-        if container.duration is not None:
-            return Length(frames, container.duration / av.time_base)
-        return Length(frames, float(frames / stream.average_rate) if stream.average_rate else 0.0)
+        guessed = float(frames / stream.average_rate) if stream.average_rate else 0.0
+        return Length(frames, _seconds(container, stream) or guessed)
 
 
 def _measured_by_opencv(path: Path) -> Length:

@@ -9,7 +9,7 @@ import numpy as np
 
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.decode import say
-from vidveil.data.decoded import name_failed
+from vidveil.data.decoded import NAMED, name_failed
 from vidveil.data.store import VideoStore
 from vidveil.errors import DataError
 
@@ -17,6 +17,11 @@ from vidveil.errors import DataError
 def without_failed(clips: ClipSet, *, strict: bool = False) -> ClipSet:
     """The same set without the rows of videos that its store has none of."""
     videos = clips.videos
+    if strict and clips.left_out:  # by a reader that could not keep their rows
+        named = ", ".join(clips.left_out[:NAMED])
+        raise DataError(
+            f"{clips.name}: {len(clips.left_out):,} videos cannot be decoded, and --strict goes without none: {named}"
+        )
     if not isinstance(videos, VideoStore) or not videos.failed:
         return clips
     told = f"{clips.name}: {len(videos.failed):,} of {len(clips):,} videos cannot be decoded"

@@ -43,6 +43,7 @@ CAMERAS = {2, 3}
 
 BIAS_TEST = {2, 5, 6, 11, 12, 13, 14, 22, 23, 24, 26, *range(29, 37), 38}
 BIAS_LEFT_OUT = {3, 4, 9, 19, 21, 40}
+BIAS_PEOPLE = [number for number in range(1, 41) if number not in BIAS_LEFT_OUT]
 BIAS_ACTION = 4
 LONE = {"P010": SUBGROUPS.index("m"), "P039": SUBGROUPS.index("f")}
 """The one man and the one woman who are alone in their actions."""
@@ -89,6 +90,8 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
     if how in KEPT:
         _need_all(name, subgroup, folder.parent / GENDERS)
     clips, parts = _in_use(how, read_clips(folder), subgroup)
+    if how in KEPT:
+        _need_videos(name, {clip.performer for clip in clips}, folder)
     people = [clip.person for clip in clips]
     actions = [clip.action - 1 for clip in clips]
     split = np.array(parts)
@@ -170,9 +173,18 @@ def _held_out_of(how: str, people: Sequence[str], subgroup: Mapping[str, int]) -
     return [{p for p in people if subgroup[p] == number and p not in LONE} for number in range(len(SUBGROUPS))]
 
 
+def _need_videos(name: str, performers: set[int], folder: Path) -> None:
+    """The other half: of a part of these people the ratio of the two would be another."""
+    if missing := [f"P{number:03d}" for number in BIAS_PEOPLE if number not in performers]:
+        raise DataError(
+            f"{name} needs videos of all its {len(BIAS_PEOPLE)} performers, and {folder} has none of "
+            f"{', '.join(missing)} that it uses: unpack setups 1 to {SETUPS}"
+        )
+
+
 def _need_all(name: str, subgroup: Mapping[str, int], path: Path) -> None:
     """Half of the protocol is who is a man and who a woman: without that there is none."""
-    wanted = [f"P{number:03d}" for number in range(1, 41) if number not in BIAS_LEFT_OUT]
+    wanted = [f"P{number:03d}" for number in BIAS_PEOPLE]
     if missing := [person for person in wanted if person not in subgroup]:
         raise DataError(
             f"{name} has to know who is taken for a woman or a man, and nobody has said so of {', '.join(missing)}: "

@@ -32,14 +32,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.catalogue import HVU
 from vidveil.data.clips import ClipSet
 from vidveil.data.published import thinned
 from vidveil.data.small_sets import read_manifest
 from vidveil.data.youtube import ID, files_in, those_there, validation_videos
 from vidveil.errors import DataError, UsageError
 
-LISTS = {"train": "HVU_Train_V1.0.csv", "val": "HVU_Val_V1.0.csv"}
-CATEGORIES = "HVU_Tags_Categories_V1.0.csv"
+LISTS = {part: HVU[part] for part in ("train", "val")}
+CATEGORIES = HVU["tags"]
 COLUMNS = ("Tags", "youtube_id", "time_start", "time_end")
 WHICH = {"both": ("object", "scene"), "objects": ("object",), "scenes": ("scene",)}
 OFTEN = 0.01

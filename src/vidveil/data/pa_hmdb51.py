@@ -81,6 +81,11 @@ def _all_clips(root: Path, tested: Collection[str]) -> list[hmdb51.Clip]:
     clips = hmdb51.read_split(root, 1)  # each split names all clips
     if strange := set(tested) - {clip.path for clip in clips}:
         raise DataError(f"{_folder(root)}: HMDB51's lists know no {min(strange)}")
+    if silent := sorted({clip.action for clip in clips} - {path.split("/")[0] for path in tested}):
+        raise DataError(
+            f"{_folder(root)} has no {silent[0]}.json, or no video in it: PA-HMDB51 has one for each class of HMDB51, "
+            "and what it does not name would be trained on"
+        )
     return clips
 
 

@@ -1,4 +1,4 @@
-"""THUMOS14's temporal action detection: 20 sports in 413 untrimmed videos (Jiang et al. 2014).
+"""THUMOS14's temporal action detection: 20 sports in untrimmed videos (Jiang et al. 2014).
 
     thumos14/validation/video_validation_0000051.mp4       trained on: 200 videos, 3,003 events
     thumos14/TH14_test_set_mp4/video_test_0000004.mp4      tested: 210 videos, 3,307 events
@@ -32,13 +32,13 @@ from typing import Any
 
 import numpy as np
 
+from vidveil.data.catalogue import THUMOS14
 from vidveil.data.clips import ClipSet
 from vidveil.data.published import list_lines, thinned
 from vidveil.data.small_sets import with_validation
 from vidveil.data.untrimmed import Event, Untrimmed, files_below, find_folder, need_all
 from vidveil.errors import DataError, UsageError
 
-FOLDERS = ("thumos14", "THUMOS14")
 TOLD = ("thumos14.json", "thumos_14_anno.json")
 CLASSES = (
     "BaseballPitch", "BasketballDunk", "Billiards", "CleanAndJerk", "CliffDiving", "CricketBowling", "CricketShot",
@@ -67,7 +67,7 @@ Told = tuple[list[Event], int | None]
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
     if argument is not None:
         raise UsageError(f"thumos14 takes nothing after a colon, not {argument!r}")
-    folder = find_folder(root, FOLDERS)
+    folder = find_folder(root, THUMOS14)
     videos = read_videos(root)
     rows = [(video, part, label) for video in videos for part, label in cut(video.events).items()]
     return ClipSet(
@@ -96,7 +96,7 @@ def read_videos(root: Path, *, faulty: bool = False) -> list[Untrimmed]:
     Args:
         faulty: also the videos and events that are annotated wrongly.
     """
-    folder = find_folder(root, FOLDERS)
+    folder = find_folder(root, THUMOS14)
     told = {
         name: (kept, frames)
         for name, (events, frames) in sorted(read_annotations(root).items())
@@ -136,7 +136,7 @@ def cut(events: Sequence[Event]) -> dict[str, str]:
 
 def read_annotations(root: Path) -> dict[str, Told]:
     """Of every video that has some, by its name without ending: out of the JSON or, where there is none, the lists."""
-    folder = find_folder(root, FOLDERS)
+    folder = find_folder(root, THUMOS14)
     found = files_below(folder, ".json", ".txt")
     beside = [place / name for place in (root, root / "labels" / "thumos") for name in TOLD]
     places = [found[name][0] for name in TOLD if name in found] + [place for place in beside if place.is_file()]

@@ -26,13 +26,13 @@ from pathlib import Path
 
 import numpy as np
 
+from vidveil.data.catalogue import UCF_CRIME
 from vidveil.data.clips import ClipSet
 from vidveil.data.published import list_lines, thinned
 from vidveil.data.small_sets import with_validation
 from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, files_below, find_folder, need_all
 from vidveil.errors import DataError, UsageError
 
-FOLDERS = ("UCF_Crimes", "UCF-Crime", "UCF_Crime", "ucf_crime")
 TRAINED, TESTED = "Anomaly_Train.txt", "Anomaly_Test.txt"
 RANGES = ("Temporal_Anomaly_Annotation_for_Testing_Videos.txt", "Temporal_Anomaly_Annotation.txt")
 CRIMES = (
@@ -48,7 +48,7 @@ FILE = re.compile(r"([A-Za-z]+?)(?:_Videos_?)?\d+_x264\.mp4")
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
     if argument is not None:
         raise UsageError(f"ucf_crime takes nothing after a colon, not {argument!r}")
-    folder = find_folder(root, FOLDERS)
+    folder = find_folder(root, UCF_CRIME)
     videos = read_videos(root)
     actions = (NORMAL, *CRIMES)
     names = [video.name for video in videos]
@@ -73,7 +73,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
 
 def read_videos(root: Path) -> list[Untrimmed]:
     """Those trained on first, both as listed. Events are ranges of frames, of tested videos alone."""
-    folder = find_folder(root, FOLDERS)
+    folder = find_folder(root, UCF_CRIME)
     trained, ranges = find_list(root, TRAINED), find_list(root, *RANGES)
     tested = read_ranges(ranges)
     told: list[tuple[str, str, list[Event]]] = [(name, "train", []) for name in read_trained(trained)]
@@ -104,7 +104,7 @@ def label_of(name: str) -> str:
 
 def find_list(root: Path, *names: str) -> Path:
     """The first of these that is in the set's folder, beside it or in `labels/ucfcrime`."""
-    folder = find_folder(root, FOLDERS)
+    folder = find_folder(root, UCF_CRIME)
     found = files_below(folder, ".txt")
     beside = [place / name for place in (root, root / "labels" / "ucfcrime") for name in names]
     places = [found[name][0] for name in names if name in found] + [place for place in beside if place.is_file()]

@@ -19,13 +19,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.catalogue import DEPTH
 from vidveil.data.clips import Split
 from vidveil.data.decode import decoder
 from vidveil.data.frame_readers import Length, measure
 from vidveil.errors import DataError
 
 NORMAL = "Normal"
-DEPTH = 4  # folders in folders: zips that are unpacked into folders of their own names, twice
 NAMED = 5  # videos that are missing, by name; the others are counted
 
 

@@ -34,6 +34,7 @@ def about_data(data: ClipSet) -> dict[str, Any]:
         "attributes": list(data.attribute_names),
         "gallery": data.gallery,
         **({"left_out": len(data.left_out)} if data.left_out else {}),
+        **({"here": list(data.here)} if data.here else {}),
     }
 
 
