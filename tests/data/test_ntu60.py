@@ -136,7 +136,7 @@ def test_a_file_of_genders_that_does_not_fit_is_refused(tmp_path, changed, said)
 def test_a_bias_among_some_of_its_people_is_another_bias(tmp_path):
     ntu(genders(tmp_path), people=[person for person in range(1, 41) if person not in (8, 38)])
     with pytest.raises(
-        DataError, match="needs videos of all its 34 performers, .* has none of P008, P038 that it uses"
+        DataError, match=r"needs videos of all its 34 performers, .* has none of P008, P038 that it uses"
     ):
         ntu60.load("bias_f", root=tmp_path, size=28)
 
