@@ -27,8 +27,15 @@ def vidveil(place, *words):
 def test_the_list_says_how_much_of_a_set_is_here(place):
     (place / "sets/weizmann/action3/person5.mp4").unlink()
     lines = {line.split()[0]: line for line in vidveil(place, "ls", "data").stdout.splitlines()}
-    assert lines["weizmann[:people=0|1|2"].endswith("here: 89 of 90 videos")
+    assert lines["weizmann[:people=0|1|2"].endswith("part: 89 of 90 videos")
     assert "missing: no UCF-101" in lines["ucf101[:1|2|3]"]
+
+
+def test_one_set_is_told_with_how_its_folder_must_look(place):
+    told = " ".join(vidveil(place, "ls", "data", "hmdb51:2").stdout.split())
+    assert told.startswith("hmdb51[:1|2|3] missing: no hmdb51 and no testTrainMulti_7030_splits in sets")
+    assert "It looks like hmdb51/brush_hair/CLIP.avi, testTrainMulti_7030_splits/brush_hair_test_split1.txt" in told
+    assert "did you mean hmdb51?" in vidveil(place, "ls", "data", "HMDB51").stderr
 
 
 def test_training_goes_on_without_what_cannot_be_decoded_unless_it_is_strict(place):
@@ -36,7 +43,7 @@ def test_training_goes_on_without_what_cannot_be_decoded_unless_it_is_strict(pla
     words = ["train", "action_puppets", "data=weizmann:people=0", "name=some", *QUICK]
     refused = vidveil(place, *words, "--strict")
     assert refused.returncode == 1
-    assert "3 of 90 videos cannot be decoded, and --strict goes without none" in refused.stderr
+    assert "3 of 90 videos cannot be decoded, and --strict allows none" in refused.stderr
     assert names[0] in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not (place / "runs").exists()
@@ -54,4 +61,4 @@ def test_an_evaluation_is_as_strict(place):
     spoil(place / "sets/weizmann")
     refused = vidveil(place, "evaluate", "raw_puppets", "data=weizmann:people=0", "controls=[]", "--strict")
     assert refused.returncode == 1
-    assert "--strict goes without none" in refused.stderr
+    assert "--strict allows none" in refused.stderr

@@ -46,7 +46,7 @@ def test_celebv_hq_is_read_as_the_downloader_leaves_it(tmp_path):
     for n, i in enumerate(ids):
         Film(frames=12 + 4 * n, width=64, height=64).make(folder / "35666" / f"{video(i)}_0.mp4")
     clips = load_data("celebv_hq", root=tmp_path, frames=4, size=28)
-    assert available("celebv_hq", tmp_path).startswith("here")
+    assert available("celebv_hq", tmp_path).startswith("part: ")
     assert clips.ids == [f"{video(i)}_0" for i in ids]
     assert clips.split.tolist() == ["train", "test"]
     assert clips.group.tolist() == [video(i) for i in ids]
@@ -141,10 +141,13 @@ def test_a_file_that_is_not_the_official_one_is_told_how_it_should_look(tmp_path
     folder = made(tmp_path, names=NAMES[:-1])
     with pytest.raises(DataError, match="appearance_mapping has no 'brown_hair' among its 5 names"):
         loaded(tmp_path)
-    for text in ("{", "[]", '{"clips": {}}', '{"meta_info": {"appearance_mapping": []}, "clips": 3}'):
+    for text in ("[]", '{"clips": {}}', '{"meta_info": {"appearance_mapping": []}, "clips": 3}'):
         (folder / celebv_hq.INFO).write_text(text)
         with pytest.raises(DataError, match=r'celebvhq_info\.json should be \{"meta_info": \{"appearance_mapping'):
             loaded(tmp_path)
+    (folder / celebv_hq.INFO).write_text("{")
+    with pytest.raises(DataError, match=r"celebvhq_info\.json is no readable JSON from line 1, column 2 on"):
+        loaded(tmp_path)
     (folder / celebv_hq.INFO).write_text('{"meta_info": {"appearance_mapping": []}, "clips": {}}')
     with pytest.raises(DataError, match="names no clips"):
         loaded(tmp_path)

@@ -38,7 +38,7 @@ def test_a_part_says_how_much_of_how_much(tmp_path):
 
 def test_hmdb51_says_which_of_its_classes_and_labels_are_there(tmp_path):
     hmdb(tmp_path)
-    assert available("hmdb51", tmp_path) == "here: 14 of 6,766 videos, 49 of 51 classes have none, without VP-HMDB51"
+    assert available("hmdb51", tmp_path) == "part: 14 of 6,766 videos, 49 of 51 classes have none, without VP-HMDB51"
     vp(tmp_path)
     assert available("hmdb51", tmp_path).endswith("have none, with VP-HMDB51")
 
@@ -46,12 +46,12 @@ def test_hmdb51_says_which_of_its_classes_and_labels_are_there(tmp_path):
 def test_files_of_the_larger_ntu_do_not_count(tmp_path):
     names = [f"S{setup:03d}C001P001R001A001_rgb.avi" for setup in (1, 9, 10, 17, 18, 32)]
     put(tmp_path, *(f"nturgb+d_rgb/{name}" for name in names))
-    assert available("ntu60", tmp_path) == "here: 4 of 56,880 videos, without subgroups"
+    assert available("ntu60", tmp_path) == "part: 4 of 56,880 videos, without subgroups"
 
 
 def test_a_copy_in_folders_of_its_own_is_counted_as_deep_as_it_is_read(tmp_path):
     put(tmp_path, "UCF_Crimes/Part-1/Anomaly-Videos-Part-1/Abuse/Abuse001_x264.mp4", "UCF_Crimes/Normal001_x264.mp4")
-    assert available("ucf_crime", tmp_path) == "here: 2 of 1,900 videos"
+    assert available("ucf_crime", tmp_path) == "part: 2 of 1,900 videos"
 
 
 def test_who_loads_a_part_is_told_and_so_are_results(tmp_path, capsys, monkeypatch):
@@ -64,7 +64,7 @@ def test_who_loads_a_part_is_told_and_so_are_results(tmp_path, capsys, monkeypat
 
 def test_walks_are_folders(tmp_path):
     put(tmp_path, *(f"GaitDatasetB-silh/001/nm-0{i}/{view}/1.png" for i in (1, 2) for view in ("000", "018")))
-    assert available("casia_b", tmp_path) == "here: 4 of 13,640 walks"
+    assert available("casia_b", tmp_path) == "part: 4 of 13,640 walks"
 
 
 @pytest.mark.parametrize("name", [name for name in DATA if DATA[name].holds])

@@ -74,7 +74,7 @@ def test_what_is_there_is_told_in_a_word(tmp_path):
     assert available("weizmann") == "missing: give --data FOLDER or set VIDVEIL_DATA"
     (tmp_path / "weizmann").mkdir()
     (tmp_path / "weizmann" / "manifest.csv").write_text("")
-    assert available("weizmann", tmp_path) == "here: 0 of 90 videos, 10 of 10 classes have none"
+    assert available("weizmann", tmp_path) == "empty: 0 of 90 videos, 10 of 10 classes have none"
 
 
 def test_name_argument_size_and_seed_reach_the_reader(monkeypatch):

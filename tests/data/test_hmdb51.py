@@ -1,13 +1,14 @@
 """HMDB51 and VP-HMDB51's labels in their official layout: a made up small one, and the real files."""
 
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from tests.data.made_hmdb51 import clip, hmdb, pa, real, undecoded, unpack, vp
+from tests.data.made_hmdb51 import TITLES, clip, hmdb, pa, real, undecoded, unpack, vp
 from vidveil.data import hmdb51, load_data
 from vidveil.data.clips import SPLITS
 from vidveil.errors import DataError, UsageError
@@ -241,3 +242,36 @@ def test_the_real_labels_of_vp_hmdb51_have_the_known_prevalences(labels):
     share = clips.attributes[clips.indices("test")].mean(axis=0)
     np.testing.assert_allclose(share, [0.909, 0.595, 0.908, 0.310, 0.218], atol=5e-4)
     assert round(100 * float(share.mean()), 1) == 58.8  # what a random guess has for cMAP
+
+
+def test_lists_that_windows_wrote_are_read(tmp_path):
+    hmdb(tmp_path, film=False)
+    for path in (tmp_path / hmdb51.LISTS).iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    names = {Path(one.path).name for one in hmdb51.read_split(tmp_path, 1)}
+    assert clip(TITLES[0], "sit") in names
+
+
+def test_labels_of_another_set_are_refused_and_clips_without_any_are_counted(tmp_path, capsys):
+    vp(hmdb(tmp_path), leave_out="Beta")
+    load_data("hmdb51", root=tmp_path, frames=4, size=16)
+    assert "hmdb51_privacy_attribute_label.pickle has labels of 10 of the 12 clips" in capsys.readouterr().err
+    (tmp_path / hmdb51.LABELS).write_bytes(pickle.dumps({"Archery/other.mp4": np.ones((1, 5))}, 4))
+    with pytest.raises(DataError, match=r"labels of none of the 12 clips: it speaks of other .* are called Alpha"):
+        load_data("hmdb51", root=tmp_path, frames=4, size=16)
+
+
+def test_videos_that_lie_too_deep_or_are_still_packed_are_told_where(tmp_path):
+    sets = hmdb(tmp_path / "disk" / "sets")
+    deeper = sets / "hmdb51" / "hmdb51_org"
+    deeper.mkdir()
+    for action in ("sit", "wave"):
+        (sets / "hmdb51" / action).rename(deeper / action)
+    with pytest.raises(DataError, match=r"nor are 11 more of 12; it lies in .*hmdb51_org/sit: move the folders"):
+        load_data("hmdb51", root=sets, frames=4, size=16)
+    with pytest.raises(DataError, match=rf"no hmdb51 in {sets.parent}, but in {sets}: give --data {sets}"):
+        load_data("hmdb51", root=sets.parent, frames=4, size=16)
+    shutil.rmtree(deeper)
+    (sets / "hmdb51" / "wave.rar").touch()
+    with pytest.raises(DataError, match=r"wave\.rar is still packed: unpack it in .*hmdb51"):
+        load_data("hmdb51", root=sets, frames=4, size=16)

@@ -49,7 +49,7 @@ def loaded(root: Path) -> "kinetics400.ClipSet":
 
 def test_kinetics_is_read_as_it_lies_after_a_download(tmp_path):
     clips = load_data("kinetics400", root=made(tmp_path, film=True), frames=4, size=28)
-    assert available("kinetics400", tmp_path) == "here: 10 of 266,440 videos"
+    assert available("kinetics400", tmp_path) == "part: 10 of 266,440 videos"
     assert clips.actions == [name.replace(" ", "_") for name in CLASSES]
     assert clips.action.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 1]
     assert [len(clips.indices(split)) for split in SPLITS] == [6, 2, 2]
@@ -159,7 +159,7 @@ def test_classes_have_the_order_of_the_map_if_it_is_there(tmp_path, place):
         (",aaaaaaaaaaa,1,11,train", "line 3: a class"),
         ("yoga,aaaaaaaaaaa,1,11,test", "line 3: 'test' is no split of this list; it is of train"),
         (f"yoga,{video('train', 0, 0)},0,10,train", f"line 3: {file('train', 0, 0)} is listed twice"),
-        ("yoga,aaaaaaaaaaa", "has no column 'time_start', or a line that ends before it"),
+        ("yoga,aaaaaaaaaaa", "line 3 ends before its time_start"),
     ],
 )
 def test_a_row_that_makes_no_sense_is_refused_with_its_line(tmp_path, row, said):

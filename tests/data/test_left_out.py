@@ -61,7 +61,7 @@ def test_what_cannot_be_decoded_is_left_out_and_named_each_time(tmp_path, capsys
 def test_strict_goes_without_none(tmp_path, monkeypatch, decoder):
     monkeypatch.setenv("VIDVEIL_DECODER", decoder)
     truncated, empty, _ = spoil(weizmann(tmp_path))
-    with pytest.raises(DataError, match=rf"3 of 90 videos .*--strict goes without none: {truncated} \(.*{empty} \(it"):
+    with pytest.raises(DataError, match=rf"3 of 90 videos .*--strict allows none: {truncated} \(.*{empty} \(it"):
         load(tmp_path, strict=True)
     assert len(load(tmp_path)) == 87
 
@@ -73,7 +73,7 @@ def test_single_frames_are_as_strict_as_whole_videos(tmp_path, capsys):
     assert (tmp_path / "hmdb51" / "sit" / gone).is_file()
     (tmp_path / "hmdb51" / "sit" / gone).write_bytes(b"")
     for name in ("pa_hmdb51", "pa_hmdb51:frames"):
-        with pytest.raises(DataError, match=rf"--strict goes without none: sit/{gone}"):
+        with pytest.raises(DataError, match=rf"--strict allows none: sit/{gone}"):
             load(tmp_path, name, strict=True)
         assert load(tmp_path, name).left_out == (f"sit/{gone}",)
         assert "left out" in capsys.readouterr().err
@@ -119,6 +119,24 @@ def test_a_set_without_one_of_its_splits_is_another_set(tmp_path):
     clips = replace(clips, split=np.array(["train", "test", "val"]))
     with pytest.raises(DataError, match="none is left in val"):
         without_failed(clips)
+
+
+@pytest.mark.parametrize(("split", "told"), [("train", True), ("val", False), ("test", True)])
+def test_one_of_several_actions_at_once_that_is_gone_with_a_clip_is_noticed(tmp_path, split, told):
+    """`action` is -1 of them all, and tells nothing."""
+    videos = [*noise(*[(2, 4, 4)] * 4), Failed("odd", 1)]
+    clips = replace(
+        clip_set(VideoStore.write(tmp_path / "set", videos, {})),
+        split=np.array(["train", "val", "test", split, split]),
+        action=np.full(5, -1),
+        actions=("dance", "yoga"),
+        action_labels=np.array([[1, 0], [1, 0], [1, 0], [1, np.nan], [1, 1]], np.float32),
+    )
+    if told:
+        with pytest.raises(DataError, match=rf"none of yoga is left in {split}: clip 4 \(odd\)"):
+            without_failed(clips)
+    clips.action_labels[3, 1] = 1  # another one shows it
+    assert without_failed(clips).left_out == ("clip 4",)
 
 
 def test_a_file_that_was_mended_without_changing_its_size_is_found(tmp_path, capsys, monkeypatch):

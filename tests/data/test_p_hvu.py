@@ -142,7 +142,7 @@ def test_validation_is_a_twentieth_of_training(tmp_path):
         ("dance|guitar|beach,aaaaaaaaaaa,one,11", "line 3: tags, an id"),
         ("dance;guitar;beach,aaaaaaaaaaa,1,11", "line 3: 'dance;guitar;beach' is in no category; tags are joined by |"),
         (",aaaaaaaaaaa,1,11", "line 3: '' is in no category"),
-        ("dance|guitar|beach,aaaaaaaaaaa", "has no column 'time_start', or a line that ends before it"),
+        ("dance|guitar|beach,aaaaaaaaaaa", "line 3 ends before its time_start"),
     ],
 )
 def test_a_row_that_makes_no_sense_is_refused_with_its_line(tmp_path, row, said):

@@ -273,13 +273,14 @@ def test_the_official_lists_and_labels_of_ucf101_are_read(tmp_path):
         together = {(clip.action, clip.group): clip.part for clip in clips}
         assert all(together[clip.action, clip.group] == clip.part for clip in clips)
     assert sizes == [(9537, 3783), (9586, 3734), (9624, 3696)]
-    labels = published.read_labels(tmp_path / "labels" / "vp" / ucf101.LABELS)
-    attributes = published.match_labels(labels, [clip.path for clip in clips])
+    file = tmp_path / "labels" / "vp" / ucf101.LABELS
+    labels = published.read_labels(file)
+    attributes = published.match_labels(file, [clip.path for clip in clips])
     assert attributes.shape == (13320, 5)
     assert not np.isnan(attributes).any()
     assert set(np.unique(attributes).tolist()) == {0, 1}
     tested = [clip.path for clip in splits[1] if clip.part == "test"]
-    prevalence = published.match_labels(labels, tested).mean(axis=0)
+    prevalence = published.match_labels(file, tested).mean(axis=0)
     assert prevalence.round(3).tolist() == pytest.approx([0.916, 0.611, 0.898, 0.251, 0.257], abs=6e-4)
     assert round(100 * float(prevalence.mean()), 1) == 58.7  # what a random guess has for cMAP
     ours = small_sets.read_manifest(REAL / "ucf101_5" / "manifest.csv", ("path", "nudity"))

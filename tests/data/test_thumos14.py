@@ -115,7 +115,7 @@ def test_a_row_of_which_the_video_shows_nothing_is_left_out_and_named(tmp_path, 
     clips = load_data("thumos14", root=tmp_path, frames=4, size=28)
     assert len(clips) == 10
     assert f"{TESTED[1]}.mp4#t=0,1.5" in clips.ids
-    assert f"1 of 11 videos cannot be decoded and are left out: {TESTED[1]}.mp4#t=2.4,2.5" in capsys.readouterr().err
+    assert f"1 of 11 videos cannot be decoded and is left out: {TESTED[1]}.mp4#t=2.4,2.5" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_an_event_that_makes_no_sense_is_refused_with_its_video(tmp_path, change
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "cannot be read as JSON: it should be {"),
+        ("{", "is no readable JSON from line 1, column 2 on: copy it again"),
         ("[1]", "is JSON of another form: it should be {"),
         ('{"video_test_0000004": {"events": []}}', "is JSON of another form"),
         ('{"video_test_0000004": {"annotations": [{"label": "Diving"}]}}', "is JSON of another form"),

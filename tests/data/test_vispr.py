@@ -104,7 +104,7 @@ def test_missing_labels_are_named_with_what_would_help(tmp_path):
     with pytest.raises(DataError, match=r"val2017 has no \.json, and released vectors are of train2017 and test2017"):
         vispr.load(None, root=tmp_path, size=28)
     (tmp_path / "vispr" / "val2017" / "2017_2000.json").write_text('{"labels": ["a0_safe"]}')
-    with pytest.raises(DataError, match=r"2017_2001\.json cannot be read: every picture of VISPR has such a file"):
+    with pytest.raises(DataError, match=r"lacks 1 of 2 annotations, 2017_2001\.json first"):
         vispr.load(None, root=tmp_path, size=28)
 
 
@@ -112,8 +112,8 @@ def test_missing_labels_are_named_with_what_would_help(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", 'names no labels: it should be {"labels": ["a4_gender", …]}'),
-        ('{"tags": []}', "names no labels"),
+        ("{", "is no readable JSON from line 1, column 2 on: copy it again"),
+        ('{"tags": []}', 'names no labels: it should be {"labels": ["a4_gender", …]}'),
         ('["a4_gender"]', "names no labels"),
         ('{"labels": []}', '["a0_safe"] where there is nothing, not []'),
         ('{"labels": "a4_gender"}', "labels are"),
@@ -159,7 +159,7 @@ def test_a_line_of_a_list_that_makes_no_sense_is_refused(tmp_path, line):
 
 def test_what_is_missing_of_the_layout_is_named(tmp_path):
     made(tmp_path)
-    assert available("vispr", tmp_path).startswith("here: ")
+    assert available("vispr", tmp_path).startswith("part: ")
     gone = tmp_path / "vispr" / "test2017" / "2017_3001.jpg"
     gone.unlink()
     with pytest.raises(DataError, match=f"vispr: {gone} is listed but not there"):

@@ -14,7 +14,7 @@ What = Literal["methods", "weights", "data", "recipes", "runs"]
 
 def ls(
     what: Annotated[What, typer.Argument(help="What to list.")] = "methods",
-    name: Annotated[str | None, typer.Argument(help="With recipes: the one whose keys are to be explained.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A recipe, whose keys are explained, or a dataset.")] = None,
     data: Data = None,
 ) -> None:
     """List what there is to choose from.
@@ -23,16 +23,17 @@ def ls(
     vidveil ls methods
     vidveil ls weights      and whether they are here; asks no network
     vidveil ls data         datasets, whether they are where --data or VIDVEIL_DATA says, and how complete
+    vidveil ls data hmdb51  one of them, and how its folder must look
     vidveil ls recipes      for `vidveil train` and `vidveil evaluate`
     vidveil ls recipes dual_cls_puppets      its keys, what each means, and what it is set to
     vidveil ls runs         what is under runs/ and how far it is
     """
-    if name is not None and what != "recipes":
+    if name is not None and what not in ("recipes", "data"):
         raise UsageError(f"`vidveil ls {what}` takes no name: `vidveil ls recipes {name}` explains a recipe")
-    if name is not None:
+    if what == "data":
+        _data(data, name)
+    elif name is not None:
         _keys(name)
-    elif what == "data":
-        _data(data)
     else:
         {"methods": _methods, "weights": _weights, "recipes": _recipes, "runs": _runs}[what]()
 
@@ -58,12 +59,17 @@ def _weights() -> None:
     typer.echo(f"\nKept in {cache_folder()}. Fetched when first needed, or now: vidveil fetch NAME")
 
 
-def _data(root: Path | None) -> None:
-    from vidveil.data import available
+def _data(root: Path | None, only: str | None) -> None:
+    """`here`, `part`, `empty` or `missing` comes first, since what a set is called is known to who has it."""
+    from vidveil.data import available, layout
     from vidveil.data.catalogue import DATA
 
-    rows = [(dataset.usage, dataset.summary, available(name, root)) for name, dataset in DATA.items()]
-    _columns([("name", "what", "here"), *rows])
+    for name in DATA if only is None else [only.partition(":")[0]]:
+        state = available(name, root)  # refuses a name that nobody knows
+        typer.echo(f"{DATA[name].usage}   {state}")
+        _indented(DATA[name].summary)
+        if only is not None and (looks := layout(name)):
+            _indented(f"It looks like {looks}. Where it comes from, its terms, its traps: docs/datasets.md")
 
 
 def _recipes() -> None:
@@ -76,10 +82,15 @@ def _recipes() -> None:
     )
 
 
-def _keys(name: str) -> None:
+def _indented(text: str) -> None:
     import shutil
     import textwrap
 
+    width = min(shutil.get_terminal_size().columns, 120)
+    typer.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    "))
+
+
+def _keys(name: str) -> None:
     import yaml
 
     from vidveil.recipe import as_values, find, header, read
@@ -87,7 +98,6 @@ def _keys(name: str) -> None:
 
     recipe = read(find(name))
     plain = as_values(recipe)
-    width = min(shutil.get_terminal_size().columns, 120)
     typer.echo(f"{header(find(name)) or name}\nChange a key by KEY=VALUE behind the recipe's name.\n")
     for key in keys(recipe):
         flow = yaml.safe_dump(plain[key.name], default_flow_style=True, width=float("inf"))
@@ -95,7 +105,7 @@ def _keys(name: str) -> None:
         of = f"   of {', '.join(key.choices)}" if key.choices else ""
         typer.echo(f"{key.name}={value}{of}")
         if key.about:
-            typer.echo(textwrap.fill(key.about, width, initial_indent="    ", subsequent_indent="    "))
+            _indented(key.about)
 
 
 def _runs() -> None:

@@ -57,16 +57,23 @@ def _counted(clips: "ClipSet", dataset: Dataset, folder: Path | None) -> "ClipSe
 
 
 def available(name: str, root: Path | None = None) -> str:
-    """`built in`, `here` and how much of it, or what is missing; for lists."""
+    """`built in`; `here`, `part` or `empty`, and how much of it; or what is missing. For lists."""
     if not _lookup(name).needs:
         return "built in"
     folder = _given(root)
     if folder is None:
         return "missing: give --data FOLDER or set VIDVEIL_DATA"
-    missing = _missing(name, folder)
-    if missing:
+    if missing := _missing(name, folder):
         return f"missing: no {' and no '.join(group[0] for group in missing)} in {folder}"
-    return f"here: {told(holds, folder)}" if (holds := DATA[name].holds) else "here"
+    if (holds := DATA[name].holds) is None:
+        return "here"
+    count = counted(holds, folder)
+    return f"{'here' if count >= holds.official else 'part' if count else 'empty'}: {told(holds, folder)}"
+
+
+def layout(name: str) -> str:
+    """A few paths that a set has under the data folder; nothing for what is built in."""
+    return _lookup(name).looks
 
 
 def _missing(name: str, folder: Path) -> list[tuple[str, ...]]:
@@ -75,7 +82,7 @@ def _missing(name: str, folder: Path) -> list[tuple[str, ...]]:
 
 def _lookup(name: str) -> Dataset:
     if name not in DATA:
-        close = get_close_matches(name, DATA, n=1)
+        close = get_close_matches(name.lower(), DATA, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DATA)}"
         raise UsageError(f"no data is called {name!r}; {hint}")
     return DATA[name]
@@ -97,5 +104,7 @@ def _folder(name: str, root: Path | None) -> Path:
         raise DataError(f"{folder} is no folder: --data or VIDVEIL_DATA should name the one that holds {wanted}{looks}")
     if missing := _missing(name, folder):
         wanted = " or ".join(missing[0])
+        if below := next((place for place in sorted(folder.glob("*/")) if not _missing(name, place)), None):
+            raise DataError(f"no {wanted} in {folder}, but in {below}: give --data {below}, or move what is in it up")
         raise DataError(f"no {wanted} in {folder}: --data or VIDVEIL_DATA should name the folder that holds it{looks}")
     return folder

@@ -97,7 +97,7 @@ DATA = {
     "surveillance_fight": Dataset(
         load=_later("surveillance"),
         usage="surveillance_fight",
-        summary="fights and ordinary scenes from surveillance cameras; split by camera",
+        summary="fights and ordinary days from surveillance cameras; split by scene",
         looks="surveillance_fight/manifest.csv and the videos that it names",
         needs=(("surveillance_fight/manifest.csv",),),
         holds=Holds(300, (("surveillance_fight/*/*.*",),)),

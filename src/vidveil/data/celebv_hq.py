@@ -24,7 +24,6 @@ Who is seen is not published: `person` is -1, `group` the YouTube video, and a f
 """
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,7 @@ import numpy as np
 
 from vidveil.data.catalogue import CELEBV_HQ
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.published import thinned
+from vidveil.data.published import read_json, thinned
 from vidveil.data.youtube import ID, files_in, letters, those_there
 from vidveil.errors import DataError, UsageError
 
@@ -93,11 +92,9 @@ def split_of(video: str, draw: str) -> Split:
 
 def read_info(path: Path) -> list[Clip]:
     """All clips that the file names, in its order."""
+    info = read_json(path)
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
         names, clips = info["meta_info"]["appearance_mapping"], dict(info["clips"])
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: it comes with CelebV-HQ's repository") from error
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
             f'{path} should be {{"meta_info": {{"appearance_mapping": […], …}}, "clips": {{…}}}}: '

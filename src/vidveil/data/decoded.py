@@ -44,7 +44,7 @@ def decoded(
     paths = [part_of(folder / file)[0] for file in files]
     if missing := [path for path in dict.fromkeys(paths) if not path.is_file()]:
         more = f", nor are {len(missing) - 1:,} more of {len(files):,}" if missing[1:] else ""
-        raise DataError(f"{name}: {missing[0]} is listed but not there{more}; copy what is missing into {folder}")
+        raise DataError(f"{name}: {missing[0]} is listed but not there{more}; {_where(missing[0], folder)}")
     sizes = [path.stat().st_size for path in paths]
     how = {"short_side": short_side, "every": every, "limit": limit, "decoder": decoder()}
     how |= {"spread": spread} if spread else {}  # caches made without it keep their names
@@ -66,6 +66,17 @@ def decoded(
         return not changed or all(isinstance(video, Failed) for video in read(changed, f"decoding {name} again"))
 
     return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make, still_failing)
+
+
+def _where(missing: Path, folder: Path) -> str:
+    """What to do about a file that is not where it should be: it may lie deeper, or still be packed."""
+    deeper = (found for stars in ("*/*", "*/*/*", "*/*/*/*") for found in folder.glob(f"{stars}/{missing.name}"))
+    if found := next(deeper, None):
+        return f"it lies in {found.parent}: move the folders of classes to {folder}"
+    packed = (path for kind in ("*.rar", "*.zip", "*.tar*", "*.7z") for path in sorted(folder.glob(kind)))
+    if archive := next(packed, None):
+        return f"{archive} is still packed: unpack it in {folder}"
+    return f"copy what is missing into {folder}"
 
 
 def name_failed(failed: Mapping[str, Failed]) -> str:

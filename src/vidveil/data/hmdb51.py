@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
-from vidveil.data.published import find_labels, list_lines, match_labels, read_labels, thinned
+from vidveil.data.published import find_labels, list_lines, match_labels, thinned
 from vidveil.data.small_sets import ATTRIBUTES, codes, parse_split
 from vidveil.errors import DataError
 
@@ -60,7 +60,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
     clips = [clip for clip in read_split(root, number) if clip.part != "unused"]
     attributes = np.zeros((len(clips), 0), np.float32)
     if labels := labels_in(root):
-        attributes = match_labels(read_labels(labels), [clip.path for clip in clips])
+        attributes = match_labels(labels, [clip.path for clip in clips])
     return clip_set(f"hmdb51:{number}", clips, [clip.part for clip in clips], attributes, root=root, size=size)
 
 

@@ -6,6 +6,7 @@ tested. Nor are many tolerated (`decoded.TOLERATED`), and none at all if `strict
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.decode import say
@@ -20,17 +21,17 @@ def without_failed(clips: ClipSet, *, strict: bool = False) -> ClipSet:
     if strict and clips.left_out:  # by a reader that could not keep their rows
         named = ", ".join(clips.left_out[:NAMED])
         raise DataError(
-            f"{clips.name}: {len(clips.left_out):,} videos cannot be decoded, and --strict goes without none: {named}"
+            f"{clips.name}: {len(clips.left_out):,} videos cannot be decoded, and --strict allows none: {named}"
         )
     if not isinstance(videos, VideoStore) or not videos.failed:
         return clips
     told = f"{clips.name}: {len(videos.failed):,} of {len(clips):,} videos cannot be decoded"
     named = name_failed({clips.ids[row]: failed for row, failed in sorted(videos.failed.items())})
     if strict:
-        raise DataError(f"{told}, and --strict goes without none: {named}; fetch them again")
+        raise DataError(f"{told}, and --strict allows none: {named}; fetch them again")
     if gap := _gap(clips, list(videos.failed)):
         raise DataError(f"{told}, and {gap}: {named}; fetch them again")
-    say(f"{told} and are left out: {named}")
+    say(f"{told} and {'are' if len(videos.failed) > 1 else 'is'} left out: {named}")
     return clips.without(videos.failed, videos.without_failed())
 
 
@@ -44,7 +45,13 @@ def _gap(clips: ClipSet, gone: list[int]) -> str:
             return f"none is left in {split}"
         if split == "val":  # a class that happens to be absent from validation spoils no number
             continue
-        lost = set(clips.action[here].tolist()) - set(clips.action[here & kept].tolist())
-        if lost:
+        if lost := _shown(clips, here) - _shown(clips, here & kept):
             return f"none of {clips.actions[min(lost)]} is left in {split}"
     return ""
+
+
+def _shown(clips: ClipSet, rows: NDArray[np.bool_]) -> set[int]:
+    """Actions that some of these clips show."""
+    if clips.action_labels is None:
+        return set(clips.action[rows].tolist())
+    return set(np.flatnonzero((clips.action_labels[rows] == 1).any(axis=0)).tolist())

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from vidveil.data import hmdb51
 from vidveil.data.clips import ClipSet
-from vidveil.data.published import match_labels, read_labels
+from vidveil.data.published import match_labels, read_json
 from vidveil.data.single_frames import by_frame
 from vidveil.errors import DataError, UsageError
 
@@ -66,7 +66,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
             "those to train on are VP-HMDB51's"
         )
     clips = _all_clips(root, tested)
-    attributes = match_labels(read_labels(labels), [clip.path for clip in clips])
+    attributes = match_labels(labels, [clip.path for clip in clips])
     for row, clip in enumerate(clips):
         if clip.path in tested:
             attributes[row] = tested[clip.path]
@@ -106,10 +106,7 @@ def read_frame_labels(root: Path) -> dict[str, NDArray[np.float32]]:
     """
     folder, found = _folder(root), {}
     for path in sorted(folder.glob("*.json")):
-        try:
-            videos = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise DataError(f"{path} is no readable JSON") from error
+        videos = read_json(path)
         if not isinstance(videos, dict):
             raise DataError(f"{path} should be {{video: {{attribute: [[first, last, value], …]}}}}")
         for name, told in videos.items():

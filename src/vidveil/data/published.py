@@ -4,16 +4,19 @@ VP-UCF101 and VP-HMDB51 (of STPrivacy) are one pickle each beside the videos, {"
 each of five attributes can be told from the video. Clips are matched by their names without folder and ending.
 """
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.arrays_only import load_arrays
+from vidveil.data.decode import say
 from vidveil.data.decoded import decoded
-from vidveil.data.small_sets import ATTRIBUTES
+from vidveil.data.small_sets import ATTRIBUTES, TEXT
 from vidveil.data.store import VideoStore
 from vidveil.errors import DataError
 
@@ -49,12 +52,26 @@ def thinned(
 def list_lines(path: Path, of: str) -> list[str]:
     """The lines of a list that comes with `of`, without empty ones."""
     try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line for line in path.read_text(encoding=TEXT).splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: it comes with {of}'s lists of splits") from error
+        raise DataError(f"{path} cannot be read: it comes with {of}, as plain text") from error
     if not lines:
         raise DataError(f"{path} lists nothing")
     return lines
+
+
+def read_json(path: Path) -> Any:
+    """What a file holds, whatever it is."""
+    try:
+        return json.loads(path.read_text(encoding=TEXT))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {(error.strerror or 'no reason is given').lower()}") from error
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{path} is no readable JSON from line {error.lineno}, column {error.colno} on: copy it again"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is no readable JSON: copy it again") from error
 
 
 def named_files(folder: Path, pattern: str, form: str) -> list[tuple[str, re.Match[str]]]:
@@ -129,7 +146,7 @@ def read_subgroups(path: Path, form: str) -> dict[str, int]:
     if not path.exists():
         return {}
     try:
-        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line.split() for line in path.read_text(encoding=TEXT).splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: it should be text, {form} f or {form} m a line") from error
     told: dict[str, int] = {}
@@ -164,7 +181,17 @@ def read_labels(path: Path) -> dict[str, NDArray[np.float32]]:
     return labels
 
 
-def match_labels(labels: dict[str, NDArray[np.float32]], paths: Sequence[str]) -> NDArray[np.float32]:
-    """(N, 5), NaN for clips without labels."""
+def match_labels(file: Path, paths: Sequence[str]) -> NDArray[np.float32]:
+    """(N, 5) of the clips, out of such a pickle; NaN for clips without labels, which are counted on stderr."""
+    labels = read_labels(file)
     unknown = np.full(len(ATTRIBUTES), np.nan, np.float32)
-    return np.stack([labels.get(Path(path).stem.lower(), unknown) for path in paths])
+    found = [labels.get(Path(path).stem.lower()) for path in paths]
+    count = sum(one is not None for one in found)
+    if not count:
+        raise DataError(
+            f"{file} has labels of none of the {len(paths):,} clips: it speaks of {next(iter(labels))} and so on, "
+            f"clips are called {Path(paths[0]).name}; take the pickle of this set, or move it away"
+        )
+    if count < len(paths):
+        say(f"{file.name} has labels of {count:,} of the {len(paths):,} clips")
+    return np.stack([unknown if one is None else one for one in found])

@@ -22,20 +22,24 @@ from vidveil.data.decoded import decoded
 from vidveil.errors import DataError, UsageError
 
 FOLDS = 3
+TEXT = "utf-8-sig"  # UTF-8, also with the mark in front that Windows' programs write
 ATTRIBUTES = ("skin_colour", "face", "gender", "nudity", "relationship")
 """Of VP-UCF101: whether each can be told from the video, not what it is."""
 
 
 def read_manifest(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding=TEXT) as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read") from error
     if not rows:
         raise DataError(f"{path} lists nothing")
-    if missing := [column for column in columns if any(row.get(column) is None for row in rows)]:
-        raise DataError(f"{path} has no column {missing[0]!r}, or a line that ends before it")
+    if missing := [column for column in columns if column not in rows[0]]:
+        raise DataError(f"{path} has no column {missing[0]!r}: its first line names {', '.join(map(str, rows[0]))}")
+    for number, row in enumerate(rows, 2):
+        if short := next((column for column in columns if row[column] is None), None):
+            raise DataError(f"{path}, line {number} ends before its {short}")
     return rows
 
 

@@ -23,7 +23,6 @@ one row, with the first by the alphabet. Of a row 96 frames are read, 6.4 second
 beginning. Validation is every fifth video of a class, from the third on.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,7 +33,7 @@ import numpy as np
 
 from vidveil.data.catalogue import THUMOS14
 from vidveil.data.clips import ClipSet
-from vidveil.data.published import list_lines, thinned
+from vidveil.data.published import list_lines, read_json, thinned
 from vidveil.data.small_sets import with_validation
 from vidveil.data.untrimmed import Event, Untrimmed, files_below, find_folder, need_all
 from vidveil.errors import DataError, UsageError
@@ -141,7 +140,7 @@ def read_annotations(root: Path) -> dict[str, Told]:
     beside = [place / name for place in (root, root / "labels" / "thumos") for name in TOLD]
     places = [found[name][0] for name in TOLD if name in found] + [place for place in beside if place.is_file()]
     if places:
-        return read_json(places[0])
+        return read_database(places[0])
     lists = {name: paths[0] for name, paths in found.items() if LIST.fullmatch(name)}
     if not lists:
         raise DataError(
@@ -150,18 +149,16 @@ def read_annotations(root: Path) -> dict[str, Told]:
     return read_lists(lists)
 
 
-def read_json(path: Path) -> dict[str, Told]:
+def read_database(path: Path) -> dict[str, Told]:
     form = '{"video_test_0000896": {"annotations": [{"segment": [18.6, 24.8], "label": "HighJump"}, ...]}, ...}'
+    database = read_json(path)
     try:
-        database: Any = json.loads(path.read_text(encoding="utf-8"))
         database = database.get("database", database)
         entries = [
             (name, [(*event["segment"], event["label"]) for event in about["annotations"]], about)
             for name, about in database.items()
         ]
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON: it should be {form}") from error
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path} is JSON of another form: it should be {form}") from error
     told = {}
     for name, events, about in entries:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from vidveil.data.clips import ClipSet
-from vidveil.data.published import find_labels, list_lines, match_labels, read_labels, thinned
+from vidveil.data.published import find_labels, list_lines, match_labels, thinned
 from vidveil.data.small_sets import ATTRIBUTES, codes, parse_split, with_validation
 from vidveil.errors import DataError
 
@@ -42,7 +42,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
     names = [f"{clip.action} g{clip.group:02d}" for clip in clips]
     attributes = np.zeros((len(clips), 0), np.float32)
     if labels := find_labels(LABELS, folder, folder.parent):
-        attributes = match_labels(read_labels(labels), [clip.path for clip in clips])
+        attributes = match_labels(labels, [clip.path for clip in clips])
     return ClipSet(
         name=f"ucf101:{number}",
         videos=thinned("ucf101", folder / "UCF-101", [clip.path for clip in clips], size=size),

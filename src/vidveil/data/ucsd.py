@@ -91,7 +91,7 @@ def _parts(folder: Path, word: str) -> list[Path]:
 def read_ranges(path: Path) -> list[list[tuple[int, int]]]:
     """Of each test video the first and last abnormal frames, counted from 1."""
     found = []
-    for number, line in enumerate(list_lines(path, "UCSD's test videos"), 1):
+    for number, line in enumerate(list_lines(path, "UCSD's test videos, in its folder Test"), 1):
         if "gt_frame" not in line or line.lstrip().startswith("%"):
             continue
         match = RANGES.search(line)

@@ -19,7 +19,6 @@ next two are the most frequent after them, as faces would be. Nothing in them sa
 the last three: cMAP of all seven does not depend on it, one attribute's number does. So .json goes before vectors.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 
 from vidveil.data.arrays_only import load_arrays
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.published import list_lines, thinned
+from vidveil.data.published import list_lines, read_json, thinned
 from vidveil.data.small_sets import ATTRIBUTES
 from vidveil.errors import DataError, UsageError
 
@@ -113,6 +112,11 @@ def read_attributes(root: Path, part: str, names: Sequence[str]) -> NDArray[np.f
     annotations = part_folder(root / "vispr", part, "annotations")
     for place in (annotations, root / "vispr" / "annotations" / f"{part}2017"):
         if any(place.glob("*.json")):
+            if absent := [name for name in names if not (place / f"{name}.json").is_file()]:
+                raise DataError(
+                    f"{place} lacks {len(absent):,} of {len(names):,} annotations, {absent[0]}.json first: every "
+                    f"picture of {part}2017 has one, or none of them"
+                )
             return np.stack([read_annotation(place / f"{name}.json") for name in names])
     file = f"{part}_labels.pkl"
     places = [folder / file for folder in (root / "vispr", root / "labels" / "vispr", root / "vispr" / "labels")]
@@ -128,12 +132,8 @@ def read_attributes(root: Path, part: str, names: Sequence[str]) -> NDArray[np.f
 def read_annotation(path: Path) -> NDArray[np.float32]:
     """(7,) of one picture."""
     try:
-        labels = json.loads(path.read_text(encoding="utf-8"))["labels"]
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: every picture of VISPR has such a file, or none of its part"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
+        labels = read_json(path)["labels"]
+    except (KeyError, TypeError) as error:
         raise DataError(f'{path} names no labels: it should be {{"labels": ["a4_gender", …]}}') from error
     if not isinstance(labels, list) or not labels or not all(re.match(r"a\d+_", str(label)) for label in labels):
         raise DataError(
