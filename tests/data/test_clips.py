@@ -47,6 +47,11 @@ def test_an_id_that_is_there_twice_is_an_error(clips):
         ({"split": np.array(["train", "train", "val", "testing"])}, "no split is called testing"),
         ({"action": np.zeros(3, np.int64)}, "4 videos, but 3 entries of action"),
         ({"tags": {"camera": np.zeros(5, np.int64)}}, "5 entries of camera"),
+        ({"action_labels": np.zeros((4, 2), np.float32)}, r"action labels are \(4, 2\), actions 1"),
+        (
+            {"action_labels": np.zeros((4, 1), np.float32), "gallery": "same action"},
+            "a gallery of same action needs clips of one action each",
+        ),
         ({"attributes": np.zeros((4, 2), np.float32)}, r"attributes are \(4, 2\), names 0"),
     ],
 )

@@ -58,7 +58,7 @@ def test_what_cannot_be_decoded_is_left_out_and_named_each_time(tmp_path, capsys
 
 
 @pytest.mark.parametrize("decoder", ["av", "opencv"])
-def test_strict_goes_without_none(tmp_path, monkeypatch, decoder):
+def test_strict_allows_none(tmp_path, monkeypatch, decoder):
     monkeypatch.setenv("VIDVEIL_DECODER", decoder)
     truncated, empty, _ = spoil(weizmann(tmp_path))
     with pytest.raises(DataError, match=rf"3 of 90 videos .*--strict allows none: {truncated} \(.*{empty} \(it"):
@@ -121,21 +121,16 @@ def test_a_set_without_one_of_its_splits_is_another_set(tmp_path):
         without_failed(clips)
 
 
-@pytest.mark.parametrize(("split", "told"), [("train", True), ("val", False), ("test", True)])
-def test_one_of_several_actions_at_once_that_is_gone_with_a_clip_is_noticed(tmp_path, split, told):
-    """`action` is -1 of them all, and tells nothing."""
+def test_of_several_actions_at_once_one_may_go_with_its_only_clip(tmp_path):
+    """Hundreds of them are rare, and videos are gone for good; numbers say over how many actions they are."""
     videos = [*noise(*[(2, 4, 4)] * 4), Failed("odd", 1)]
     clips = replace(
         clip_set(VideoStore.write(tmp_path / "set", videos, {})),
-        split=np.array(["train", "val", "test", split, split]),
+        split=np.array(["train", "val", "test", "test", "test"]),
         action=np.full(5, -1),
         actions=("dance", "yoga"),
-        action_labels=np.array([[1, 0], [1, 0], [1, 0], [1, np.nan], [1, 1]], np.float32),
+        action_labels=np.array([[1, 0], [1, 0], [1, 0], [0, 0], [1, 1]], np.float32),
     )
-    if told:
-        with pytest.raises(DataError, match=rf"none of yoga is left in {split}: clip 4 \(odd\)"):
-            without_failed(clips)
-    clips.action_labels[3, 1] = 1  # another one shows it
     assert without_failed(clips).left_out == ("clip 4",)
 
 

@@ -63,7 +63,7 @@ def test_raw_video_has_excess_one_and_retention_one():
 def test_noise_leaks_nothing_and_is_of_no_use():
     results = evaluate(toy(), method="noise")
     (point,) = results.points
-    assert point.verdict == "nothing leaks, nothing is useful"
+    assert point.verdict == "no leak was found, nothing is useful"
     linkage = point.metrics["linkage_rank1"]
     assert linkage.floor_range[0] <= linkage.value <= linkage.floor_range[1] + 0.06
     assert abs(linkage.excess or 0) < 0.25
@@ -218,8 +218,12 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         attributes=np.zeros((len(data), 0), np.float32),
         attribute_names=(),
     )
-    with pytest.raises(DataError, match="nothing to attack"):
+    told = r"nothing to attack; what can be told of it: vidveil train raw_actions data="
+    with pytest.raises(DataError, match=told):
         evaluate(nobody)
+    people = replace(nobody, person=data.person)
+    with pytest.raises(DataError, match=r"names no attributes: write attack=\[linkage\]"):
+        evaluate(people, attack=("attributes",), name="people")
 
 
 @pytest.mark.parametrize(

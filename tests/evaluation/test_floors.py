@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score
 from vidveil.errors import UsageError
 from vidveil.evaluation.floors import (
     above_chance,
+    average_precision_by_lot,
     deal_people,
     deal_within,
     deals,
@@ -57,6 +58,18 @@ def test_the_expected_average_precision_is_the_mean_over_all_orders(positives, t
     for places in combinations(range(1, total + 1), positives):
         every.append(np.mean([n / k for n, k in enumerate(places, 1)]))
     assert expected_average_precision(positives, total) == pytest.approx(np.mean(every))
+
+
+def test_labels_by_lot_under_scores_with_ties_have_the_mean_of_all_permutations():
+    labels = np.array([1, 0, 0, 1, 1, 0, NAN, 0])
+    tied = np.array([0.9, 0.9, 0.7, 0.5, 0.5, 0.5, 0.9, 0.1])
+    known = ~np.isnan(labels)
+    dealt = np.full((35, len(labels)), NAN)
+    dealt[:, known] = [[float(i in places) for i in range(7)] for places in combinations(range(7), 3)]
+    assert average_precision_by_lot(labels, tied) == pytest.approx(average_precision(dealt, tied).mean())
+    assert average_precision_by_lot(labels, np.arange(8)) == pytest.approx(expected_average_precision(3, 7))
+    assert average_precision_by_lot(labels, np.zeros(8)) == pytest.approx(prevalence(labels))
+    assert np.isnan(average_precision_by_lot([0, NAN], [1, 2]))
 
 
 def test_the_expected_average_precision_is_undefined_without_positives():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from tests.evaluation.toy import Arrays, toy
+from tests.evaluation.toy import Arrays, several, toy
 from vidveil.data.clips import ClipSet
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.engine import engine_for, refuse_mistakes
@@ -245,3 +245,8 @@ def test_retrieval_finds_actions_among_training_clips_and_stands_beside_its_floo
         assert metric.retention == pytest.approx(metric.value / raw[name].value)
     with pytest.raises(DataError, match="walks has no clips in train and val"):
         evaluate(walks(), protocol="retrieval", attackers=("r3d_tiny:frozen",), name="other")
+
+
+def test_several_actions_at_once_are_not_looked_up():
+    with pytest.raises(DataError, match="several shows several actions at once, and retrieval looks for one a clip"):
+        evaluate(several(toy()), protocol="retrieval", attackers=("r3d_tiny:frozen",))

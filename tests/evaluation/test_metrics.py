@@ -11,6 +11,7 @@ from vidveil.errors import UsageError
 from vidveil.evaluation.metrics import (
     auroc,
     average_precision,
+    average_precision_by_clip,
     cmap,
     f1,
     macro_f1,
@@ -218,3 +219,22 @@ def test_noise_of_arithmetic_is_a_tie_once_it_is_settled():
     scores = np.where(labels == 1, 0.25 + 3e-7, 0.25)  # the same black clip, but the first 50 were another batch
     assert auroc(labels, scores) == 1
     assert auroc(labels, settled(scores)) == 0.5
+
+
+@settings(deadline=None, max_examples=60)
+@given(rankings())
+def test_average_precision_is_a_mean_over_clips_and_moves_as_they_do_when_one_counts_more(ranking):
+    labels, scores, weights = ranking
+    labels = np.where(weights == 0, NAN, labels)  # some are not known
+    assume(np.nansum(labels) > 0)
+    by_clip = average_precision_by_clip(labels, scores)
+    whole = average_precision(labels, scores)
+    assert by_clip.mean() == pytest.approx(whole)
+    step = 1e-6
+    more = 1 + step * np.eye(len(labels))
+    slope = (average_precision(labels, scores, more) - whole) / step
+    np.testing.assert_allclose(by_clip, whole + len(labels) * slope, atol=1e-3)
+
+
+def test_without_positives_there_is_no_average_precision_of_a_clip():
+    assert np.isnan(average_precision_by_clip([0, NAN, 0], [0.1, 0.2, 0.3])).all()

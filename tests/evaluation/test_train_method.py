@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from tests.evaluation.masked import FRAMES, SIZE, people
 from vidveil import load
 from vidveil.data.loader import Loader
-from vidveil.errors import RecipeError, UsageError
+from vidveil.errors import DataError, RecipeError, UsageError
 from vidveil.evaluation import train_method
 from vidveil.evaluation.train_method import run, seen_on
 from vidveil.methods import dual_cls
@@ -196,6 +196,15 @@ def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs,
         monkeypatch.setattr(train_method, "load_data", lambda *_, found=changed, **__: found)
         with pytest.raises(RecipeError, match=said):
             run(RECIPE)
+    assert not runs.exists()
+
+
+def test_several_actions_at_once_are_refused_before_a_run_begins(runs, data, monkeypatch):
+    shown = np.eye(len(data.actions), dtype=np.float32)[data.action]
+    several = replace(data, action=data.action * 0 - 1, action_labels=shown)
+    monkeypatch.setattr(train_method, "load_data", lambda *_, **__: several)
+    with pytest.raises(DataError, match="shows several actions at once, and dual_cls learns one a clip"):
+        run(RECIPE)
     assert not runs.exists()
 
 

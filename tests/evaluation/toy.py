@@ -1,7 +1,7 @@
 """A world so small that whole evaluations of it take seconds: people are colours, actions are directions."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,4 +76,16 @@ def toy(
         person=who,
         attributes=np.array(attribute, dtype=np.float32)[:, None],
         attribute_names=("bright",),
+    )
+
+
+def several(data: ClipSet) -> ClipSet:
+    """The same clips with several actions at once: the way that the square goes, and whether its border is bright."""
+    shown = np.stack([data.action == 0, data.action == 1, data.attributes[:, 0] == 1], axis=1)
+    return replace(
+        data,
+        name="several",
+        action=np.full(len(data), -1, np.int64),
+        actions=("right", "down", "shine"),
+        action_labels=shown.astype(np.float32),
     )

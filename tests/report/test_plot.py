@@ -15,6 +15,13 @@ def test_a_setting_stands_at_its_retention_and_its_excess():
     assert (place.x, place.y) == pytest.approx((0.8, 0.15 / 0.77))
 
 
+def test_retention_is_of_cmap_where_clips_show_several_actions():
+    one = point("blur", use=0.76, link=0.18)
+    renamed = {"action_cmap" if name == "action_top1" else name: metric for name, metric in one.metrics.items()}
+    (place,) = places(results(points=[replace(one, metrics=renamed)]), "linkage")
+    assert place.x == pytest.approx(0.8)
+
+
 def test_bars_are_the_intervals_of_the_ratios():
     run = results(points=[point("blur", use=0.76, link=0.18, attributes=0.4)])
     for panel in ("linkage", "attributes"):

@@ -40,8 +40,8 @@ def test_beside_a_method_stands_raw_video_and_what_is_left_of_it():
 
 
 def test_the_verdict_what_was_left_out_and_the_controls_are_told():
-    text = table([results(raw=point("raw", verdict="nothing leaks, nothing is useful"))])
-    assert "**Nothing leaks, nothing is useful.**" in text
+    text = table([results(raw=point("raw", verdict="no leak was found, nothing is useful"))])
+    assert "**No leak was found, nothing is useful.**" in text
     assert "too near its floor: nudity." in text
     assert "left out: gender." in text
     assert rows(text)["background, rank-1"][1] == "0.031 [-0.009, 0.081]"
@@ -100,6 +100,16 @@ def test_raw_video_is_all_of_itself_whoever_is_drawn_and_needs_no_interval():
     assert rows(text)["raw_puppets"][3] == "1.000"
 
 
+def test_the_use_of_several_actions_at_once_is_their_cmap():
+    one = point("blur")
+    several = replace(one, metrics={"action_cmap": replace(one.metrics["action_top1"], value=0.4)})
+    run = results("tagged", [several], raw=several)
+    assert rows(overview([run]))["run"][2:4] == ["cMAP", "retention"]
+    assert rows(overview([run]))["tagged"][2:4] == ["0.400 [0.910, 1.000]", "1.000 [0.900, 1.200]"]
+    assert rows(overview([run, results()]))["run"][2] == "top-1 or cMAP"
+    assert rows(overview([results(raw=replace(one, metrics={}))]))["run"][2] == "top-1"
+
+
 def test_runs_about_different_clips_say_so():
     other = replace(results("other"), data={"fingerprint": "cd"})
     assert "cannot be compared" in table([results(), other])
@@ -111,6 +121,8 @@ def test_metrics_have_the_names_that_people_write():
     assert spoken("auroc_skin_colour") == "skin colour, AUROC"
     assert spoken("one_frame_top1") == "one frame, top-1"
     assert spoken("linkage_map") == "linkage, mAP"
+    assert spoken("action_cmap") == "actions, cMAP"
+    assert spoken("one_frame_cmap") == "one frame, cMAP"
     assert spoken("something_new") == "something new"
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.evaluation.toy import toy
+from tests.evaluation.toy import several, toy
 from vidveil.errors import DataError
-from vidveil.tasks import Action, Attributes, Identity, Predictions
+from vidveil.tasks import TASKS, Action, Actions, Attributes, Identity, Predictions
 from vidveil.tasks.retrieval import retrieval
 
 
@@ -29,6 +29,37 @@ def test_the_score_of_actions_is_top_1(data):
     said[0] = said[0, ::-1]
     score = Action(data, "cpu").score(Predictions(rows, np.zeros((len(rows), 1), np.float32), {"action": said}))
     assert score == pytest.approx(1 - 1 / len(rows))
+
+
+def test_actions_are_one_a_clip_unless_the_set_has_several_at_once(data):
+    assert isinstance(TASKS["action"](data, "cpu", 0.1), Action)
+    assert isinstance(TASKS["action"](several(data), "cpu", 0.1), Actions)
+    assert TASKS["action"](several(data), "cpu", 0.1).outputs == 3
+
+
+def test_several_actions_are_told_each_by_itself_and_what_nobody_knows_has_no_loss(data):
+    data = several(data)
+    data.action_labels[:2] = [[1, 0, 1], [0, 1, np.nan]]
+    task = Actions(data, "cpu")
+    logits = torch.tensor([[2.0, -1.0, 0.5], [-3.0, 0.0, 9.0]])
+    said = logits.sigmoid()
+    right = torch.stack([said[0, 0], 1 - said[0, 1], said[0, 2], 1 - said[1, 0], said[1, 1]])
+    assert task.loss(logits, torch.tensor([0, 1])).item() == pytest.approx(-right.log().mean().item())
+    np.testing.assert_allclose(task.probabilities(logits), said)
+
+
+def test_the_score_of_several_actions_is_cmap_over_those_that_vary(data):
+    data = several(data)
+    rows = data.indices("val")
+    labels = np.zeros((len(rows), 3), np.float32)
+    labels[:4, 0] = 1  # found in the first four places
+    labels[-1, 1] = 1  # found in the last place of all
+    labels[:, 2] = 1  # nothing to tell
+    data.action_labels[rows] = labels
+    falling = np.linspace(0.9, 0.1, len(rows), dtype=np.float32)
+    said = {"action": np.repeat(falling[:, None], 3, axis=1)}
+    score = Actions(data, "cpu").score(Predictions(rows, np.zeros((len(rows), 1), np.float32), said))
+    assert score == pytest.approx((1 + 1 / len(rows)) / 2)
 
 
 def test_an_attribute_that_nobody_knows_has_no_loss(data):

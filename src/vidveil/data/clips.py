@@ -85,6 +85,8 @@ class ClipSet:
             raise DataError(f"{self.name}: attributes are {self.attributes.shape}, names {len(self.attribute_names)}")
         if self.action_labels is not None and self.action_labels.shape != (rows, len(self.actions)):
             raise DataError(f"{self.name}: action labels are {self.action_labels.shape}, actions {len(self.actions)}")
+        if self.action_labels is not None and self.gallery != "any":
+            raise DataError(f"{self.name}: a gallery of {self.gallery} needs clips of one action each")
         self._refuse_overlap()
 
     def _refuse_overlap(self) -> None:

@@ -5,7 +5,9 @@ goes over whole videos, as it does everywhere, and the frames are taken out of w
 a single picture would be another mask.
 
 Of each video every eighth of the decoded frames is a row, from the fifth on, and one at least: every sixteenth of the
-video's own. So a long video has more rows than a short one, and numbers are means over frames, not over videos.
+video's own. So a long video has more rows than a short one, and numbers are means over frames, not over videos. Videos
+are decoded up to their frame 192 (`published.LIMIT`), and nothing from there on is ever a row: of PA-HMDB51 9.7 % of
+the labelled frames, in 49 videos.
 """
 
 import hashlib

@@ -23,12 +23,13 @@ from vidveil.evaluation.conditions import anonymized
 from vidveil.evaluation.crossing import crossings
 from vidveil.evaluation.learner import Learned, learn, options
 from vidveil.evaluation.measure import Measure, Number
+from vidveil.evaluation.measure_actions import readable
 from vidveil.evaluation.mistakes import refuse_mistakes, setting_of
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.planned import frame_readers, from_nothing, on_raw, trainings
 from vidveil.evaluation.recipe import EvaluateRecipe
-from vidveil.evaluation.results import ByView, Point, Results
-from vidveil.evaluation.subgroups import subgroups
+from vidveil.evaluation.results import USES, ByView, Point, Results
+from vidveil.evaluation.subgroups import subgroups, too_few
 from vidveil.evaluation.telling import about_data, attribute_excess, control_metrics, point
 from vidveil.evaluation.truth import Truth
 from vidveil.evaluation.veiled import forget
@@ -37,7 +38,7 @@ from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
 
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
-HEADLINES = ("action_top1", "linkage_rank1", "cmap", "identity_hidden", "action_kept")
+HEADLINES = (*USES, "linkage_rank1", "cmap", "identity_hidden", "action_kept")
 
 
 def evaluate(
@@ -116,14 +117,12 @@ class Engine:
         recipe, data = self.recipe, self.data
         self.targets = [TARGETS[name] for name in recipe.attack if _can_attack(data, name)]
         if not self.targets:
-            raise DataError(f"{data.name} names neither people nor attributes: there is nothing to attack")
+            raise DataError(_nothing_to_attack(data, recipe.attack))
         if empty := [split for split in SPLITS if not len(data.indices(split))]:
             raise DataError(
                 f"{data.name} has no clips in {' and '.join(empty)}: nothing can be trained and tested on it"
             )
-        seen = set(data.action[data.indices("train")].tolist())
-        # else no action of test was ever shown, or there is but one, which everybody gets right
-        self.readable = len(seen) > 1 and set(data.action[data.indices("test")].tolist()) <= seen
+        self.readable = readable(data)
         self.planned = trainings(recipe, self.targets, readable=self.readable)
 
     def evaluate(self) -> Results:
@@ -173,8 +172,10 @@ class Engine:
         tag, recipe = about.tag, self.recipe
         if self.readable:
             utility = self._seeds(data, ["action"], recipe.utility, recipe, tag)
-            about.numbers["action_top1"] = top1 = self.measure.action({recipe.utility: utility})
-            about.numbers |= subgroups(self.measure, top1, utility)
+            about.numbers[self.measure.use] = use = self.measure.action({recipe.utility: utility})
+            about.numbers |= subgroups(self.measure, use, utility)
+            if raw is None and (few := too_few(self.measure)):
+                self._say(few)
         for tasks in [self.targets] if recipe.joint else [[task] for task in self.targets]:
             found = self._attackers(data, tasks, tag, raw, recipe)
             if "identity" in tasks:
@@ -276,7 +277,7 @@ class Engine:
             settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
             readers = frame_readers(recipe, which)
             learned = {name: self._seeds(whole, ["action"], name, settings, which, control=which) for name in readers}
-            return {f"{which}_top1": self.measure.action(learned)}
+            return {self.measure.use.replace("action", which): self.measure.action(learned)}
         if which == "one_frame_linkage":
             data, settings = whole, replace(recipe, views="1x1")
         else:
@@ -303,6 +304,15 @@ class Engine:
 
 def _told(one: Judged, raw: Judged) -> Point:
     return replace(point(one.method, one.keep, one.numbers, one.constant, raw.numbers), by_view=one.by_view)
+
+
+def _nothing_to_attack(data: ClipSet, asked: Sequence[str]) -> str:
+    named = " nor ".join("people" if name == "linkage" else name for name in asked)
+    none = f"{data.name} names {f'neither {named}' if len(asked) > 1 else f'no {named}'}"
+    if other := next((name for name in TARGETS if _can_attack(data, name)), None):
+        return f"{none}: write attack=[{other}]"
+    use = f"; what can be told of it: vidveil train raw_actions data={data.name}" if readable(data) else ""
+    return f"{none}: there is nothing to attack{use}"
 
 
 def _can_attack(data: ClipSet, what: str) -> bool:

@@ -93,6 +93,23 @@ def expected_average_precision(positives: ArrayLike, total: ArrayLike) -> Floats
     return np.where(n > 0, mean, np.nan)
 
 
+def average_precision_by_lot(labels: ArrayLike, scores: ArrayLike) -> float:
+    """Mean AP over all ways to deal the labels to the clips: what permutations come to, if clips are dealt one by one.
+
+    Σₖ mₖ/N · (1 + (n − 1)(Sₖ − 1)/(N − 1)) / Sₖ over the distinct scores, mₖ clips at the k-th and Sₖ at it or above:
+    `expected_average_precision` without ties, the prevalence where all scores are the same.
+    """
+    truth, said = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    known = ~np.isnan(truth)
+    positives, size = np.nansum(truth), int(known.sum())
+    if not positives:
+        return float("nan")
+    ties = np.unique(-said[known], return_counts=True)[1]
+    above = ties.cumsum()
+    others = (positives - 1) * (above - 1) / max(size - 1, 1)
+    return float((ties / size * (1 + others) / above).sum())
+
+
 def permutation_floor(
     metric: Callable[[Floats], Floats],
     labels: ArrayLike,

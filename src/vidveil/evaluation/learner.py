@@ -271,7 +271,7 @@ def _key(
         "published": describe(published) if published else None,
         "precision": str(options(recipe, seed).exact_precision()),
         "data": data.videos.fingerprint,
-        "labels": [data.action.tolist(), data.person.tolist(), data.attributes.tolist(), data.split.tolist()],
+        "labels": _labels(data),
         "tasks": list(tasks),
         "network": network,
         "start": None if start is None else hashlib.sha256(start.read_bytes()).hexdigest(),
@@ -281,6 +281,14 @@ def _key(
         **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def _labels(data: ClipSet) -> list[Any]:
+    columns = (data.action, data.person, data.attributes, data.split)
+    if data.action_labels is None:
+        return [column.tolist() for column in columns]
+    # thousands of tags of each of 260,000 clips, written out, are more than memory holds
+    return [hashlib.sha256(column.tobytes()).hexdigest() for column in (*columns, data.action_labels)]
 
 
 def _write(learned: Learned, key: str) -> None:

@@ -77,6 +77,8 @@ class RetrievalEngine(LookupEngine):
         counts = {split: len(self.data.indices(split)) for split in self.splits}
         if empty := [split for split, count in counts.items() if not count]:
             raise DataError(f"{self.data.name} has no clips in {' and '.join(empty)}: nothing can be looked up in it")
+        if self.data.action_labels is not None:
+            raise DataError(f"{self.data.name} shows several actions at once, and retrieval looks for one a clip")
         if len(set(self.data.action.tolist())) < 2:
             raise DataError(f"{self.data.name} has one action, which is found wherever one looks")
 

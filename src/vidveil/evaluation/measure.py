@@ -18,7 +18,7 @@ from vidveil.evaluation.learner import Learned
 from vidveil.evaluation.linkage import Clothes, Lineup, Linkage, rank
 from vidveil.evaluation.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.evaluation.projections import lda, whitening
-from vidveil.evaluation.results import Kind
+from vidveil.evaluation.results import Kind, Use
 from vidveil.evaluation.tradeoff import Leak
 from vidveil.tasks import Predictions
 
@@ -77,8 +77,17 @@ class Measure:
         self.people = np.where(known, data.person[self.rows].astype(str), data.group[self.rows])
         self.resamples = Resamples(self.people, resamples=resamples)
 
+    @property
+    def use(self) -> Use:
+        """What the number of `action` is called."""
+        return "action_top1" if self.data.action_labels is None else "action_cmap"
+
     def action(self, networks: Mapping[str, Sequence[Learned]]) -> Number:
-        """Top-1, by the network that is best on validation."""
+        """Top-1, by the network that is best on validation; cMAP, where clips show several actions at once."""
+        if self.data.action_labels is not None:
+            from vidveil.evaluation.measure_actions import several_actions
+
+            return several_actions(self, networks)
         truth = self.data.action[self.rows]
         hits = {
             name: np.stack([metrics.top1_hits(log_of(on_test(one).probabilities["action"]), truth) for one in learned])
@@ -224,6 +233,12 @@ def on_test(learned: Learned) -> Predictions:
 
 def log_of(probabilities: NDArray[np.float32]) -> Floats:
     return np.log(np.maximum(probabilities.astype(np.float64), 1e-12))
+
+
+def logit_of(probabilities: NDArray[np.float32]) -> Floats:
+    """Settled: what differs by the noise of arithmetic alone is a tie."""
+    p = np.clip(probabilities.astype(np.float64), 1e-7, 1 - 1e-7)
+    return metrics.settled(np.log(p) - np.log1p(-p))
 
 
 def mean(values: Sequence[float]) -> float:

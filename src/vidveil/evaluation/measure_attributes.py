@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation import floors, metrics
 from vidveil.evaluation.intervals import Estimate, combined
 from vidveil.evaluation.learner import Learned
-from vidveil.evaluation.measure import Floats, Measure, Number, choose, mean, on_test
+from vidveil.evaluation.measure import Floats, Measure, Number, choose, logit_of, mean, on_test
 from vidveil.evaluation.tradeoff import Leak
 
 Measured = tuple[Estimate, floors.Floor]
@@ -45,7 +44,7 @@ def attributes(measure: Measure, attackers: Mapping[str, Sequence[Learned]]) -> 
 def _on_validation(data: ClipSet, learned: Sequence[Learned], metric: metrics.Weighted, column: int) -> float:
     said = [one.predictions["val"] for one in learned]
     truth = [data.attributes[one.rows, column].astype(np.float64) for one in said]
-    scores = [_logit(one.probabilities["attributes"][:, column]) for one in said]
+    scores = [logit_of(one.probabilities["attributes"][:, column]) for one in said]
     return mean([float(metric(labels, each, None)) for labels, each in zip(truth, scores, strict=True)])
 
 
@@ -147,7 +146,7 @@ def _together(
 
 def _scores(learned: Sequence[Learned], column: int) -> list[Floats]:
     """Logits of one attribute of the test clips, one a seed."""
-    return [_logit(on_test(one).probabilities["attributes"][:, column]) for one in learned]
+    return [logit_of(on_test(one).probabilities["attributes"][:, column]) for one in learned]
 
 
 def _over(estimates: Sequence[Estimate]) -> Estimate:
@@ -163,9 +162,3 @@ def _weighted(metric: metrics.Weighted, truth: Floats, scores: Floats) -> Callab
 
 def _relabelled(metric: metrics.Weighted, scores: Floats) -> Callable[[Floats], Floats]:
     return lambda labels: metric(labels, scores, None)
-
-
-def _logit(probabilities: NDArray[np.float32]) -> Floats:
-    """Settled: what differs by the noise of arithmetic alone is a tie."""
-    p = np.clip(probabilities.astype(np.float64), 1e-7, 1 - 1e-7)
-    return metrics.settled(np.log(p) - np.log1p(-p))

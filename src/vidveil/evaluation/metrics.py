@@ -76,6 +76,30 @@ def average_precision(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike |
     return _divided((hits * precision).sum(axis=-1), hits.sum(axis=-1))
 
 
+def average_precision_by_clip(labels: ArrayLike, scores: ArrayLike) -> Floats:
+    """Values whose mean over clips is AP, and nearly so when clips are drawn again. (N,), NaN without positives
+
+    AP is no mean over clips, but nearly one: with wₖ copies of clip k it is AP + Σ (wₖ − 1) ∂AP/∂wₖ up to squares, and
+    that is the mean of AP + N ∂AP/∂wₖ. At w = 1, with n positives, Fᵢ of them and Sᵢ of all scored at or above i:
+
+        n ∂AP/∂wₖ = yₖ (Fₖ/Sₖ − AP) + Σᵢ (yₖ/Sᵢ − Fᵢ/Sᵢ²)         over the positives i that score at most as high as k
+    """
+    values = _finite(scores)
+    truth, known = _weighed(labels, None, len(values))
+    place = np.unique(-values, return_inverse=True)[1]  # 0 is the highest score; the same for ties
+    hits, every = (np.bincount(place, weights=weights) for weights in (known * truth, known))
+    found, seen = hits.cumsum(), every.cumsum()
+    count = found[-1] if len(found) else 0.0
+    if not count:
+        return np.full(len(values), np.nan)
+    seen = np.maximum(seen, 1)  # nothing is found above the first clip that is known
+    precision = found / seen
+    ap = (hits * precision).sum() / count
+    gained, lost = (each[::-1].cumsum()[::-1][place] for each in (hits / seen, hits * precision / seen))
+    slope = known * (truth * (precision[place] - ap + gained) - lost) / count
+    return _floats(ap + len(values) * slope)
+
+
 def auroc(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """P(score of a positive > score of a negative) + ½ P(the same score). NaN without positives or negatives."""
     hits, every = _by_score(labels, scores, weights)

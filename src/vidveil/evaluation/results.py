@@ -6,7 +6,7 @@ metric carries its floor, its interval, each seed's value and who measured it: a
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,9 @@ from vidveil.training.runs import runs_folder
 LAYOUT = 1
 ByView = dict[str, dict[str, dict[str, float]]]
 Kind = Literal["utility", "leakage", "gap", "control", "truth"]
+Use = Literal["action_top1", "action_cmap"]
+USES: tuple[Use, ...] = ("action_top1", "action_cmap")
+"""What is measured of the action: of one a clip, of several at once. A set has one of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +72,12 @@ class Point:
     by_view: ByView = field(default_factory=dict)
     """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
     verdict: str = ""
+
+    @property
+    def use(self) -> Metric | None:
+        """How well the action is told, where that was measured."""
+        name = use_in(self.metrics)
+        return None if name is None else self.metrics[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +134,11 @@ def read(path: Path) -> Results:
         raise DataError(f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{path} is not a result of `vidveil evaluate` ({error})") from error
+
+
+def use_in(names: Container[str]) -> Use | None:
+    """Which number of the action is among these."""
+    return next((name for name in USES if name in names), None)
 
 
 def _point(values: Mapping[str, Any]) -> Point:

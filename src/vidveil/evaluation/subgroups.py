@@ -60,11 +60,11 @@ class Tally:
 def subgroups(measure: Measure, action: Number, learned: Sequence[Learned]) -> dict[str, Number]:
     """Beside `action`, the top-1 that `learned` has, one entry a seed. Empty where no subgroups are known."""
     tags, rows = measure.data.tags, measure.rows
-    if SUBGROUP not in tags or action.per_clip is None:
+    if SUBGROUP not in tags or action.per_clip is None or measure.data.action_labels is not None:
+        return {}  # of several actions at once there is no hit of a clip
+    if too_few(measure):
         return {}
     member = tags[SUBGROUP][rows]
-    if any(len(np.unique(measure.people[member == number])) < FEWEST for number in range(len(SUBGROUPS))):
-        return {}
     truth, hits = measure.data.action[rows], action.per_clip
     found = _Subgroups(measure, member, action).numbers("action_top1", truth, hits)
     found["action_class_mean"] = _Subgroups(measure, np.zeros_like(member), action).of_everybody(truth, hits)
@@ -77,6 +77,20 @@ def subgroups(measure: Measure, action: Number, learned: Sequence[Learned]) -> d
     if set(member[marked].tolist()) >= set(range(len(SUBGROUPS))):
         found |= _shortcut(measure, member, action, learned, marked)
     return found
+
+
+def too_few(measure: Measure) -> str:
+    """Why nothing is told of subgroups that a set has; empty where all is well, or where it has none."""
+    if SUBGROUP not in measure.data.tags:
+        return ""
+    member = measure.data.tags[SUBGROUP][measure.rows]
+    if not (member >= 0).any():
+        return ""
+    counts = [len(np.unique(measure.people[member == number])) for number in range(len(SUBGROUPS))]
+    if min(counts) >= FEWEST:
+        return ""
+    told = " and ".join(f"{count} {name}" for count, name in zip(counts, SUBGROUPS, strict=True))
+    return f"accuracy by subgroup is not measured: {told} are tested, and two of each are needed"
 
 
 def _shortcut(

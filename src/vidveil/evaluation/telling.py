@@ -11,10 +11,9 @@ from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.evaluation.floors import above_chance
 from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.measure import Number
-from vidveil.evaluation.results import Kind, Metric, Point
+from vidveil.evaluation.results import Kind, Metric, Point, use_in
 from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
 
-UTILITY = "action_top1"
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
 TESTED = ("linkage_rank1", "gait_rank1", "ap_")  # what a verdict is made of
 LEVEL = 0.05  # chance of a single false alarm
@@ -43,6 +42,8 @@ def labels_fingerprint(data: ClipSet) -> str:
     rows = data.indices("test")
     columns: list[Any] = [data.action, data.person, data.attributes, *(data.tags[name] for name in sorted(data.tags))]
     told = [[data.ids[i] for i in rows], data.gallery, *(column[rows].tolist() for column in columns)]
+    if data.action_labels is not None:
+        told.append(hashlib.sha256(data.action_labels[rows].tobytes()).hexdigest())
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
@@ -84,7 +85,7 @@ def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
 
 def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
     """One sentence. Something leaks if permuted labels hardly ever reach it, all numbers tested together; something is
-    useful if the interval of top-1 lies above its floor. Who cannot read raw video has not learned to judge."""
+    useful if top-1, or cMAP, has its interval above the floor. Who cannot read raw video has not learned to judge."""
     tested = {name: number.p for name, number in numbers.items() if name.startswith(TESTED)}
     ps = {name: p for name, p in tested.items() if p is not None}
     if not ps:
@@ -93,12 +94,13 @@ def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
         told = "too few permutations to say what leaks"
     else:
         leaks = above_chance(ps, LEVEL)
-        told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "nothing leaks"
-    if UTILITY not in numbers:
+        told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "no leak was found"
+    use = use_in(numbers)
+    if use is None:
         return told
-    if UTILITY in raw and not _readable(raw[UTILITY]):
+    if use in raw and not _readable(raw[use]):
         return f"{told}; but judges could not even read the action of raw video, and say nothing about any method"
-    return f"{told}, {'the action is still readable' if _readable(numbers[UTILITY]) else 'nothing is useful'}"
+    return f"{told}, {'the action is still readable' if _readable(numbers[use]) else 'nothing is useful'}"
 
 
 def _readable(action: Number) -> bool:

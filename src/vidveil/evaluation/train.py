@@ -9,8 +9,10 @@ from safetensors.numpy import load_file, save_file
 
 from vidveil import __version__
 from vidveil.data import load_data
+from vidveil.errors import DataError
 from vidveil.evaluation.learner import check_network, learn, options
 from vidveil.evaluation.measure import Measure, Number
+from vidveil.evaluation.measure_actions import readable
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.subgroups import subgroups
 from vidveil.evaluation.telling import about_data, point
@@ -38,6 +40,11 @@ def run(
     data = load_data(
         recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
     )
+    if "action" in recipe.tasks and not readable(data):
+        raise DataError(
+            f"{data.name} has no action to learn: all clips show the same, or those of test are not in training; other "
+            "tasks are attributes and identity"
+        )
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
         learned = learn(
             data,
@@ -53,8 +60,8 @@ def run(
         numbers: dict[str, Number] = {}
         constant: list[str] = []
         if "action" in recipe.tasks:
-            numbers["action_top1"] = top1 = measure.action({recipe.recognizer: [learned]})
-            numbers |= subgroups(measure, top1, [learned])
+            numbers[measure.use] = use = measure.action({recipe.recognizer: [learned]})
+            numbers |= subgroups(measure, use, [learned])
         if "identity" in recipe.tasks:
             numbers |= measure.linkage({recipe.recognizer: [learned]})
         if "attributes" in recipe.tasks:

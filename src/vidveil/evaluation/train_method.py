@@ -20,7 +20,7 @@ from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
 from vidveil.data.puppets import PuppetClips, masks
-from vidveil.errors import RecipeError
+from vidveil.errors import DataError, RecipeError
 from vidveil.evaluation.learner import options
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.telling import about_data
@@ -159,6 +159,8 @@ def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
 
 
 def _refuse(recipe: DualCLSRecipe, data: ClipSet) -> None:
+    if data.action_labels is not None:
+        raise DataError(f"{data.name} shows several actions at once, and {recipe.method} learns one a clip")
     people, attributes = bool((data.person >= 0).any()), bool(len(data.attribute_names))
     if "attributes" in recipe.budget and not attributes:
         instead = "budget: identity" if people else "the file with its labels is missing, see docs/data.md"

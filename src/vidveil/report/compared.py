@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vidveil.errors import DataError
 from vidveil.evaluation.intervals import RESAMPLES, Difference, Resamples, difference
-from vidveil.evaluation.results import Results
+from vidveil.evaluation.results import USES, Results
 from vidveil.evaluation.tradeoff import Comparison
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
 from vidveil.report.paired import (
@@ -22,8 +22,8 @@ from vidveil.report.paired import (
     differences,
     method,
 )
-from vidveil.report.same_clips import RANK1, TOP1, Run, comparable, judged_otherwise
-from vidveil.report.tables import spoken
+from vidveil.report.same_clips import RANK1, Run, comparable, judged_otherwise
+from vidveil.report.tables import spoken, used
 
 TITLE = "## Compared, on the same clips"
 FEW_PEOPLE = 20
@@ -96,8 +96,9 @@ def _shares(first: Method, second: Method) -> str:
 def _at_retention(first: Method, second: Method) -> Iterable[str]:
     """The table that a claim is made of: both methods at a use that was fixed before."""
     shares = " and ".join(f"{share:g}" for share in RETENTIONS)
+    use = used(first.raw, second.raw)
     yield (
-        f"Excess leakage where both keep {shares} of raw top-1; the leak is the mean of linkage and attributes. "
+        f"Excess leakage where both keep {shares} of raw {use}; the leak is the mean of linkage and attributes. "
         f"Below 0, {escaped(first.name)} leaks less:"
     )
     found = at_retention(first, second)
@@ -201,7 +202,7 @@ def _warnings(first: Run, other: Run, one: Method, two: Method) -> Iterable[str]
         )
     apart = [
         f"{spoken(name)} {one.raw[name].value:.3f} and {two.raw[name].value:.3f}"
-        for name in (TOP1, RANK1)
+        for name in (*USES, RANK1)
         if name in one.raw and name in two.raw and abs(one.raw[name].value - two.raw[name].value) >= 0.0005
     ]
     if apart:

@@ -1,6 +1,6 @@
 """Methods beside each other on the very same clips, in the same draws of people.
 
-    difference          v₁ − v₂ of top-1, rank-1 and mAP
+    difference          v₁ − v₂ of top-1 (or cMAP of actions), rank-1 and mAP
     at equal retention  excess₁(r) − excess₂(r), each read off its curve of (top-1 / raw top-1, excess of linkage)
     at a retention      the same at r = 0.97 and 0.95, of linkage, of attributes, and of their mean, the leak
     NHV                 area under the staircase of (usefulness, 1 − excess) over the settings of a method
@@ -20,7 +20,7 @@ import numpy as np
 
 from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Difference, Estimate, Resamples, combined, difference
-from vidveil.evaluation.results import Point
+from vidveil.evaluation.results import Point, use_in
 from vidveil.evaluation.tradeoff import (
     OPERATING_POINTS,
     Comparison,
@@ -35,7 +35,7 @@ from vidveil.evaluation.tradeoff import (
 )
 from vidveil.evaluation.tradeoff import Point as Place
 from vidveil.evaluation.truth import ALL_KEPT
-from vidveil.report.same_clips import COMPARED, RANK1, TOP1, Run
+from vidveil.report.same_clips import COMPARED, RANK1, Run
 from vidveil.report.tables import setting
 
 RETENTIONS = (0.97, 0.95)
@@ -244,23 +244,24 @@ def area(one: Method) -> Area:
 def _setting(run: Run, point: Point, raw: dict[str, Estimate], draws: Resamples) -> Setting:
     numbers, before = _numbers(run, point, draws), run.results.raw
     kept = useful = left = None
-    if TOP1 in numbers and TOP1 in raw:
-        kept = retention(numbers[TOP1], raw[TOP1])
-        useful = usefulness(numbers[TOP1], raw[TOP1], before.metrics[TOP1].floor)
+    use = use_in(numbers)
+    if use is not None and use in raw:
+        kept = retention(numbers[use], raw[use])
+        useful = usefulness(numbers[use], raw[use], before.metrics[use].floor)
     if RANK1 in numbers and RANK1 in raw:
         left = excess(_leak(run, point, numbers[RANK1], draws), _leak(run, before, raw[RANK1], draws))
     attributes = _attributes(run, point, draws)
     share = point.metrics[ALL_KEPT].value if ALL_KEPT in point.metrics else None
-    seeds = _by_seed(numbers, raw, point, before) if kept and left and left.estimate else ()
+    seeds = _by_seed(numbers, raw, point, before, use) if use and kept and left and left.estimate else ()
     return Setting(setting(point), point.keep, numbers, kept, useful, left, attributes, share, seeds)
 
 
 def _by_seed(
-    numbers: dict[str, Estimate], raw: dict[str, Estimate], point: Point, before: Point
+    numbers: dict[str, Estimate], raw: dict[str, Estimate], point: Point, before: Point, use: str
 ) -> tuple[tuple[float, float], ...]:
     floor, whole = point.metrics[RANK1].floor, raw[RANK1].value - before.metrics[RANK1].floor
-    pairs = zip(numbers[TOP1].per_seed, numbers[RANK1].per_seed, strict=False)
-    return tuple((use / raw[TOP1].value, (leak - floor) / whole) for use, leak in pairs)
+    pairs = zip(numbers[use].per_seed, numbers[RANK1].per_seed, strict=False)
+    return tuple((told / raw[use].value, (leak - floor) / whole) for told, leak in pairs)
 
 
 def _attributes(run: Run, point: Point, draws: Resamples) -> Estimate | None:

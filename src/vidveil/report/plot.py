@@ -1,6 +1,6 @@
 """The trade-off as a picture: what is kept to the right, what leaks upwards; the best corner is the lower right one.
 
-    x   retention, top-1 / raw top-1; left of the grey line the action is not told better than by guessing
+    x   retention, top-1 (or cMAP) / raw; left of the grey line the action is not told better than by guessing
         stretched towards the right (by √ of what is lost), where the methods lie that anybody would use
     y   excess leakage: 1 as much as raw video, 0 the floor; one panel for linkage, one for attributes
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from vidveil.errors import OutputError
 from vidveil.evaluation.results import Point, Results
+from vidveil.report.tables import used
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +73,7 @@ def places(results: Results, panel: str) -> list[Place]:
     """The settings of a run that have both a retention and an excess, by falling keep rate."""
     found = []
     for point in sorted(results.points, key=lambda one: -(one.keep or 0)):
-        use = point.metrics.get("action_top1")
+        use = point.use
         x, y = use.retention if use else None, _excess(point, panel)
         if use is None or x is None or y is None:
             continue
@@ -126,7 +127,7 @@ def _panel(axis: "Axes", results: Sequence[Results], panel: str) -> None:
     axis.set_xlim(min(widths) - 0.02, end)
     axis.set_xticks([tick for tick in TICKS if tick >= min(widths) - 0.02], minor=False)
     axis.set_ylim(min(heights) - 0.08, max(heights) + 0.08)
-    axis.set_xlabel("retention: share of raw top-1 →")
+    axis.set_xlabel(f"retention: share of raw {used(*(one.raw.metrics for one in results))} →")
     axis.set_ylabel("← excess leakage")
     axis.set_title(PANELS[panel], fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
@@ -159,6 +160,6 @@ def _attacked(results: Results, panel: str) -> bool:
 
 
 def _guessing(results: Results) -> float | None:
-    """The retention of always saying the largest class."""
-    use = results.raw.metrics.get("action_top1")
+    """The retention of always saying the largest class; of a random order, where there are several actions at once."""
+    use = results.raw.use
     return use.floor / use.value if use is not None and use.value else None

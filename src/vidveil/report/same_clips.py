@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from vidveil.errors import DataError
 from vidveil.evaluation.per_clip import PEOPLE, draws_of, read_per_clip
-from vidveil.evaluation.results import Point, Results
+from vidveil.evaluation.results import USES, Point, Results
 from vidveil.evaluation.truth import ACTION_KEPT, AUROC, HIDDEN
 from vidveil.report.tables import spoken
 
-TOP1, RANK1, MAP = "action_top1", "linkage_rank1", "linkage_map"
-COMPARED = (TOP1, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
+RANK1, MAP = "linkage_rank1", "linkage_map"
+COMPARED = (*USES, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
 NOT_JUDGING = frozenset(
     "name data method region keep privacy_weight fill raw controls control_epochs permutations resamples device "
     "compile tidy checkpoint_seconds f1_threshold".split()

@@ -4,13 +4,14 @@ table([results])            one run
 table([first, second])      several: an overview first, one row a setting, then each run by itself
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
-from vidveil.evaluation.results import Metric, Point, Results
+from vidveil.evaluation.results import Metric, Point, Results, Use, use_in
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, with_interval
 
 _NAMES = {
     "action_top1": "action, top-1",
+    "action_cmap": "actions, cMAP",
     "cmap": "attributes, cMAP",
     "f1": "attributes, macro F1",
     "linkage_map": "linkage, mAP",
@@ -30,7 +31,8 @@ _TRUTHS = {
     "score_auroc": "AUROC of the score",
 }
 NOBODY = "the set has nobody to choose on, and the first attacker counts"
-_ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_map": "mAP", "_class_mean": "mean per class"}
+_USES: dict[Use, str] = {"action_top1": "top-1", "action_cmap": "cMAP"}
+_ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_cmap": "cMAP", "_map": "mAP", "_class_mean": "mean per class"}
 _BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
 
 
@@ -52,7 +54,7 @@ def overview(results: Sequence[Results]) -> str:
     truths = {name: told for name, told in _TRUTHS.items() if any(name in p.metrics for r in results for p in r.points)}
     for one in results:
         for point in one.points or [one.raw]:
-            use, link = point.metrics.get("action_top1"), point.metrics.get("linkage_rank1")
+            use, link = point.use, point.metrics.get("linkage_rank1")
             rows.append(
                 [
                     one.name,
@@ -66,8 +68,15 @@ def overview(results: Sequence[Results]) -> str:
                     *(_exactly(point.metrics.get(name)) for name in truths),
                 ]
             )
-    head = ["run", "method", "top-1", "retention", "rank-1", "its floor", "excess, linkage", "excess, attributes"]
+    kept = used(*(one.raw.metrics for one in results))
+    head = ["run", "method", kept, "retention", "rank-1", "its floor", "excess, linkage", "excess, attributes"]
     return grid([*head, *truths.values()], rows)
+
+
+def used(*measured: Container[str]) -> str:
+    """What retention is a share of, of runs that measured these: top-1, or cMAP where clips show several actions."""
+    found = {use_in(names) for names in measured} - {None}
+    return " or ".join(short for use, short in _USES.items() if use in found) or "top-1"
 
 
 def setting(point: Point) -> str:

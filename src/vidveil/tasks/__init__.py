@@ -1,14 +1,19 @@
 """Tasks by name: what a network learns of clips."""
 
-from vidveil.tasks.action import Action
+from collections.abc import Callable
+
+import torch
+
+from vidveil.data.clips import ClipSet
+from vidveil.tasks.action import Action, Actions, action_task
 from vidveil.tasks.attributes import Attributes
 from vidveil.tasks.identity import Identity
 from vidveil.tasks.task import Predictions, Task
 
-__all__ = ["TASKS", "Action", "Attributes", "Identity", "Predictions", "Task"]
+__all__ = ["TASKS", "Action", "Actions", "Attributes", "Identity", "Predictions", "Task"]
 
-TASKS: dict[str, type[Action] | type[Attributes] | type[Identity]] = {
-    "action": Action,
+TASKS: dict[str, Callable[[ClipSet, torch.device | str, float], Task]] = {
+    "action": action_task,
     "attributes": Attributes,
     "identity": Identity,
 }

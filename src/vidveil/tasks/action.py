@@ -1,11 +1,20 @@
-"""Action: which of the classes is done. Cross-entropy; top-1 of the mean softmax over views."""
+"""What is done. One action a clip: cross-entropy; top-1 of the mean softmax over views. Several at once, where the set
+has `action_labels`: binary cross-entropy; cMAP of the mean probability over views."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.data.clips import ClipSet
+from vidveil.tasks.several import Several
 from vidveil.tasks.task import Predictions, Task, on_device
+
+
+def action_task(data: ClipSet, device: torch.device | str, label_smoothing: float = 0.0) -> Task:
+    """The task that fits the set."""
+    if data.action_labels is not None:
+        return Actions(data, device)  # smoothing spreads one class over the others; these are no choice of one
+    return Action(data, device, label_smoothing)
 
 
 class Action(Task):
@@ -26,3 +35,11 @@ class Action(Task):
     def score(self, predictions: Predictions) -> float:
         guess = predictions.probabilities[self.name].argmax(-1)
         return float((guess == self.truth[predictions.rows]).mean())
+
+
+class Actions(Several):
+    name = "action"
+
+    def __init__(self, data: ClipSet, device: torch.device | str) -> None:
+        assert data.action_labels is not None
+        super().__init__(data.action_labels, data.actions, device)
