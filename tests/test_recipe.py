@@ -78,7 +78,7 @@ def test_overrides_win_and_are_written_as_in_yaml(tmp_path):
     assert (changed.joint, changed.name, changed.keep) == (False, "other", (0.5,))
 
 
-@pytest.mark.parametrize("text", ["seeds", "=3", "seeds=[1,"])
+@pytest.mark.parametrize("text", ["seeds", "=3", "seeds=[1,", "data=hmdb51:"])
 def test_an_override_that_is_none_is_refused(tmp_path, text):
     with pytest.raises(RecipeError, match=re.escape(repr(text))):
         read(recipe(tmp_path, "verb: evaluate\ndata: puppets"), [text])

@@ -7,6 +7,7 @@ names the file, the key and what was probably meant. `key=value` on the command 
 written as in YAML.
 """
 
+import re
 import types
 import typing
 from collections.abc import Sequence
@@ -122,6 +123,8 @@ def _override(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise RecipeError(f"{text!r}: write key=value, as in seeds=[0,1,2]")
     try:
+        if re.fullmatch(r"\s*[\w.-]+:\s*", value):  # to YAML that would be a mapping
+            raise RecipeError(f"{text!r}: something is missing after the colon")
         return key.strip(), yaml.safe_load(value) if value.strip() else ""  # a shell takes the quotes off raw=''
     except yaml.YAMLError as error:
         raise RecipeError(f"{text!r}: the value is not YAML") from error

@@ -14,6 +14,7 @@ from vidveil.evaluation.metrics import (
     average_precision_by_clip,
     cmap,
     f1,
+    f1_by_clip,
     macro_f1,
     mean_softmax,
     over_attributes,
@@ -238,3 +239,16 @@ def test_average_precision_is_a_mean_over_clips_and_moves_as_they_do_when_one_co
 
 def test_without_positives_there_is_no_average_precision_of_a_clip():
     assert np.isnan(average_precision_by_clip([0, NAN, 0], [0.1, 0.2, 0.3])).all()
+
+
+@pytest.mark.parametrize("threshold", ["probability", "logit"])
+@given(ranking=rankings())
+def test_f1_too_is_the_mean_over_clips_of_itself_and_its_slopes(ranking, threshold):
+    labels, scores, weights = ranking
+    labels = np.where(weights == 0, NAN, labels)
+    whole = f1(labels, scores, threshold=threshold)
+    by_clip = f1_by_clip(labels, scores, threshold=threshold)
+    assert by_clip.mean() == pytest.approx(float(whole), nan_ok=True)
+    step = 1e-6
+    slope = (f1(labels, scores, 1 + step * np.eye(len(labels)), threshold=threshold) - whole) / step
+    np.testing.assert_allclose(by_clip, whole + len(labels) * slope, atol=1e-3)

@@ -117,10 +117,26 @@ def f1(
     `probability` says yes where sigmoid(logit) > 0.5, that is logit > 0. `logit` says yes where logit > 0.5, that is
     probability > 0.62: several released codes do so, and their tables can be compared with nothing else.
     """
-    yes = _finite(logits) > {"probability": 0.0, "logit": 0.5}[threshold]
+    yes = _yes(logits, threshold)
     truth, weight = _weighed(labels, weights, yes.shape[-1])
     positive = weight * truth
     return _divided(2 * (positive * yes).sum(axis=-1), positive.sum(axis=-1) + (weight * yes).sum(axis=-1))
+
+
+def f1_by_clip(labels: ArrayLike, logits: ArrayLike, *, threshold: Threshold = "probability") -> Floats:
+    """Values whose mean over clips is F1, and nearly so when clips are drawn again. (N,), NaN where F1 is
+
+    With n positives and m times yes, ∂F1/∂wₖ = (2 yₖ ŷₖ − F1 (yₖ + ŷₖ)) / (n + m) of known clips.
+    """
+    yes = _yes(logits, threshold)
+    truth, known = _weighed(labels, None, len(yes))
+    counted = known * (truth + yes)
+    total = counted.sum()
+    if not total:
+        return np.full(len(yes), np.nan)
+    both = 2 * known * truth * yes
+    value = both.sum() / total
+    return _floats(value + len(yes) * (both - value * counted) / total)
 
 
 @dataclass(frozen=True)
@@ -174,6 +190,10 @@ def settled(scores: ArrayLike, step: float = 1e-5) -> Floats:
     """
     rounded: Floats = np.round(_finite(scores) / step) * step
     return rounded
+
+
+def _yes(logits: ArrayLike, threshold: Threshold) -> NDArray[np.bool_]:
+    return _finite(logits) > {"probability": 0.0, "logit": 0.5}[threshold]
 
 
 def _by_score(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, Floats]:

@@ -2,7 +2,8 @@
 
 people                          (N,) the number of the person, or group, in each test clip
 METHOD[-KEEP]/METRIC            (S, N) hits or average precisions, one row a seed; NaN where a clip asked nothing; of
-                                action_cmap what it is the mean of, and nearly so when clips are drawn again
+                                action_cmap, and of cmap where attributes are many, what it is the mean of, and nearly
+                                so when clips are drawn again
 METHOD[-KEEP]/METRIC/chance     (N,) positives / gallery, for linkage
 METHOD[-KEEP]/attribute_excess/draws    (B,) excess over all attributes in each draw of people: no mean over clips
 """

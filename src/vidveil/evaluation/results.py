@@ -63,10 +63,10 @@ class Point:
     keep: float | None
     metrics: dict[str, Metric]
     attribute_excess: float | None = None
-    """Over the measurable attributes together: sum of (value − floor) over sum of (raw − floor)."""
+    """Over the measurable attributes together: sum of (value − floor) over sum of (raw − floor). Of many: of cMAP."""
     attribute_excess_interval: list[float] | None = None
     not_measurable: list[str] = field(default_factory=list)
-    """Attributes whose raw value is too near its floor to say anything."""
+    """Attributes whose raw value is too near its floor to say anything; `cmap` where that is so of many together."""
     constant: list[str] = field(default_factory=list)
     """Attributes that are the same in all test clips: left out."""
     by_view: ByView = field(default_factory=dict)

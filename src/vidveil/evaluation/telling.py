@@ -15,9 +15,9 @@ from vidveil.evaluation.results import Kind, Metric, Point, use_in
 from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
 
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
-TESTED = ("linkage_rank1", "gait_rank1", "ap_")  # what a verdict is made of
+TESTED = ("linkage_rank1", "gait_rank1")  # what a verdict is made of, beside attributes
 LEVEL = 0.05  # chance of a single false alarm
-NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes together
+NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are told
 
 
 def about_data(data: ClipSet) -> dict[str, Any]:
@@ -51,12 +51,13 @@ def point(
     method: str, keep: float | None, numbers: Mapping[str, Number], constant: Sequence[str], raw: Mapping[str, Number]
 ) -> Point:
     metrics = {}
+    attributes = of_attributes(numbers)
     for name, number in numbers.items():
         beside = raw.get("linkage_rank1" if name == RAW_GALLERY else name)
         kept = left = None
         if number.kind == "utility" and beside is not None:
             kept = retention(number.leak.value, beside.leak.value)
-        elif beside is not None and name not in NO_EXCESS:
+        elif beside is not None and (name in attributes or name not in NO_EXCESS):
             left = excess(number.leak, beside.leak, name).estimate
         metrics[name] = _metric(number.kind, number, beside, left, kept)
     together = attribute_excess(numbers, raw)
@@ -75,8 +76,14 @@ def point(
 
 def attribute_excess(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> Excess | None:
     """Over all measurable attributes together; None where nobody tried to tell any."""
-    ours, theirs = ({k: n.leak for k, n in these.items() if k.startswith("ap_")} for these in (numbers, raw))
+    ours, theirs = ({name: one.leak for name, one in of_attributes(these).items()} for these in (numbers, raw))
     return excess_over_attributes(ours, theirs) if ours else None
+
+
+def of_attributes(numbers: Mapping[str, Number]) -> dict[str, Number]:
+    """What attributes are judged by: the average precision of each, or cMAP of so many that no single one is told."""
+    each = {name: number for name, number in numbers.items() if name.startswith("ap_")}
+    return each or {name: number for name, number in numbers.items() if name == "cmap"}
 
 
 def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
@@ -86,7 +93,8 @@ def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
 def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
     """One sentence. Something leaks if permuted labels hardly ever reach it, all numbers tested together; something is
     useful if top-1, or cMAP, has its interval above the floor. Who cannot read raw video has not learned to judge."""
-    tested = {name: number.p for name, number in numbers.items() if name.startswith(TESTED)}
+    attributes = of_attributes(numbers)
+    tested = {name: one.p for name, one in numbers.items() if name.startswith(TESTED) or name in attributes}
     ps = {name: p for name, p in tested.items() if p is not None}
     if not ps:
         told = "leakage was not measured"
@@ -111,7 +119,8 @@ def _readable(action: Number) -> bool:
 def _spoken(leaks: Sequence[str]) -> list[str]:
     attributes = [name.removeprefix("ap_").replace("_", " ") for name in leaks if name.startswith("ap_")]
     linked = ["identities"] if any(name.startswith(("linkage", "gait")) for name in leaks) else []
-    return linked + ([f"attributes ({', '.join(attributes)})"] if attributes else [])
+    many = ["attributes"] if "cmap" in leaks else []
+    return linked + many + ([f"attributes ({', '.join(attributes)})"] if attributes else [])
 
 
 def _metric(

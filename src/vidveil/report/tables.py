@@ -34,6 +34,7 @@ NOBODY = "the set has nobody to choose on, and the first attacker counts"
 _USES: dict[Use, str] = {"action_top1": "top-1", "action_cmap": "cMAP"}
 _ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_cmap": "cMAP", "_map": "mAP", "_class_mean": "mean per class"}
 _BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
+_LISTED = 64
 
 
 def table(results: Sequence[Results], compared: str = "") -> str:
@@ -195,11 +196,15 @@ def _left_out(point: Point) -> Iterable[str]:
         told = _unless_exact(point.attribute_excess, point.attribute_excess_interval)
         yield f"Excess over all measurable attributes together: {told}."
     if point.not_measurable:
-        names = ", ".join(name.replace("_", " ") for name in point.not_measurable)
-        yield f"Not measurable, since raw video itself is too near its floor: {escaped(names)}."
+        yield f"Not measurable, since raw video itself is too near its floor: {_listed(point.not_measurable)}."
     if point.constant:
-        names = ", ".join(name.replace("_", " ") for name in point.constant)
-        yield f"The same in all test clips, and left out: {escaped(names)}."
+        yield f"The same in all test clips, and left out: {_listed(point.constant)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of so many that nobody would read them; all are in the file."""
+    shown = ", ".join(name.replace("_", " ") for name in names[:_LISTED])
+    return escaped(shown) + (f" and {len(names) - _LISTED:,} others" if len(names) > _LISTED else "")
 
 
 def _attackers(point: Point) -> Iterable[str]:
