@@ -49,6 +49,9 @@ METHODS = {
         classical.Downsample, "downsample:N", "N times fewer pixels each way, drawn at the old size (default 2)"
     ),
     "solid": Method(classical.Solid, "solid", "black: what remains is the length of the video"),
+    "motion": Method(
+        classical.Motion, "motion:N", "what changed since the frame before, in grey, in blocks of N pixels (default 1)"
+    ),
     "dual_cls": Method(
         _learned, "dual_cls:RUN|FOLDER", "two tokens decide tubelet by tubelet what may stay (train it first)"
     ),

@@ -5,8 +5,9 @@
     pixelate:N     mosaic of blocks of N × N pixels
     solid          black
     stride:N       every N-th frame, as it is
+    motion:N       what changed since the frame before, in grey, in blocks of N × N pixels
 
-All but `stride` are averages within a plane, so they are painted on Y, U and V as stored, on 8-bit integers.
+All but the last two are averages within a plane, so they are painted on Y, U and V as stored, on 8-bit integers.
 """
 
 import math
@@ -18,7 +19,7 @@ import numpy as np
 
 from vidveil.errors import UsageError
 from vidveil.methods.anonymizer import Anonymized, Anonymizer, FrameMethod, check_clip, refuse_knobs
-from vidveil.video.frame import NEUTRAL, Frame, Plane, SafeFrame
+from vidveil.video.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Plane, SafeFrame
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,6 +28,10 @@ BLUR_STRENGTHS = {"weak": 1 / 32, "strong": 1 / 16}
 """σ as a share of the short side. At 112 pixels, σ = 3.5 and 7: the weak and strong blur of the papers' baselines."""
 REGION_STRENGTHS = {"weak": 1 / 12, "strong": 1 / 6}
 """The same of a region that holds a face and its margin: what remains has three or six shades across."""
+GAIN = 4  # of differences: most are small
+NOISE = 6  # grey levels that are no motion: sensors and compression make them, along the edges of what stands still
+CUT = 30  # grey levels by which all of a picture changes on the mean: another scene, or the light went on
+LUMA = (0.299, 0.587, 0.114)
 REGION_BLOCKS = 6  # across a region, at most
 FINE = 2.0  # pixels of σ, at least, when a wide blur is computed on a small picture: more changes nothing one can see
 
@@ -143,6 +148,72 @@ class Stride(Anonymizer):
         check_clip(clip)
         times = torch.arange(clip.shape[1], device=clip.device)
         return Anonymized(clip[:, times - times % self.step])
+
+
+class Motion(Anonymizer):
+    """Y = 4 · max(|Yₜ − Yₜ₋₁| − 6, 0), without colour: what stands still is black, whatever it looks like.
+
+    There is nothing to compare with at the beginning, after a gap or a lost frame, and at a cut, where the difference
+    would be both scenes at once: such frames are black.
+    """
+
+    def __init__(self, spec: str, argument: str | None) -> None:
+        super().__init__(spec)
+        self.block = _whole(spec, argument, default=1, low=1, high=4096)
+
+    def caution(self, short_side: int) -> str | None:
+        return _too_fine(self.spec, self.block, short_side)
+
+    def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
+        before: Plane | None = None
+        for frame in frames:
+            if frame.picture is None or (isinstance(frame, SafeFrame) and frame.hidden is not None):
+                before = None
+                yield _kept(frame)
+                continue
+            luma = frame.planes[0].copy()
+            with_it = None if frame.after_gap or before is None or before.shape != luma.shape else before
+            before = luma
+            try:
+                yield frame.black(None) if with_it is None else self._painted(frame, luma, with_it)
+            except Exception as error:  # whatever it was: this frame must not pass
+                yield frame.black(f"could not be anonymized ({type(error).__name__})")
+
+    def _painted(self, frame: Frame, luma: Plane, before: Plane) -> SafeFrame:
+        changed = cast(Plane, cv2.absdiff(luma, before))
+        if changed.mean() > CUT:
+            return frame.black(None)
+        changed = cast(Plane, cv2.subtract(changed, NOISE))  # type: ignore[call-overload]
+        dark, bright = (FULL_BLACK, 255) if frame.full_range else (LIMITED_BLACK, 235)
+
+        def paint(source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG001
+            if shrink == 2:
+                target[:] = NEUTRAL
+                return
+            _tiles(_shrunk(changed, self.block), target, self.block)
+            np.copyto(target, np.minimum(dark + GAIN * target.astype(np.int32), bright).astype(np.uint8))
+
+        return frame.paint(paint)
+
+    def anonymize(
+        self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
+    ) -> Anonymized:
+        import torch
+
+        refuse_knobs(self.spec, keep, privacy_weight)
+        check_clip(clip)
+        luma = torch.einsum("cthw,c->thw", clip, clip.new_tensor(LUMA))
+        changed = torch.zeros_like(luma)  # (T, H, W)
+        changed[1:] = (luma[1:] - luma[:-1]).abs()
+        changed[changed.mean((1, 2)) > CUT / 255] = 0
+        changed = (changed - NOISE / 255).clamp(min=0)
+        if self.block > 1:
+            small = torch.nn.functional.avg_pool2d(
+                changed[:, None], self.block, ceil_mode=True, count_include_pad=False
+            )[:, 0]
+            whole = small.repeat_interleave(self.block, 1).repeat_interleave(self.block, 2)
+            changed = whole[:, : luma.shape[1], : luma.shape[2]]
+        return Anonymized((GAIN * changed).clamp(max=1).expand(3, -1, -1, -1).contiguous())
 
 
 def _kept(frame: Frame) -> SafeFrame:

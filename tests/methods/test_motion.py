@@ -1,0 +1,109 @@
+"""`motion`: only what changed is shown, in streams and in clips alike."""
+
+import av
+import numpy as np
+import pytest
+import torch
+
+from vidveil import load
+from vidveil.errors import UsageError
+from vidveil.video.frame import Frame, SafeFrame
+
+
+def frame(index: int, luma: np.ndarray, *, full_range: bool = False, after_gap: bool = False) -> Frame:
+    height, width = luma.shape
+    picture = av.VideoFrame(width, height, "yuv420p")
+    made = Frame(index=index, pts=index, duration=1, width=width, height=height, picture=picture, full_range=full_range)
+    made.after_gap = after_gap
+    for plane, value in zip(made.planes, (luma, 90, 200), strict=True):
+        plane[:] = value
+    return made
+
+
+def walls(count: int = 4, *, step: int = 6) -> list[np.ndarray]:
+    """A bright square that goes right, before a wall of noise that stands still."""
+    wall = np.random.default_rng(0).integers(30, 100, (48, 64), dtype=np.uint8)
+    pictures = [wall.copy() for _ in range(count)]
+    for i, picture in enumerate(pictures):
+        picture[10:20, 5 + step * i : 15 + step * i] = 220
+    return pictures
+
+
+def shown(spec: str, pictures: list[np.ndarray], **options: bool) -> list[SafeFrame]:
+    return list(load(spec).stream(frame(i, luma, **options) for i, luma in enumerate(pictures)))
+
+
+def test_what_stands_still_is_black_and_nothing_has_a_colour():
+    safe = shown("motion", walls())
+    assert len(safe) == 4
+    assert np.all(safe[0].planes[0] == 16)  # nothing to compare with
+    for one in safe[1:]:
+        luma, u, v = one.planes
+        assert np.all(luma[25:] == 16)
+        assert luma[12, 5:45].max() == 235
+        assert np.all(u == 128)
+        assert np.all(v == 128)
+        assert one.hidden is None
+
+
+def test_what_differs_by_more_than_noise_is_shown_four_times_as_bright_in_either_range():
+    dark, bright = np.full((16, 16), 50, np.uint8), np.full((16, 16), 60, np.uint8)
+    assert np.all(shown("motion", [dark, bright])[1].planes[0] == 16 + 4 * 4)
+    assert np.all(shown("motion", [bright, dark], full_range=True)[1].planes[0] == 4 * 4)
+    assert np.all(shown("motion", [dark, dark + 6])[1].planes[0] == 16)
+
+
+def test_blocks_have_one_brightness():
+    (_, second, *_) = shown("motion:8", walls())
+    cells = second.planes[0].reshape(6, 8, 8, 8)
+    assert np.all(cells == cells[:, :1, :, :1])
+    assert np.ptp(cells) > 0
+
+
+@pytest.mark.parametrize("spec", ["motion", "motion:7"])
+def test_a_clip_shows_what_a_stream_shows(spec):
+    pictures = walls()
+    clip = torch.from_numpy(np.stack(pictures)).float().div(255).expand(3, -1, -1, -1)
+    theirs = load(spec).anonymize(clip).video
+    ours = np.stack([one.planes[0] for one in shown(spec, pictures, full_range=True)])
+    assert theirs.shape == clip.shape
+    np.testing.assert_allclose(theirs[1].numpy() * 255, ours, atol=4.5)  # a block's mean is rounded before it grows
+
+
+def test_another_scene_is_no_motion():
+    """The difference of two pictures that have nothing to do with each other shows both."""
+    noise = np.random.default_rng(1).integers(0, 255, (2, 48, 64), dtype=np.uint8)
+    assert np.all(shown("motion", list(noise))[1].planes[0] == 16)
+    clip = torch.from_numpy(noise).float().div(255).expand(3, -1, -1, -1)
+    assert not load("motion").anonymize(clip).video.any()
+
+
+def test_nothing_is_compared_with_a_frame_that_is_black_or_lost_or_before_a_gap():
+    """Against black, the difference would be the picture itself."""
+    first, second, third, fourth = walls()
+    lost = Frame(index=1, pts=1, duration=1, width=64, height=48, lost="could not be decoded")
+    black = frame(1, second).black("was not looked at")
+    for between in (lost, black):
+        safe = list(load("motion").stream([frame(0, first), between, frame(2, third), frame(3, fourth)]))
+        assert safe[1].hidden is not None
+        assert np.all(safe[2].planes[0] == 16)
+        assert safe[3].planes[0].max() > 200
+    gap = list(load("motion").stream([frame(0, first), frame(1, second, after_gap=True)]))
+    assert np.all(gap[1].planes[0] == 16)
+
+
+def test_a_frame_of_another_size_begins_anew():
+    safe = list(load("motion").stream([frame(0, walls()[0]), frame(1, np.full((32, 32), 99, np.uint8))]))
+    assert np.all(safe[1].planes[0] == 16)
+
+
+def test_knobs_and_words_that_it_does_not_have_are_refused():
+    with pytest.raises(UsageError, match="a whole number from 1 to 4096"):
+        load("motion:0")
+    with pytest.raises(UsageError, match="has no knobs"):
+        load("motion").anonymize(torch.zeros(3, 2, 8, 8), keep=0.5)
+
+
+def test_fine_motion_of_large_pictures_gets_a_caution():
+    assert "weak" in load("motion").caution(720)
+    assert load("motion:24").caution(720) is None
