@@ -16,6 +16,7 @@ attacker links, too. Features are kept under --work, and found again.
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -198,15 +199,16 @@ def main() -> None:
     about = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     about.add_argument("--data", type=Path, required=True, help="folder that holds ucf101_5")
     about.add_argument("--work", type=Path, default=Path("runs/kinds_of_release"), help="where features are kept")
+    about.add_argument("--fresh", action="store_true", help="look again, after a kind or the data has changed")
     about.add_argument("--out", type=Path, default=RESULTS)
     given = about.parse_args()
     data = load_data("ucf101_5:1", frames=FRAMES, size=SIZE, root=given.data)
     network = build("i3d", frames=FRAMES, size=SIZE, pretrained=True).eval()
     given.work.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
-    for number, (name, kind) in enumerate(KINDS.items()):
-        file = given.work / f"{number}.npy"
-        if not file.is_file():
+    for name, kind in KINDS.items():
+        file = given.work / f"{re.sub('[^a-z0-9]+', '-', name).strip('-')}.npy"
+        if given.fresh or not file.is_file():
             np.save(file, features(data, network, kind))
         results[name] = judged(data, np.load(file))
         use, linkage = results[name]["use"], results[name]["linkage"]

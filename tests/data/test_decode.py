@@ -164,8 +164,9 @@ def test_both_decoders_agree_on_real_videos(folder):
         assert np.abs(one.astype(int) - other).mean() < 2
 
 
-@both
-@pytest.mark.parametrize(("ending", "codec"), [("avi", "mpeg4"), ("mkv", "libx264")])
+@pytest.mark.parametrize(
+    ("ending", "codec", "by"), [("avi", "mpeg4", "av"), ("avi", "mpeg4", "opencv"), ("mkv", "libx264", "av")]
+)
 def test_a_copy_that_was_cut_off_is_no_whole_video(tmp_path, ending, codec, by):
     """Both have their headers in front, and decode up to where they end."""
     whole = Film(frames=60, width=64, height=48, codec=codec, bframes=0).make(tmp_path / f"whole.{ending}")
@@ -175,6 +176,21 @@ def test_a_copy_that_was_cut_off_is_no_whole_video(tmp_path, ending, codec, by):
     with pytest.raises(DataError, match=r"breaks off after [\d.]+ of [\d.]+ (frames|s)$"):
         decode(cut, by=by)
     assert len(decode(cut, by=by, limit=5)) == 5  # all that was asked for is there
+
+
+@both
+def test_an_avi_of_pictures_that_are_shown_longer_is_whole(tmp_path, by):
+    """Its header counts each of them as often as it is repeated."""
+    path = tmp_path / "slow.avi"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for i, time in enumerate([*range(10), *range(20, 40)]):  # 0.4 s without a picture
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 8 * i, np.uint8), format="rgb24")
+            frame.pts = time
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    assert len(decode(path, by=by)) >= 30
 
 
 def test_a_part_of_a_film_that_hides_what_comes_before_is_whole(tmp_path):

@@ -273,5 +273,8 @@ def test_videos_that_lie_too_deep_or_are_still_packed_are_told_where(tmp_path):
         load_data("hmdb51", root=sets.parent, frames=4, size=16)
     shutil.rmtree(deeper)
     (sets / "hmdb51" / "wave.rar").touch()
-    with pytest.raises(DataError, match=r"wave\.rar is still packed: unpack it in .*hmdb51"):
+    with pytest.raises(DataError, match=r"if it is in .*wave\.rar or another archive there, unpack that in .*hmdb51"):
+        load_data("hmdb51", root=sets, frames=4, size=16)
+    (sets / "hmdb51" / "sit.rar").touch()
+    with pytest.raises(DataError, match=r"sit\.rar is still packed: unpack it in .*hmdb51"):
         load_data("hmdb51", root=sets, frames=4, size=16)

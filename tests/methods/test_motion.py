@@ -20,9 +20,14 @@ def frame(index: int, luma: np.ndarray, *, full_range: bool = False, after_gap: 
     return made
 
 
-def walls(count: int = 4, *, step: int = 6) -> list[np.ndarray]:
-    """A bright square that goes right, before a wall of noise that stands still."""
-    wall = np.random.default_rng(0).integers(30, 100, (48, 64), dtype=np.uint8)
+def scene(seed: int, *, low: int, high: int) -> np.ndarray:
+    coarse = np.random.default_rng(seed).integers(low, high, (6, 8), dtype=np.uint8)
+    return coarse.repeat(8, 0).repeat(8, 1)
+
+
+def walls(count: int = 4, *, step: int = 4) -> list[np.ndarray]:
+    """A bright square that goes right, before a wall that stands still."""
+    wall = scene(0, low=30, high=150)
     pictures = [wall.copy() for _ in range(count)]
     for i, picture in enumerate(pictures):
         picture[10:20, 5 + step * i : 15 + step * i] = 220
@@ -47,10 +52,14 @@ def test_what_stands_still_is_black_and_nothing_has_a_colour():
 
 
 def test_what_differs_by_more_than_noise_is_shown_four_times_as_bright_in_either_range():
-    dark, bright = np.full((16, 16), 50, np.uint8), np.full((16, 16), 60, np.uint8)
-    assert np.all(shown("motion", [dark, bright])[1].planes[0] == 16 + 4 * 4)
-    assert np.all(shown("motion", [bright, dark], full_range=True)[1].planes[0] == 4 * 4)
-    assert np.all(shown("motion", [dark, dark + 6])[1].planes[0] == 16)
+    first = walls()[0]
+    second = first.copy()
+    second[30:40, 30:60] += 10
+    place = np.s_[30:40, 30:60]
+    assert np.all(shown("motion", [first, second])[1].planes[0][place] == 16 + 4 * 4)
+    assert np.all(shown("motion", [second, first], full_range=True)[1].planes[0][place] == 4 * 4)
+    second[place] -= 4
+    assert np.all(shown("motion", [first, second])[1].planes[0] == 16)
 
 
 def test_blocks_have_one_brightness():
@@ -70,12 +79,34 @@ def test_a_clip_shows_what_a_stream_shows(spec):
     np.testing.assert_allclose(theirs[1].numpy() * 255, ours, atol=4.5)  # a block's mean is rounded before it grows
 
 
-def test_another_scene_is_no_motion():
+BLACK = np.full((48, 64), 16, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (scene(1, low=0, high=255), scene(2, low=0, high=255)),
+        (scene(1, low=90, high=130), scene(2, low=90, high=130)),  # as bright as each other
+        (BLACK, scene(1, low=16, high=60)),  # out of black: the difference is the picture
+        (scene(1, low=16, high=60), BLACK),
+        (scene(1, low=20, high=60) // 2, scene(1, low=20, high=60)),  # the light comes on
+    ],
+    ids=["another scene", "another, as bright", "out of black", "into black", "light"],
+)
+@pytest.mark.parametrize("spec", ["motion", "motion:8"])
+def test_a_cut_is_no_motion(spec, before, after):
     """The difference of two pictures that have nothing to do with each other shows both."""
-    noise = np.random.default_rng(1).integers(0, 255, (2, 48, 64), dtype=np.uint8)
-    assert np.all(shown("motion", list(noise))[1].planes[0] == 16)
-    clip = torch.from_numpy(noise).float().div(255).expand(3, -1, -1, -1)
-    assert not load("motion").anonymize(clip).video.any()
+    assert np.all(shown(spec, [before, after])[1].planes[0] == 16)
+    clip = torch.from_numpy(np.stack([before, after])).float().div(255).expand(3, -1, -1, -1)
+    assert not load(spec).anonymize(clip).video.any()
+
+
+def test_an_outage_is_no_motion_though_the_frame_after_it_was_left_out():
+    pictures = walls(6)
+    frames = [frame(i, luma, after_gap=i == 3) for i, luma in enumerate(pictures)]
+    safe = list(load("stride:2 | motion").stream(frames))
+    assert safe[1].planes[0].max() > 200
+    assert np.all(safe[2].planes[0] == 16)  # frame 4: the outage was before 3
 
 
 def test_nothing_is_compared_with_a_frame_that_is_black_or_lost_or_before_a_gap():

@@ -52,19 +52,28 @@ def _torch() -> str:
     return f"{torch.__version__}, CUDA: {', '.join(found) or 'none'}"
 
 
+def _product() -> int | None:
+    """How a process ends that multiplies in bfloat16; None if it does not."""
+    try:
+        return subprocess.run([sys.executable, "-c", PRODUCT], capture_output=True, check=False, timeout=120).returncode
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def dies_of_bfloat16() -> bool:
     """Whether products in bfloat16 kill a process here: some virtual machines announce AMX and hide how large its tiles
     are, and oneDNN then runs into an illegal instruction."""
     cpu = Path("/proc/cpuinfo")
     if AMX_OFF[0] in os.environ or not cpu.is_file() or "amx" not in cpu.read_text():
         return False
-    asked = subprocess.run([sys.executable, "-c", PRODUCT], capture_output=True, check=False)
-    return asked.returncode == -signal.SIGILL
+    return _product() == -signal.SIGILL
 
 
 def _bfloat16() -> str:
-    fix = "=".join(AMX_OFF)
-    return f"FAILS on this processor, and so may OpenVINO; set {fix}" if dies_of_bfloat16() else "works"
+    ended = _product()
+    if ended == -signal.SIGILL:
+        return f"FAILS on this processor, and so may OpenVINO; set {'='.join(AMX_OFF)}"
+    return "works" if ended == 0 else "could not be tried"
 
 
 def _onnxruntime() -> str:

@@ -77,7 +77,14 @@ def layout(name: str) -> str:
 
 
 def _missing(name: str, folder: Path) -> list[tuple[str, ...]]:
-    return [group for group in DATA[name].needs if not any((folder / place).exists() for place in group)]
+    return [group for group in DATA[name].needs if not any(_there(folder / place) for place in group)]
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # in a folder that is not ours to look into
+        return False
 
 
 def _lookup(name: str) -> Dataset:

@@ -109,12 +109,13 @@ def _refuse_broken_off(file: Path, found: Length, by: Decoder) -> None:
     """A copy that was cut off decodes without any error, up to where it ends, if its header stands in front."""
     told = announced(file, by)
     rest = 3 * found.seconds / max(found.frames - 1, 1)  # how long the last frames are shown
-    if found.frames < told.frames - max(2, TOLERATED * told.frames):
-        missing = f"{found.frames:,} of {told.frames:,} frames"
-    elif found.frames > 1 and found.seconds + rest < (1 - TOLERATED) * told.seconds:
-        missing = f"{found.seconds:.3g} of {told.seconds:.3g} s"
-    else:
+    short = found.seconds + rest < (1 - TOLERATED) * told.seconds
+    few = found.frames < told.frames - max(2, TOLERATED * told.frames)
+    if not short or (told.frames and not few) or (found.frames == 1 and not told.frames):
         return
+    missing = (
+        f"{found.frames:,} of {told.frames:,} frames" if told.frames else f"{found.seconds:.3g} of {told.seconds:.3g} s"
+    )
     raise DataError(f"{file} cannot be decoded: it breaks off after {missing}")
 
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import escape
 from itertools import islice
 from pathlib import Path
 
@@ -70,12 +71,15 @@ def decoded(
 
 def _where(missing: Path, folder: Path) -> str:
     """What to do about a file that is not where it should be: it may lie deeper, or still be packed."""
-    deeper = (found for stars in ("*/*", "*/*/*", "*/*/*/*") for found in folder.glob(f"{stars}/{missing.name}"))
+    name = escape(missing.name)
+    deeper = (found for stars in ("*/*", "*/*/*", "*/*/*/*") for found in folder.glob(f"{stars}/{name}"))
     if found := next(deeper, None):
         return f"it lies in {found.parent}: move the folders of classes to {folder}"
-    packed = (path for kind in ("*.rar", "*.zip", "*.tar*", "*.7z") for path in sorted(folder.glob(kind)))
-    if archive := next(packed, None):
+    packed = [path for kind in ("*.rar", "*.zip", "*.tar*", "*.7z") for path in sorted(folder.glob(kind))]
+    if archive := next((path for path in packed if path.name.split(".")[0] == missing.parent.name), None):
         return f"{archive} is still packed: unpack it in {folder}"
+    if packed:
+        return f"if it is in {packed[0]} or another archive there, unpack that in {folder}"
     return f"copy what is missing into {folder}"
 
 

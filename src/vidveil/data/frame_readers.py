@@ -70,18 +70,23 @@ def measure(path: Path, by: Decoder) -> Length:
 
 
 def announced(path: Path, by: Decoder) -> Length:
-    """What a header in front tells of a whole file: frames of an AVI, seconds of a Matroska, else 0.
+    """What a header in front tells of a whole file: frames and seconds of an AVI, seconds of a Matroska, else 0.
 
-    An MP4 tells of frames, too, but its edit list may hide some on purpose; and PyAV opens none that was cut off.
+    An MP4 tells of frames, too, but its edit list may hide some on purpose; and PyAV opens none that was cut off. Of a
+    Matroska with sound nobody knows whose seconds are told. OpenCV guesses frames where a header has none.
     """
-    if by == "opencv":  # makes frames out of seconds by itself, and does not tell the latter
-        return Length(_measured_by_opencv(path).frames if path.suffix in (".avi", ".mkv", ".webm") else 0, 0.0)
+    if by == "opencv":
+        return _measured_by_opencv(path) if path.suffix.lower() == ".avi" else Length(0, 0.0)
     import av
 
     with _named_errors(path), av.open(str(path), metadata_errors="ignore") as container:
         stream, kind = _stream(container, path), container.format.name
-        frames = stream.frames if kind == "avi" else 0
-        return Length(frames, _seconds(container, stream) if "matroska" in kind else 0.0)
+        tick = float(stream.time_base or 0)
+        if kind == "avi":  # a tick is a frame, those counted in that stand for a picture shown longer
+            return Length(stream.frames, stream.frames * tick)
+        if "matroska" in kind and len(container.streams) == 1:
+            return Length(0, max(_seconds(container, stream) - (stream.start_time or 0) * tick, 0.0))
+        return Length(0, 0.0)
 
 
 def _seconds(container: "av.container.InputContainer", stream: "av.VideoStream") -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from vidveil.errors import UsageError
 from vidveil.methods.anonymizer import Anonymized, Anonymizer, FrameMethod, check_clip, refuse_knobs
@@ -31,6 +32,10 @@ REGION_STRENGTHS = {"weak": 1 / 12, "strong": 1 / 6}
 GAIN = 4  # of differences: most are small
 NOISE = 6  # grey levels that are no motion: sensors and compression make them, along the edges of what stands still
 CUT = 30  # grey levels by which all of a picture changes on the mean: another scene, or the light went on
+SMALL = 32  # pixels a side of pictures that are compared as wholes
+FLAT = 2.0  # grey levels: the deviation of a picture that shows nothing, such as black
+ALIKE = 0.5  # correlation of two neighbouring frames, at least
+ITSELF = 0.7  # correlation of a difference with the picture, at most: light that comes and goes shows what it lights
 LUMA = (0.299, 0.587, 0.114)
 REGION_BLOCKS = 6  # across a region, at most
 FINE = 2.0  # pixels of σ, at least, when a wide blur is computed on a small picture: more changes nothing one can see
@@ -128,11 +133,14 @@ class Stride(Anonymizer):
 
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         kept: SafeFrame | None = None
+        gap = False
         for frame in frames:
+            gap |= frame.after_gap
             if self.keeps(frame.index):
                 if kept is not None:
                     yield kept
                 kept = _kept(frame)
+                kept.after_gap, gap = gap, False  # also where the first one after it was left out
             elif kept is not None:
                 kept.duration += frame.duration  # the kept picture stays on until the next one
         if kept is not None:
@@ -153,8 +161,7 @@ class Stride(Anonymizer):
 class Motion(Anonymizer):
     """Y = 4 · max(|Yₜ − Yₜ₋₁| − 6, 0), without colour: what stands still is black, whatever it looks like.
 
-    There is nothing to compare with at the beginning, after a gap or a lost frame, and at a cut, where the difference
-    would be both scenes at once: such frames are black.
+    There is nothing to compare with at the beginning, after a gap or a lost frame, and at a cut: such frames are black.
     """
 
     def __init__(self, spec: str, argument: str | None) -> None:
@@ -172,28 +179,33 @@ class Motion(Anonymizer):
                 yield _kept(frame)
                 continue
             luma = frame.planes[0].copy()
-            with_it = None if frame.after_gap or before is None or before.shape != luma.shape else before
+            with_it = None if frame.after_gap else before
             before = luma
             try:
-                yield frame.black(None) if with_it is None else self._painted(frame, luma, with_it)
+                yield self._painted(frame, self._changed(luma, with_it))
             except Exception as error:  # whatever it was: this frame must not pass
                 yield frame.black(f"could not be anonymized ({type(error).__name__})")
 
-    def _painted(self, frame: Frame, luma: Plane, before: Plane) -> SafeFrame:
-        changed = cast(Plane, cv2.absdiff(luma, before))
-        if changed.mean() > CUT:
+    def _painted(self, frame: Frame, changed: Plane | None) -> SafeFrame:
+        if changed is None:
             return frame.black(None)
-        changed = cast(Plane, cv2.subtract(changed, NOISE))  # type: ignore[call-overload]
         dark, bright = (FULL_BLACK, 255) if frame.full_range else (LIMITED_BLACK, 235)
 
         def paint(source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG001
-            if shrink == 2:
-                target[:] = NEUTRAL
-                return
-            _tiles(_shrunk(changed, self.block), target, self.block)
-            np.copyto(target, np.minimum(dark + GAIN * target.astype(np.int32), bright).astype(np.uint8))
+            target[:] = NEUTRAL if shrink == 2 else np.minimum(dark + GAIN * changed.astype(np.int32), bright)
 
         return frame.paint(paint)
+
+    def _changed(self, luma: Plane, before: Plane | None) -> Plane | None:
+        """By how many grey levels more than noise each block has changed; None if there is nothing to compare with."""
+        if before is None or before.shape != luma.shape:
+            return None
+        changed = cast(Plane, cv2.absdiff(luma, before))
+        if _tells_more_than_motion(luma, before, changed):
+            return None
+        blocks = np.empty_like(luma)
+        _tiles(_shrunk(cast(Plane, cv2.subtract(changed, NOISE)), self.block), blocks, self.block)  # type: ignore[call-overload]
+        return blocks
 
     def anonymize(
         self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
@@ -202,18 +214,32 @@ class Motion(Anonymizer):
 
         refuse_knobs(self.spec, keep, privacy_weight)
         check_clip(clip)
-        luma = torch.einsum("cthw,c->thw", clip, clip.new_tensor(LUMA))
-        changed = torch.zeros_like(luma)  # (T, H, W)
-        changed[1:] = (luma[1:] - luma[:-1]).abs()
-        changed[changed.mean((1, 2)) > CUT / 255] = 0
-        changed = (changed - NOISE / 255).clamp(min=0)
-        if self.block > 1:
-            small = torch.nn.functional.avg_pool2d(
-                changed[:, None], self.block, ceil_mode=True, count_include_pad=False
-            )[:, 0]
-            whole = small.repeat_interleave(self.block, 1).repeat_interleave(self.block, 2)
-            changed = whole[:, : luma.shape[1], : luma.shape[2]]
-        return Anonymized((GAIN * changed).clamp(max=1).expand(3, -1, -1, -1).contiguous())
+        luma = torch.einsum("cthw,c->thw", clip.detach().cpu().float() * 255, torch.tensor(LUMA))
+        planes = luma.round().clamp(max=255).to(torch.uint8).contiguous().numpy()
+        shown = np.zeros_like(planes)
+        for number in range(1, len(planes)):
+            if (changed := self._changed(planes[number], planes[number - 1])) is not None:
+                shown[number] = np.minimum(GAIN * changed.astype(np.int32), 255)
+        grey = torch.from_numpy(shown).to(clip.device, clip.dtype).div_(255)
+        return Anonymized(grey.expand(3, -1, -1, -1).contiguous())
+
+
+def _tells_more_than_motion(luma: Plane, before: Plane, changed: Plane) -> bool:
+    """Whether a difference is a picture of its own: of two scenes at once, or of one that comes out of the dark."""
+    if changed.mean() > CUT:
+        return True
+    small = [
+        cv2.resize(plane, (SMALL, SMALL), interpolation=cv2.INTER_AREA).astype(np.float64).ravel()
+        for plane in (luma, before, changed)
+    ]
+    now, then, difference = (plane - plane.mean() for plane in small)
+    if min(now.std(), then.std()) < FLAT:
+        return True
+    return _cosine(now, then) < ALIKE or max(_cosine(difference, now), _cosine(difference, then)) > ITSELF
+
+
+def _cosine(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-9))
 
 
 def _kept(frame: Frame) -> SafeFrame:
