@@ -299,7 +299,8 @@ class Engine:
 
     def _say(self, line: str) -> None:
         if self.console is not None:
-            self.console.print(f"{monotonic() - self.began:6.0f} s  {line}", highlight=False, markup=False)
+            told = f"{monotonic() - self.began:6.0f} s  {line}"
+            self.console.print(told, highlight=False, markup=False, soft_wrap=True)  # one line also in a pipe
 
 
 def _told(one: Judged, raw: Judged) -> Point:
