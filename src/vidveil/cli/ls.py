@@ -61,14 +61,14 @@ def _weights() -> None:
 
 def _data(root: Path | None, only: str | None) -> None:
     """`here`, `part`, `empty` or `missing` comes first, since what a set is called is known to who has it."""
-    from vidveil.data import available, layout
+    from vidveil.data import available
     from vidveil.data.catalogue import DATA
 
     for name in DATA if only is None else [only.partition(":")[0]]:
         state = available(name, root)  # refuses a name that nobody knows
         typer.echo(f"{DATA[name].usage}   {state}")
         _indented(DATA[name].summary)
-        if only is not None and (looks := layout(name)):
+        if only is not None and (looks := DATA[name].looks):
             _indented(f"It looks like {looks}. Where it comes from, its terms, its traps: docs/datasets.md")
 
 

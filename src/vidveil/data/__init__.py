@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vidveil.data.catalogue import DATA, Dataset
-from vidveil.data.completeness import counted, told
+from vidveil.data.completeness import counted, state
 from vidveil.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -65,15 +65,7 @@ def available(name: str, root: Path | None = None) -> str:
         return "missing: give --data FOLDER or set VIDVEIL_DATA"
     if missing := _missing(name, folder):
         return f"missing: no {' and no '.join(group[0] for group in missing)} in {folder}"
-    if (holds := DATA[name].holds) is None:
-        return "here"
-    count = counted(holds, folder)
-    return f"{'here' if count >= holds.official else 'part' if count else 'empty'}: {told(holds, folder)}"
-
-
-def layout(name: str) -> str:
-    """A few paths that a set has under the data folder; nothing for what is built in."""
-    return _lookup(name).looks
+    return "here" if (holds := DATA[name].holds) is None else state(holds, folder)
 
 
 def _missing(name: str, folder: Path) -> list[tuple[str, ...]]:

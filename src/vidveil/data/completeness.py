@@ -14,10 +14,11 @@ def counted(holds: Holds, root: Path) -> int:
     return _sum(_found(holds, root))
 
 
-def told(holds: Holds, root: Path) -> str:
-    """`6,766 of 6,766 videos, with VP-HMDB51`, and what is missing, for lists."""
+def state(holds: Holds, root: Path) -> str:
+    """`here: 6,766 of 6,766 videos, with VP-HMDB51`, or `part` or `empty`, and what is missing, for lists."""
     found = _found(holds, root)
     count = _sum(found)
+    word = "here" if count >= holds.official else "part" if count else "empty"
     parts = [f"{count:,} of {holds.official:,} {holds.what}"]
     if count > holds.official:
         parts = [f"{count:,} {holds.what}, {holds.official:,} are needed"]
@@ -26,7 +27,7 @@ def told(holds: Holds, root: Path) -> str:
         parts.append(f"{holds.classes - full:,} of {holds.classes:,} classes have none")
     for name, places in holds.labels.items():
         parts.append(f"{'with' if any((root / place).exists() for place in places) else 'without'} {name}")
-    return ", ".join(parts)
+    return f"{word}: {', '.join(parts)}"
 
 
 def _found(holds: Holds, root: Path) -> list[dict[str, int]]:
