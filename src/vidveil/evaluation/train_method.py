@@ -21,6 +21,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.errors import DataError, RecipeError
+from vidveil.evaluation.conditions import Setting, anonymized
 from vidveil.evaluation.learner import options
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.telling import about_data
@@ -73,6 +74,8 @@ def run(
         recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
     )
     _refuse(recipe, data)
+    if recipe.after:
+        data = anonymized(data, Setting(method=recipe.after))
     torch.manual_seed(recipe.seed)
     game = Game(recipe, data, device)
     if recipe.pretrained:

@@ -12,6 +12,8 @@ from importlib import import_module
 from vidveil.errors import UsageError
 from vidveil.methods import classical
 from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain
+from vidveil.methods.figure import Figure
+from vidveil.methods.motion import Motion
 
 __all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Method", "load"]
 
@@ -50,7 +52,10 @@ METHODS = {
     ),
     "solid": Method(classical.Solid, "solid", "black: what remains is the length of the video"),
     "motion": Method(
-        classical.Motion, "motion:N", "what changed since the frame before, in grey, in blocks of N pixels (default 1)"
+        Motion, "motion:N", "what changed since the frame before, in grey, in blocks of N pixels (default 1)"
+    ),
+    "figure": Method(
+        Figure, "figure:N", "what moves, in the middle and at one size, in N blocks along the short side (default 14)"
     ),
     "dual_cls": Method(
         _learned, "dual_cls:RUN|FOLDER", "two tokens decide tubelet by tubelet what may stay (train it first)"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from vidveil import methods
 from vidveil.errors import UsageError, WeightsError
 from vidveil.methods.anonymizer import Anonymized
 from vidveil.methods.checkpoint import Checkpoint
@@ -26,6 +27,7 @@ def load(checkpoint: Checkpoint) -> TubeletMasker:
         network,
         weights=f"{checkpoint.name} {checkpoint.sha256[:16]}",
         fill=network.network.fill,
+        after=methods.load(after) if (after := checkpoint.about["recipe"].get("after")) else None,
     )
 
 

@@ -60,7 +60,8 @@ class TubeletMasker(Anonymizer):
     `weights` is the name and hash that manifests tell; None: what the scorer says of itself, if it has `weights`.
     `keep` and `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of
     videos longer than the network's clip; None: what the scorer says, else 2. `fill` says what stands in place of
-    hidden pixels (see `vidveil.tubelets`); the mean is that of a whole clip, in streams that of each frame.
+    hidden pixels (see `vidveil.tubelets`); the mean is that of a whole clip, in streams that of each frame. `after` is
+    a method that the video goes through first: the network sees what that leaves, and nothing else is ever shown.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class TubeletMasker(Anonymizer):
         weights: str | None = None,
         fill: str = "black",
         stride: int | None = None,
+        after: Anonymizer | None = None,
         keep: float | None = None,
         privacy_weight: float | None = None,
         device: str = "auto",
@@ -84,7 +86,7 @@ class TubeletMasker(Anonymizer):
         stride = int(getattr(scorer, "stride", 2)) if stride is None else stride
         if stride < 1:
             raise UsageError(f"stride is 1 or more, not {stride}")
-        self.scorer, self.fill, self.stride = scorer, fill, stride
+        self.scorer, self.fill, self.stride, self.after = scorer, fill, stride, after
         self.weights = getattr(scorer, "weights", None) if weights is None else weights
         self.keep, self.privacy_weight = keep, privacy_weight
         self.plan = Plan(scorer.frames, scorer.tubelet[0], stride)
@@ -97,9 +99,12 @@ class TubeletMasker(Anonymizer):
         keep = own.get("keep") if self.keep is None else self.keep
         weight = own.get("privacy_weight") if self.privacy_weight is None else self.privacy_weight
         weight = "inf" if weight == math.inf else weight  # JSON has no such number
-        return {"keep": keep, "privacy_weight": weight, "fill": self.fill, "stride": self.stride}
+        after = {} if self.after is None else {"after": self.after.spec}
+        return {"keep": keep, "privacy_weight": weight, "fill": self.fill, "stride": self.stride, **after}
 
-    def caution(self, short_side: int) -> str | None:  # noqa: ARG002
+    def caution(self, short_side: int) -> str | None:
+        if self.after is not None:
+            return self.after.caution(short_side)
         return f"{self.spec} leaves what it keeps as it is: people may be recognised by eye; --guard faces hides more"
 
     def tuned(self, keep: float | None, privacy_weight: float | None, device: str | None = None) -> "TubeletMasker":
@@ -110,6 +115,7 @@ class TubeletMasker(Anonymizer):
             weights=self.weights,
             fill=self.fill,
             stride=self.stride,
+            after=self.after,
             keep=self.keep if keep is None else keep,
             privacy_weight=self.privacy_weight if privacy_weight is None else privacy_weight,
             device=str(self.device) if device is None else device,
@@ -146,6 +152,8 @@ class TubeletMasker(Anonymizer):
         check_knobs(keep, privacy_weight)
         if clips.ndim != 5 or clips.shape[1] != 3 or not (clips.is_floating_point() or clips.dtype == torch.uint8):
             raise ValueError(f"clips are (B, 3, T, H, W), float or uint8, got {clips.dtype} {tuple(clips.shape)}")
+        if self.after is not None:
+            clips = self._after(clips)
         with torch.no_grad():
             moved = clips.to(self.device)
             video = moved.float() / 255 if moved.dtype == torch.uint8 else moved.float()
@@ -165,7 +173,7 @@ class TubeletMasker(Anonymizer):
             raise UsageError(
                 f"{self.spec}: the fill temporal looks at a whole clip, a stream has none; fill black does"
             )
-        return self._stream(frames)
+        return self._stream(frames if self.after is None else self.after.stream(frames))
 
     def _stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         stretch = Stretch(self)
@@ -193,6 +201,15 @@ class TubeletMasker(Anonymizer):
         if decision.kept.dtype != torch.bool or decision.scores.isnan().any():
             raise ValueError("the network's decision is not made of yes, no and numbers")
         return decision
+
+    def _after(self, clips: "Tensor") -> "Tensor":
+        """What the method before this one leaves of the clips, as they came."""
+        import torch
+
+        assert self.after is not None
+        whole = clips.dtype == torch.uint8
+        shown = torch.stack([self.after.anonymize(clip.float() / 255 if whole else clip).video for clip in clips])
+        return (shown * 255).round().to(torch.uint8) if whole else shown
 
     def _decided(self, video: "Tensor", keep: float | None, privacy_weight: float | None) -> "tuple[Tensor, Tensor]":
         """Kept or not, and scores, of each cell at each frame: (B, T, h, w)."""
