@@ -38,7 +38,8 @@ def train(
         named = f"{made.method}:{wanted.name}"
         worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"
         typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
-        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named} --guard faces", err=True)
+        guard = " --guard faces" if getattr(wanted, "after", "raw") == "raw" else ""
+        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
         return
     results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
 

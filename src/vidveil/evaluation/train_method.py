@@ -31,6 +31,7 @@ from vidveil.methods.dual_cls import DualCLS
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.methods.dual_cls_training import Game, Timed, network_of
 from vidveil.methods.dual_cls_weights import load_picture_weights
+from vidveil.methods.masker import loaded_unless_raw
 from vidveil.recipe import as_values
 from vidveil.recognizers.pretrained import read_tensors
 from vidveil.training.loop import fit
@@ -69,13 +70,13 @@ def run(
     device = chosen.accelerator()
     with torch.device("meta"):  # what contradicts itself is told before any clip is drawn
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
+    loaded_unless_raw(recipe.after)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(
         recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
     )
     _refuse(recipe, data)
-    if recipe.after:
-        data = anonymized(data, Setting(method=recipe.after))
+    data = anonymized(data, Setting(method=recipe.after))
     torch.manual_seed(recipe.seed)
     game = Game(recipe, data, device)
     if recipe.pretrained:

@@ -36,6 +36,8 @@ class Anonymizer(ABC):
 
     weights: str | None = None
     """Name and hash of what the method learned, where it learned something."""
+    elsewhere = False
+    """Whether things are shown at other places than they were filmed at: what was found there is not there any more."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
@@ -105,6 +107,7 @@ class Chain(Anonymizer):
         super().__init__(" | ".join(stage.spec for stage in stages))
         self.stages = tuple(stages)
         self.weights = " + ".join(stage.weights for stage in stages if stage.weights) or None
+        self.elsewhere = any(stage.elsewhere for stage in stages)
 
     def caution(self, short_side: int) -> str | None:
         cautions = [stage.caution(short_side) for stage in self.stages]

@@ -144,6 +144,8 @@ class Block(nn.Module):
 class DualCLS(nn.Module):
     stride = 2
     """Every how many-th frame of a long video it is shown; a checkpoint knows better."""
+    after = "raw"
+    """The method whose output it looks at; likewise."""
     drawn = False
     """Whether it learned on drawn people; a checkpoint knows."""
 

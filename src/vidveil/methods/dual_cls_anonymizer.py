@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from vidveil import methods
 from vidveil.errors import UsageError, WeightsError
 from vidveil.methods.anonymizer import Anonymized
 from vidveil.methods.checkpoint import Checkpoint
@@ -27,7 +26,6 @@ def load(checkpoint: Checkpoint) -> TubeletMasker:
         network,
         weights=f"{checkpoint.name} {checkpoint.sha256[:16]}",
         fill=network.network.fill,
-        after=methods.load(after) if (after := checkpoint.about["recipe"].get("after")) else None,
     )
 
 
@@ -42,6 +40,7 @@ def read_network(checkpoint: Checkpoint) -> DualCLS:
         raise WeightsError(f"{checkpoint.folder} does not hold a dual_cls network of this version: {first}") from error
     recipe = checkpoint.about["recipe"]
     network.stride = int(recipe.get("deploy_stride") or recipe.get("stride") or 1)
+    network.after = str(recipe.get("after", network.after))
     network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
     network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
     return network.eval().requires_grad_(False)

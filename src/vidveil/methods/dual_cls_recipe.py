@@ -18,9 +18,9 @@ class DualCLSRecipe(LearningRecipe):
     pretrained: bool = False
     """Whether it starts from published weights of pictures (`vidveil fetch vits14`, for vit_s)."""
 
-    after: str = ""
+    after: str = "raw"
     """A method that videos go through before it sees them, in training and ever after (`figure:14`): what it keeps is
-    then what that method leaves, not what was filmed. Empty: none."""
+    then what that method leaves, not what was filmed. raw: none."""
     keep: float = 0.9
     """r: share of the live tubelets that each of three selections keeps; the knob of deployment starts here."""
     privacy_weight: float = 0.5
@@ -82,7 +82,7 @@ class DualCLSRecipe(LearningRecipe):
             raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
         if not self.budget:
             raise RecipeError("budget must name attributes, identity or both")
-        if self.after and self.output == "decode":
+        if self.after != "raw" and self.output == "decode":
             raise RecipeError("output: decode draws a picture of its own, out of what was filmed: leave out after")
         if self.output == "decode" and not self.has_players:
             raise RecipeError("output: decode is taught by what networks see of it: train_on: pixels, or both")

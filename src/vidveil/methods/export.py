@@ -155,7 +155,7 @@ class ExportedScorer:
         weight = float(self.about["privacy_weight"])
         self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= ALONE else weight}
         self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
-        self.stride = int(self.about.get("stride", 2))
+        self.stride, self.after = int(self.about.get("stride", 2)), str(self.about.get("after", "raw"))
         times, height, width = self.about["tubelet"]
         self.tubelet = (int(times), int(height), int(width))
 
@@ -228,6 +228,7 @@ def _about(network: DualCLS, keep: float | None, privacy_weight: float | None, b
         "size": network.size,
         "tubelet": list(network.tubelet),
         "stride": network.stride,
+        "after": network.after,
         "network": network.about(),
     }
 

@@ -97,7 +97,7 @@ class CompiledScorer:
         self.device = _place(network, device)
         self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
-        self.batch, self.own, self.stride = batch, network.own, network.stride
+        self.batch, self.own, self.stride, self.after = batch, network.own, network.stride, network.after
         how = compiling(graphs=graphs)
         if backend != "inductor":
             how["options"] = {}

@@ -44,6 +44,8 @@ class Box(NamedTuple):
 
 
 class Figure(MotionMethod):
+    elsewhere = True
+
     def __init__(self, spec: str, argument: str | None) -> None:
         super().__init__(spec)
         self.blocks = whole_number(spec, argument, default=14, low=2, high=64)

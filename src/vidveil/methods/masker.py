@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 AT_ONCE = 64  # windows of a long clip in one call of the network
+RAW = "raw"  # no method before the mask
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,10 @@ class Decision:
 
 
 class Scorer(Protocol):
-    """A network that decides which tubelets of a clip stay. It may have `own`: its own `keep` and `privacy_weight`."""
+    """A network that decides which tubelets of a clip stay.
+
+    It may have `own`, its own `keep` and `privacy_weight`; `stride`; and `after`, the method whose output it looks at.
+    """
 
     @property
     def frames(self) -> int:
@@ -61,7 +65,8 @@ class TubeletMasker(Anonymizer):
     `keep` and `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of
     videos longer than the network's clip; None: what the scorer says, else 2. `fill` says what stands in place of
     hidden pixels (see `vidveil.tubelets`); the mean is that of a whole clip, in streams that of each frame. `after` is
-    a method that the video goes through first: the network sees what that leaves, and nothing else is ever shown.
+    a method that videos go through first: the network sees what that leaves, and nothing else is ever shown. None: what
+    the scorer says, else `raw`, which is none.
     """
 
     def __init__(
@@ -72,7 +77,7 @@ class TubeletMasker(Anonymizer):
         weights: str | None = None,
         fill: str = "black",
         stride: int | None = None,
-        after: Anonymizer | None = None,
+        after: str | None = None,
         keep: float | None = None,
         privacy_weight: float | None = None,
         device: str = "auto",
@@ -86,7 +91,9 @@ class TubeletMasker(Anonymizer):
         stride = int(getattr(scorer, "stride", 2)) if stride is None else stride
         if stride < 1:
             raise UsageError(f"stride is 1 or more, not {stride}")
-        self.scorer, self.fill, self.stride, self.after = scorer, fill, stride, after
+        self.scorer, self.fill, self.stride = scorer, fill, stride
+        self.after = loaded_unless_raw(getattr(scorer, "after", RAW) if after is None else after)
+        self.elsewhere = self.after is not None and self.after.elsewhere
         self.weights = getattr(scorer, "weights", None) if weights is None else weights
         self.keep, self.privacy_weight = keep, privacy_weight
         self.plan = Plan(scorer.frames, scorer.tubelet[0], stride)
@@ -107,6 +114,9 @@ class TubeletMasker(Anonymizer):
             return self.after.caution(short_side)
         return f"{self.spec} leaves what it keeps as it is: people may be recognised by eye; --guard faces hides more"
 
+    def keeps(self, index: int) -> bool:
+        return self.after is None or self.after.keeps(index)
+
     def tuned(self, keep: float | None, privacy_weight: float | None, device: str | None = None) -> "TubeletMasker":
         """The same network with other knobs; None leaves one as it is."""
         return type(self)(
@@ -115,7 +125,7 @@ class TubeletMasker(Anonymizer):
             weights=self.weights,
             fill=self.fill,
             stride=self.stride,
-            after=self.after,
+            after=RAW if self.after is None else self.after.spec,
             keep=self.keep if keep is None else keep,
             privacy_weight=self.privacy_weight if privacy_weight is None else privacy_weight,
             device=str(self.device) if device is None else device,
@@ -259,6 +269,15 @@ def masker_in(method: Anonymizer) -> TubeletMasker | None:
     if isinstance(method, Chain):  # a guard makes a chain of a chain
         return next(filter(None, map(masker_in, method.stages)), None)
     return method if isinstance(method, TubeletMasker) else None
+
+
+def loaded_unless_raw(spec: str) -> Anonymizer | None:
+    """The method that a mask's network looks through."""
+    if spec == RAW:
+        return None
+    from vidveil.methods import load
+
+    return load(spec)
 
 
 def _placed(scorer: Scorer, device: str) -> "torch.device":

@@ -130,9 +130,10 @@ def _mask(shape: tuple[int, ...], region: Region) -> NDArray[np.bool_]:
 
 
 def paints(method: Anonymizer) -> bool:
-    """Whether a region can say where this method works: at least one of its stages paints frames one by one."""
+    """Whether a region can say where this method works: at least one of its stages paints frames one by one, and what
+    was found is still where it was."""
     stages = method.stages if isinstance(method, Chain) else (method,)
-    return any(isinstance(stage, FrameMethod) for stage in stages)
+    return any(isinstance(stage, FrameMethod) for stage in stages) and not method.elsewhere
 
 
 def in_regions(method: Anonymizer, kinds: Collection[str] | None, watch: Watcher | None = None) -> Anonymizer:

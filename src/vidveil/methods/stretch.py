@@ -106,7 +106,8 @@ class Stretch:
         try:
             turn = turn_of(frame)
             # of several masks in a chain the last one's is told
-            frame.heat = Heat(stored(waiting.kept, turn), stored(waiting.worth, turn))
+            under = frame if isinstance(frame, SafeFrame) and self._masker.after is not None else None
+            frame.heat = Heat(stored(waiting.kept, turn), stored(waiting.worth, turn), under)
             return hide_cells(frame, frame.heat.kept, self._masker.fill)
         except Exception as error:
             return frame.black(f"could not be anonymized ({type(error).__name__})")

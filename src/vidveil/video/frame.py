@@ -61,6 +61,8 @@ class Heat:
     """(h, w)"""
     worth: NDArray[np.float32]
     """(h, w): the share of tubelets, of those looked at together, that would be hidden before this one."""
+    under: "SafeFrame | None" = None
+    """What was looked at, where that was not the source."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -79,9 +79,12 @@ class PreviewWriter:
 
 
 class HeatmapWriter(PreviewWriter):
-    """The original under a learned method's scores: red stays longest, blue goes first, hatched is hidden."""
+    """What a learned method looked at, mostly the original, under its scores: red stays longest, blue goes first,
+    hatched is hidden."""
 
     def _pair(self, original: SafeFrame, safe: SafeFrame) -> SafeFrame:
+        if safe.heat is not None and safe.heat.under is not None:
+            original = safe.heat.under
         assert original.picture is not None
         width, height = original.picture.width, original.picture.height
         planes = plane_views(original.picture, width, height)
