@@ -244,6 +244,7 @@ def main() -> None:
     parser.add_argument("--world", type=int, default=0)
     parser.add_argument("--best", default=BEST, help="the mode that the others are compared with")
     parser.add_argument("--strong", action="store_true", help="of several attackers")
+    parser.add_argument("--into", type=Path, default=RESULTS, help="folder of the summary")
     parser.add_argument("--page", type=Path, help="a summary, to be printed as Markdown")
     options = parser.parse_args()
     if options.page:
@@ -252,8 +253,8 @@ def main() -> None:
     end = f"-rho{options.rho}" + (f"-world{options.world}" if options.world else "")
     start = "strong-" if options.strong else ""
     found = summary(options.runs, end, start, options.best)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    file = RESULTS / f"{start}summary{end}.json"
+    options.into.mkdir(parents=True, exist_ok=True)
+    file = options.into / f"{start}summary{end}.json"
     file.write_text(json.dumps(found, indent=1) + "\n")
     print(page(found))
     print(f"wrote {file}")

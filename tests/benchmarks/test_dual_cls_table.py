@@ -1,15 +1,17 @@
 """The queue of the table: every command it would run is one that vidveil takes."""
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from job_queue import wanted
+
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.recipe import as_values, find, read
+from vidveil.recipe import find, read
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "dual_cls_table.py"
 
@@ -68,11 +70,11 @@ def test_all_modes_keep_the_same_shares_and_others_have_these_too(table):
 
 
 def test_what_is_asked_for_comes_with_what_it_needs_and_with_nothing_else(table):
-    found = table.wanted(table.jobs("0", 0, table.LEARNING, table.JUDGING), ["both", "strong-random"])
+    found = wanted(table.jobs("0", 0, table.LEARNING, table.JUDGING), ["both", "strong-random"])
     trained = [f"train-both-rho0-{seed}" for seed in table.SEEDS]
     assert [job.name for job in found] == ["raw-rho0", *trained, "both-rho0", "strong-raw-rho0", "strong-random-rho0"]
     with pytest.raises(SystemExit, match="there is no 'bot'"):
-        table.wanted(found, ["bot"])
+        wanted(found, ["bot"])
 
 
 def test_several_attackers_are_trained_longer(table):
@@ -87,37 +89,3 @@ def test_parts_of_the_best_mode_are_left_out_in_one_world_alone(table):
     assert whole >= {f"{name}-rho0" for name in table.ABLATIONS}
     elsewhere = [job.name for job in (*all_jobs(table), *table.jobs("0", 1, table.LEARNING, table.JUDGING))]
     assert not any(name.startswith(tuple(table.ABLATIONS)) for name in elsewhere)
-
-
-def test_a_run_of_the_same_name_by_another_command_is_seen(table, tmp_path):
-    job = all_jobs(table)[0]
-    _, recipe, *overrides = job.words
-    (tmp_path / job.name).mkdir()
-    for extra, strange in (([], False), (["epochs=1"], True)):
-        values = as_values(read(find(recipe), [*overrides, *extra]))
-        (tmp_path / job.name / "recipe.json").write_text(json.dumps(values))
-        assert table.made_otherwise(job, tmp_path) is strange
-
-
-def test_a_failure_stops_what_needs_it_and_nothing_else(table, tmp_path, monkeypatch, capsys):
-    done = []
-
-    def run(job, *_):
-        done.append(job.name)
-        return int(job.name == "b")
-
-    monkeypatch.setattr(table, "run", run)
-    queue = [table.Job("a", ()), table.Job("b", ()), table.Job("c", (), ("b",)), table.Job("d", (), ("a",))]
-    assert table.work(queue, set(), tmp_path, 2, float("inf")) == {"b", "c"}
-    assert sorted(done) == ["a", "b", "d"]
-    said = capsys.readouterr().out
-    assert "b: FAILED" in said
-    assert "c: left out, it needs b" in said
-
-
-def test_what_is_done_is_not_done_again_and_counts_for_others(table, tmp_path, monkeypatch):
-    done = []
-    monkeypatch.setattr(table, "run", lambda job, *_: done.append(job.name) or 0)
-    table.work([table.Job("d", (), ("a",))], {"a"}, tmp_path, 1, float("inf"))
-    table.work([table.Job("a", ())], {"a"}, tmp_path, 1, float("inf"))
-    assert done == ["d"]

@@ -68,6 +68,28 @@ def events(runs, name):
     return [json.loads(line) for line in (runs / name / "log.jsonl").read_text().splitlines()]
 
 
+def test_a_network_learns_on_what_the_method_before_leaves_and_remembers_it(monkeypatch):
+    seen = []
+    forward = Game.forward
+    monkeypatch.setattr(Game, "forward", lambda self, video, *rest: seen.append(video) or forward(self, video, *rest))
+    run(replace(RECIPE, after="motion:8", augment="none", epochs=1))
+    assert all(torch.equal(video[:, 0], video[:, 2]) for video in seen)  # grey
+    assert any(video.any() for video in seen)
+    assert load("dual_cls:mine").after.spec == "motion:8"
+
+
+@pytest.mark.parametrize("after", ["random", "nothing", "figure:1"])
+def test_a_method_before_that_does_not_exist_is_refused_before_anything_is_made(runs, after):
+    with pytest.raises(UsageError):
+        run(replace(RECIPE, after=after))
+    assert not runs.exists()
+
+
+def test_a_decoder_draws_from_what_was_filmed_and_from_nothing_else():
+    with pytest.raises(RecipeError, match="leave out after"):
+        replace(RECIPE, after="figure", output="decode", train_on="pixels", fusion=False)
+
+
 def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, monkeypatch):
     games = []
     monkeypatch.setattr(train_method, "Game", lambda *words: games.append(Game(*words)) or games[-1])

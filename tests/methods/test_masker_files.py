@@ -134,7 +134,7 @@ def test_in_python_a_network_may_keep_everything():
 def test_a_heatmap_shows_the_original_and_says_so(film, named, tmp_path):
     done = command(film, "--method", named, "--heatmap", tmp_path / "heat.mp4", "--preview", tmp_path / "look.mp4")
     assert done.exit_code == 0, done.output
-    assert "heat.mp4 will show the original: do not share it" in done.output
+    assert "heat.mp4 will show what is hidden: do not share it" in done.output
     luma = media.lumas(tmp_path / "heat.mp4")
     assert luma.shape == (40, 48, 64)
     assert media.times(tmp_path / "heat.mp4") == media.times(film)

@@ -172,7 +172,7 @@ def anonymize(
     with Screen(sys.stderr) as screen:
         screen.say(str(Task(anonymizer, options)))
         for shown in filter(None, (preview, heatmap)):
-            screen.warn(f"{shown.name} will show the original: do not share it")
+            screen.warn(f"{shown.name} will show what is hidden: do not share it")
         try:
             outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
         except KeyboardInterrupt:

@@ -1,0 +1,125 @@
+"""A queue of `vidveil train` and `vidveil evaluate`, several at a time: small networks leave an accelerator idle.
+
+What a job needs stands before it. Results are copied to a folder of the repository as they come; what single clips got
+stays in the runs. Run again, it goes on where it was.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from vidveil.recipe import as_values, find, read
+
+
+@dataclass(frozen=True)
+class Job:
+    name: str
+    words: tuple[str, ...]
+    """After `vidveil`."""
+    needs: tuple[str, ...] = ()
+    makes: str = "results.json"
+    of: str = ""
+    """Its name without the world and the seed; of trainings, `train-` and the mode."""
+
+    def done(self, runs: Path) -> bool:
+        return (runs / self.name / self.makes).is_file()
+
+
+def run(job: Job, runs: Path, logs: Path, into: Path) -> int:
+    resume = ["--resume"] if (runs / job.name).is_dir() else []
+    environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"VIDVEIL_RUNS": str(runs)}
+    with (logs / f"{job.name}.log").open("a") as log:
+        command = [sys.executable, "-m", "vidveil", *job.words, *resume]
+        code = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
+    if code == 0 and job.makes == "results.json":
+        into.mkdir(parents=True, exist_ok=True)
+        results = json.loads((runs / job.name / "results.json").read_text())
+        (into / f"{job.name}.json").write_text(json.dumps(results) + "\n")  # one line: nobody reads it
+    return code
+
+
+def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: float, into: Path) -> set[str]:
+    """Does them, as far as time goes; those that failed, or could not begin for that."""
+    logs = runs / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    began, running = time.monotonic(), dict[Future[int], Job]()
+    waiting = [job for job in waiting if job.name not in done]
+    failed: set[str] = set()
+    with ThreadPoolExecutor(workers) as pool:
+        while waiting or running:
+            for job in list(waiting):
+                if broken := failed & set(job.needs):
+                    waiting.remove(job)
+                    failed.add(job.name)
+                    print(f"          {job.name}: left out, it needs {', '.join(sorted(broken))}", flush=True)
+                elif len(running) < workers and done >= set(job.needs) and time.monotonic() - began < until:
+                    waiting.remove(job)
+                    running[pool.submit(run, job, runs, logs, into)] = job
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                job = running.pop(future)
+                error = future.exception()
+                (done if error is None and future.result() == 0 else failed).add(job.name)
+                state = "done" if job.name in done else f"FAILED, {error or f'see {logs / job.name}.log'}"
+                print(f"{time.monotonic() - began:6.0f} s  {job.name}: {state}", flush=True)
+    for job in waiting:
+        print(f"          {job.name}: not begun")
+    return failed
+
+
+def made_otherwise(job: Job, runs: Path) -> bool:
+    """Whether a finished run of this name is another command's: a rehearsal's, say."""
+    _, recipe, *overrides = job.words
+    wanted = json.loads(json.dumps(as_values(read(find(recipe), overrides))))
+    return bool(json.loads((runs / job.name / "recipe.json").read_text()) != wanted)
+
+
+def wanted(all_jobs: list[Job], words: list[str]) -> list[Job]:
+    """Those that are asked for, and all that they need."""
+    strange = [word for word in words if not any(_asked(job, word) for job in all_jobs)]
+    if strange:
+        known = dict.fromkeys(job.of for job in all_jobs)
+        raise SystemExit(f"there is no {strange[0]!r}; there are: strong, train, {', '.join(known)}")
+    names = {job.name for job in all_jobs if any(_asked(job, word) for word in words)}
+    for job in reversed(all_jobs):  # what a job needs stands before it
+        if job.name in names:
+            names |= set(job.needs)
+    return [job for job in all_jobs if job.name in names]
+
+
+def _asked(job: Job, word: str) -> bool:
+    return job.of == word or (word in ("strong", "train") and job.of.startswith(f"{word}-"))
+
+
+def options_of(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--until", type=float, default=float("inf"), help="seconds after which no job is begun")
+    parser.add_argument("--only", default="", help="both,random: these, and what they need; strong, train: all such")
+    parser.add_argument("--list", action="store_true", help="the commands: done, or by another one")
+
+
+def go_on(all_jobs: Sequence[Job], options: argparse.Namespace, results: Path) -> None:
+    """What `--only` and `--list` ask for: does the jobs, or says them."""
+    done = {job.name for job in all_jobs if job.done(options.runs)}
+    strange = {job.name for job in all_jobs if job.name in done and made_otherwise(job, options.runs)}
+    asked = wanted(list(all_jobs), options.only.split(",")) if options.only else list(all_jobs)
+    if options.list:
+        for job in asked:
+            state = "other" if job.name in strange else "done" if job.name in done else ""
+            print(f"{state:5}", "vidveil", *job.words)
+        return
+    if in_the_way := [job.name for job in asked if job.name in strange]:
+        raise SystemExit(
+            f"{in_the_way[0]} in {options.runs} was made by another command: take other --runs, or remove it"
+        )
+    if work(asked, done, options.runs, options.workers, options.until, results):
+        raise SystemExit(1)

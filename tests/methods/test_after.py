@@ -1,0 +1,138 @@
+"""Masks over what another method leaves: the network sees that, and nothing else is shown."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from tests import media
+from tests.evaluation.masked import people
+from tests.methods import made_checkpoint
+from tests.methods.dimmest import frames
+from tests.methods.made_checkpoint import FRAMES, SIZE, network
+from vidveil import load
+from vidveil.cli.app import app
+from vidveil.evaluation.conditions import Setting, anonymized
+from vidveil.methods.checkpoint import find
+from vidveil.methods.dual_cls_anonymizer import read_network
+from vidveil.methods.masker import TubeletMasker, tuned
+from vidveil.tubelets import over_pixels, paint
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "runs"
+
+
+def trained(runs, after):
+    made = network()
+    made_checkpoint.write(runs / "mine" / "checkpoint", made, after=after)
+    return made
+
+
+def moving():
+    """A square that goes right before a wall of noise: (3, T, H, W)"""
+    wall = torch.rand(3, 1, SIZE, SIZE, generator=torch.Generator().manual_seed(3)) * 0.3 + 0.2
+    video = wall.repeat(1, FRAMES, 1, 1)
+    for i in range(FRAMES):
+        video[:, i, 8:16, 4 + 2 * i : 12 + 2 * i] = 0.9
+    return video
+
+
+@pytest.mark.parametrize("spec", ["figure:8", "motion:4", "blur:strong"])
+def test_a_network_that_learned_on_what_a_method_leaves_sees_and_keeps_that(runs, spec):
+    made = trained(runs, spec)
+    left = load(spec).anonymize(moving()).video
+    assert left.any()
+    wanted = over_pixels(made.decide(left[None]).kept, made.tubelet)
+    found = load("mine").anonymize(moving())
+    assert torch.equal(found.mask, wanted[0])
+    torch.testing.assert_close(found.video, paint(left[None], wanted)[0])
+    assert load("mine").knobs["after"] == spec
+
+
+def test_bytes_go_through_the_method_before_as_floats_do(runs):
+    trained(runs, "motion:4")
+    whole = (moving() * 255).round().to(torch.uint8)
+    ours, theirs = load("mine").anonymize(whole).video, load("mine").anonymize(whole.float() / 255).video
+    assert ours.dtype == torch.uint8
+    torch.testing.assert_close(ours.float(), theirs * 255, atol=0.51, rtol=0)
+
+
+def test_a_stream_goes_through_the_method_before_and_turned_knobs_keep_it(runs):
+    trained(runs, "solid")
+    for method in (load("mine"), load("mine").tuned(0.9, 0.0), tuned(load("mine"), keep=1.0)):
+        assert all(np.all(safe.planes[0] == 16) for safe in method.stream(frames(12)))
+
+
+def test_frames_that_the_method_before_leaves_out_are_left_out(runs):
+    trained(runs, "stride:3")
+    assert [load("mine").keeps(i) for i in range(4)] == [True, False, False, True]
+    assert [safe.index for safe in load("mine").stream(frames(7))] == [0, 3, 6]
+
+
+def test_lots_are_drawn_over_what_the_method_before_leaves(runs, tmp_path):
+    trained(runs, "solid")
+    lots = anonymized(people(tmp_path / "drawn"), Setting(method="random:dual_cls:mine", keep=0.9))
+    assert not lots.videos.frames(0).any()
+
+
+def test_people_can_be_recognised_by_eye_only_if_the_method_before_leaves_them(runs):
+    for spec, warned in (("raw", True), ("figure", False), ("blur:weak", True)):
+        trained(runs, spec)
+        assert (load("mine").caution(720) is not None) is warned
+
+
+def test_exported_and_compiled_networks_remember_the_method_before(runs, tmp_path):
+    pytest.importorskip("onnx", reason="vidveil[export] is not installed")
+    from vidveil.methods.export import ExportedScorer, export_onnx
+    from vidveil.methods.fast import CompiledScorer
+
+    trained(runs, "figure:8")
+    made = read_network(find("mine"))
+    export_onnx(made, tmp_path / "ward.onnx")
+    for scorer in (made, ExportedScorer(tmp_path / "ward.onnx"), CompiledScorer(made, device="cpu", backend="eager")):
+        method = TubeletMasker("ward", scorer, device="cpu")
+        assert method.after.spec == "figure:8"
+        assert method.elsewhere
+        assert TubeletMasker("ward", scorer, device="cpu", after="raw").after is None
+
+
+def command(*words):
+    return CliRunner().invoke(app, ["anonymize", *map(str, words)])
+
+
+@pytest.fixture
+def film(tmp_path):
+    return media.Film(frames=24).make(tmp_path / "film.mp4")
+
+
+@pytest.mark.parametrize("method", ["mine", "figure", "figure | blur:weak"])
+def test_guards_and_regions_are_refused_where_nothing_is_where_it_was_filmed(runs, film, method):
+    trained(runs, "figure:8")
+    assert "a guard would hide the wrong places" in str(command(film, "--method", method, "--guard", "faces").exception)
+    assert "does not work on regions" in str(command(film, "--method", method, "--region", "faces").exception)
+
+
+def test_a_mask_that_keeps_everything_of_what_is_hidden_already_is_a_mask(runs, film):
+    trained(runs, "solid")
+    done = command(film, "--method", "mine", "--keep", "1")
+    assert done.exit_code == 0, done.output
+    assert "after solid" in done.output
+    assert media.lumas(film.with_name("film_anonymized.mp4")).max() < 20
+    order = json.loads(film.with_name("film_anonymized.json").read_text())["order"]
+    assert order["knobs"]["after"] == "solid"
+
+
+def test_a_heatmap_shows_what_the_network_saw(runs, film, tmp_path):
+    trained(runs, "solid")
+    done = command(film, "--method", "mine", "--keep", "1", "--heatmap", tmp_path / "heat.mp4")
+    assert done.exit_code == 0, done.output
+    luma = media.lumas(tmp_path / "heat.mp4")
+    assert len(luma) == 24
+    assert luma.max() > 30  # colours
+    assert np.median(media.detail(luma)) < 8  # and no film under them: it has 20 and more
