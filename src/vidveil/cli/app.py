@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from vidveil import __version__
-from vidveil.cli import anonymize, demo, doctor, evaluate, fetch, ls, report, review, train
+from vidveil.cli import anonymize, data, demo, doctor, evaluate, fetch, ls, report, review, train
 from vidveil.errors import VidveilError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command()(evaluate.evaluate)
 app.command()(report.report)
 app.command()(train.train)
 app.command()(ls.ls)
+app.add_typer(data.app, name="data")
 app.command()(fetch.fetch)
 app.command()(doctor.doctor)
 app.command()(demo.demo)

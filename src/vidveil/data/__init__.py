@@ -60,7 +60,7 @@ def available(name: str, root: Path | None = None) -> str:
     """`built in`; `here`, `part` or `empty`, and how much of it; or what is missing. For lists."""
     if not _lookup(name).needs:
         return "built in"
-    folder = _given(root)
+    folder = given_folder(root)
     if folder is None:
         return "missing: give --data FOLDER or set VIDVEIL_DATA"
     if missing := _missing(name, folder):
@@ -87,14 +87,15 @@ def _lookup(name: str) -> Dataset:
     return DATA[name]
 
 
-def _given(root: Path | None) -> Path | None:
+def given_folder(root: Path | None) -> Path | None:
+    """The folder with datasets, if one was named."""
     chosen = os.environ.get("VIDVEIL_DATA")
     return root or (Path(chosen).expanduser() if chosen else None)
 
 
 def _folder(name: str, root: Path | None) -> Path:
     """The folder with datasets, once it is sure that this one is in it."""
-    folder = _given(root)
+    folder = given_folder(root)
     wanted = " or ".join(DATA[name].needs[0])
     looks = f"; it looks like {DATA[name].looks} (docs/datasets.md)"
     if folder is None:

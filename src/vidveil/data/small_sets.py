@@ -80,7 +80,8 @@ def load_ucf101_5(argument: str | None, *, root: Path, frames: int = 0, size: in
     classes = [row["class"] for row in rows]
     try:
         groups = [int(row["group"]) for row in rows]
-        attributes = np.array([[int(row[label]) for label in labels] for row in rows], np.float32)
+        told = [[int(row[label]) if row[label] else np.nan for label in labels] for row in rows]  # nobody said
+        attributes = np.array(told, np.float32)
     except ValueError as error:
         raise DataError(f"{folder / 'manifest.csv'} has a group or a label that is no number") from error
     action, actions = codes(classes)
@@ -94,8 +95,8 @@ def load_ucf101_5(argument: str | None, *, root: Path, frames: int = 0, size: in
         action=action,
         actions=actions,
         person=codes(names)[0],
-        attributes=attributes,
-        attribute_names=ATTRIBUTES,
+        attributes=attributes[:, :0] if np.isnan(attributes).all() else attributes,
+        attribute_names=() if np.isnan(attributes).all() else ATTRIBUTES,
         gallery="same action",
     )
 
