@@ -138,7 +138,7 @@ KINDS: dict[str, Callable[[Video], Floats]] = {
     ),
     "--method motion": lambda clip: by_method(clip, "motion"),
     "--method motion:16": lambda clip: by_method(clip, "motion:16"),
-    "--method figure": lambda clip: by_method(clip, "figure"),
+    "--method figure:14": lambda clip: by_method(clip, "figure:14"),
     "--method figure:8": lambda clip: by_method(clip, "figure:8"),
 }
 

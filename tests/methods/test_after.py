@@ -14,6 +14,7 @@ from tests.methods.dimmest import frames
 from tests.methods.made_checkpoint import FRAMES, SIZE, network
 from vidveil import load
 from vidveil.cli.app import app
+from vidveil.errors import UsageError, WeightsError
 from vidveil.evaluation.conditions import Setting, anonymized
 from vidveil.methods.checkpoint import find
 from vidveil.methods.dual_cls_anonymizer import read_network
@@ -70,9 +71,40 @@ def test_a_stream_goes_through_the_method_before_and_turned_knobs_keep_it(runs):
 
 
 def test_frames_that_the_method_before_leaves_out_are_left_out(runs):
-    trained(runs, "stride:3")
+    trained(runs, "solid | stride:3")
     assert [load("mine").keeps(i) for i in range(4)] == [True, False, False, True]
     assert [safe.index for safe in load("mine").stream(frames(7))] == [0, 3, 6]
+
+
+@pytest.mark.parametrize(("after", "why"), [("stride:1", "leaves pictures as they are"), ("mine", "is learned itself")])
+def test_what_hides_nothing_or_is_learned_cannot_come_before_a_mask(runs, after, why):
+    trained(runs, "raw")
+    made_checkpoint.write(runs / "other" / "checkpoint", network(), "other", after=after)
+    with pytest.raises(UsageError, match=why):
+        load("dual_cls:other")
+
+
+def test_a_decoder_that_claims_another_method_before_it_is_refused(runs):
+    made_checkpoint.write(runs / "mine" / "checkpoint", network(output="decode", fusion=False), after="solid")
+    with pytest.raises(WeightsError, match="draws pictures after solid"):
+        load("mine")
+
+
+def test_a_frame_holds_nothing_that_holds_it(runs):
+    """Else pictures wait for a collector of cycles, and long videos fill the memory."""
+    trained(runs, "solid")
+    for safe in load("mine").stream(frames(12)):
+        assert safe.heat.under is not safe
+        assert safe.heat.under.heat is None
+
+
+def test_what_is_kept_is_not_compared_with_the_truth_of_other_places(runs, tmp_path):
+    data = people(tmp_path / "drawn")
+    for after, known in (("motion:4", True), ("figure", False)):
+        trained(runs, after)
+        videos = anonymized(data, Setting(method="dual_cls:mine", keep=0.9)).videos
+        assert ("kept" in videos.sides) is known
+        assert 0 < videos.share_kept(0) < 1
 
 
 def test_lots_are_drawn_over_what_the_method_before_leaves(runs, tmp_path):
@@ -82,7 +114,7 @@ def test_lots_are_drawn_over_what_the_method_before_leaves(runs, tmp_path):
 
 
 def test_people_can_be_recognised_by_eye_only_if_the_method_before_leaves_them(runs):
-    for spec, warned in (("raw", True), ("figure", False), ("blur:weak", True)):
+    for spec, warned in (("raw", True), ("figure", False), ("figure:14", True), ("blur:weak", True)):
         trained(runs, spec)
         assert (load("mine").caution(720) is not None) is warned
 

@@ -85,20 +85,28 @@ def test_a_clip_shows_what_a_stream_shows(spec, count):
     theirs = load(spec).anonymize(clip).video
     assert theirs.shape == clip.shape
     np.testing.assert_allclose(theirs[1].numpy() * 255, grey(spec, pictures), atol=1.5)
+    limited = np.stack([one.planes[0] for one in shown(spec, pictures)]).astype(float)
+    np.testing.assert_allclose((limited - 16) * 255 / 219, grey(spec, pictures), atol=1.5)
 
 
 def test_every_frame_sees_as_far_behind_as_ahead():
-    sums = [np.full(6, float(i)) for i in range(3 * SPAN)]
-    seen = [figure.Seen(np.zeros((1, 1), np.float32), (1, 1), each) for each in sums]
-    followed, windows = figure.Followed(), []
-    followed._leave = lambda: windows.append([int(each[0]) for each in followed._sums]) or followed._waiting.popleft()
-    for i, each in enumerate(seen):
-        followed._waiting.append((i, each))
-        followed._sums.append(each.sums)
-        if len(followed._waiting) > SPAN:
-            followed._leave()
-    list(followed.end())
-    assert windows == [list(range(max(0, i - SPAN), min(3 * SPAN, i + SPAN + 1))) for i in range(3 * SPAN)]
+    count = 3 * SPAN
+    followed = figure.Followed()
+    one_hot = np.eye(count)
+    left = []
+    for i in range(count):
+        left += followed.take(i, figure.Seen(np.zeros((1, 1), np.float32), (1, 1), one_hot[i]))
+        assert len(left) == max(0, i - SPAN + 1)  # none waits longer than it must
+    left += followed.end()
+    assert [frame for frame, _, _ in left] == list(range(count))
+    windows = [np.flatnonzero(sums).tolist() for _, _, sums in left]
+    assert windows == [list(range(max(0, i - SPAN), min(count, i + SPAN + 1))) for i in range(count)]
+
+
+def test_a_small_thing_is_not_drawn_larger_than_five_times():
+    change = np.zeros((100, 100), np.uint8)
+    change[50:52, 50:52] = 90
+    assert box_of(looked_at(change).sums).half == pytest.approx(2.2 * 0.045)
 
 
 def test_a_cut_is_black_and_begins_anew():
@@ -116,11 +124,14 @@ def test_frames_come_in_order_and_lost_ones_are_told():
     made = list(load("figure").stream(frames))
     assert [one.index for one in made] == list(range(9))
     assert [one.index for one in made if one.hidden] == [4]
+    frames[4].lost = None
+    assert list(load("figure").stream(frames))[4].hidden == "had no picture"
     assert np.all(made[5].planes[0] == 16)  # nothing to compare with
 
 
-def test_a_frame_that_cannot_be_drawn_is_black(monkeypatch):
-    monkeypatch.setattr(figure, "parts", lambda *_: 1 / 0)
+@pytest.mark.parametrize("broken", ["parts", "looked_at", "box_of"])
+def test_a_frame_that_cannot_be_drawn_is_black(monkeypatch, broken):
+    monkeypatch.setattr(figure, broken, lambda *_: 1 / 0)
     made = shown("figure", room(4))
     assert [one.hidden for one in made] == [None, *["could not be anonymized (ZeroDivisionError)"] * 3]
     assert all(np.all(one.planes[0] == 16) for one in made)
@@ -150,12 +161,18 @@ def test_parts_average_what_they_cover_and_count_the_outside_as_nothing(middle_,
     assert weights.sum(axis=1).max() <= 1 + 1e-5
 
 
-def test_a_box_may_stick_out_of_the_picture():
+def test_a_box_may_stick_out_of_the_picture(monkeypatch):
+    monkeypatch.setattr(figure, "box_of", lambda _: Box(0.0, 0.0, 0.5, 90.0))
     method = load("figure:4")
     seen = looked_at(np.full((40, 40), 90, np.uint8))
-    drawn = method._picture(seen, Box(0.0, 0.0, 0.5, 90.0))
+    drawn = method._picture(seen, np.ones(6))
     assert np.all(drawn[:20] == 0)
     assert np.all(drawn[20:, 20:] == 255)
+
+
+def test_many_blocks_get_a_caution():
+    assert load("figure").caution(720) is None
+    assert "N = 10 or less hides it" in load("figure:14").caution(720)
 
 
 def test_regions_words_and_knobs_that_it_does_not_have_are_refused():

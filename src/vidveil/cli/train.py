@@ -25,6 +25,7 @@ def train(
 
     from vidveil.evaluation.train import run
     from vidveil.evaluation.train_method import run as run_method
+    from vidveil.methods import load
     from vidveil.recipe import find, read_for
     from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
@@ -38,7 +39,7 @@ def train(
         named = f"{made.method}:{wanted.name}"
         worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"
         typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
-        guard = " --guard faces" if getattr(wanted, "after", "raw") == "raw" else ""
+        guard = "" if load(named).elsewhere else " --guard faces"
         typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
         return
     results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))

@@ -144,7 +144,9 @@ def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
     found = {"action_top1": float(torch.cat(right).mean()), ALL_KEPT: float(torch.cat(kept).float().mean())}
     if masked_right:
         found["masked_top1"] = float(torch.cat(masked_right).mean())
-    if isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:  # else the frames are others
+    before = loaded_unless_raw(game.recipe.after)
+    where_drawn = before is None or not before.elsewhere
+    if where_drawn and isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:
         every = masks(data)
         kinds = [every[row] for row in torch.cat(rows).tolist()]
         all_kept, all_scores = torch.cat(kept).cpu().numpy(), torch.cat(scores).cpu().numpy()

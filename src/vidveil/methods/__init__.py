@@ -55,7 +55,7 @@ METHODS = {
         Motion, "motion:N", "what changed since the frame before, in grey, in blocks of N pixels (default 1)"
     ),
     "figure": Method(
-        Figure, "figure:N", "what moves, in the middle and at one size, in N blocks along the short side (default 14)"
+        Figure, "figure:N", "what moves, in the middle and at one size, in N blocks along the short side (default 8)"
     ),
     "dual_cls": Method(
         _learned, "dual_cls:RUN|FOLDER", "two tokens decide tubelet by tubelet what may stay (train it first)"

@@ -36,6 +36,8 @@ class Anonymizer(ABC):
 
     weights: str | None = None
     """Name and hash of what the method learned, where it learned something."""
+    unchanged = False
+    """Whether pictures that it lets pass are as they were filmed."""
     elsewhere = False
     """Whether things are shown at other places than they were filmed at: what was found there is not there any more."""
 
@@ -107,6 +109,7 @@ class Chain(Anonymizer):
         super().__init__(" | ".join(stage.spec for stage in stages))
         self.stages = tuple(stages)
         self.weights = " + ".join(stage.weights for stage in stages if stage.weights) or None
+        self.unchanged = all(stage.unchanged for stage in stages)
         self.elsewhere = any(stage.elsewhere for stage in stages)
 
     def caution(self, short_side: int) -> str | None:

@@ -112,6 +112,8 @@ class Solid(FrameMethod):
 
 
 class Stride(Anonymizer):
+    unchanged = True
+
     def __init__(self, spec: str, argument: str | None) -> None:
         super().__init__(spec)
         self.step = whole_number(spec, argument, default=5, low=1, high=100_000)

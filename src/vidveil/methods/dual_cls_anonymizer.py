@@ -9,7 +9,7 @@ from vidveil.errors import UsageError, WeightsError
 from vidveil.methods.anonymizer import Anonymized
 from vidveil.methods.checkpoint import Checkpoint
 from vidveil.methods.dual_cls import DualCLS, Network
-from vidveil.methods.masker import TubeletMasker
+from vidveil.methods.masker import RAW, TubeletMasker
 from vidveil.recognizers.recognizer import Standardize
 from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.video.frame import Frame, SafeFrame
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def load(checkpoint: Checkpoint) -> TubeletMasker:
     network = read_network(checkpoint)
+    if network.network.output == "decode" and network.after != RAW:
+        raise WeightsError(f"{checkpoint.folder} says that it draws pictures after {network.after}: none can")
     kind = Decoder if network.network.output == "decode" else TubeletMasker
     return kind(
         f"dual_cls:{checkpoint.name}",

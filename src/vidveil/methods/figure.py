@@ -1,12 +1,13 @@
 """A moving figure: what moves, coarsely, in the middle of the picture and at one size.
 
     D      = max(|Yₜ − Yₜ₋₁| − 6, 0), as `motion`
-    box    around the middle of where something moved within a second or so before and after, as wide as that is spread
+    box    around the middle of where something moved within SPAN frames before and after, as wide as that is spread
     shown  the means of D in figure:N blocks along the short side of the box, drawn over the whole picture, as bright
            in every video as in any other
 
-What stands still is not told, nor colour, nor where somebody is in the picture, nor how large, nor how bright the light
-is. The box is that of a second and more, so that a jump is still a jump.
+Before a camera that stands still, what stands still is not told, nor colour, nor where somebody is in the picture, how
+large, and in what light. A camera that moves moves everything: then the box is the whole picture, and edges show. The
+box follows slowly, so that a jump is still a jump.
 """
 
 from collections import deque
@@ -24,12 +25,15 @@ from vidveil.video.frame import Plane
 
 T = TypeVar("T")
 Floats = NDArray[np.float32]
+Sums = NDArray[np.float64]
+"""Over what moved: 1, y, x, y², x² and the grey levels. (6,)"""
 
 SPAN = 32  # frames before and after
 MOVES = 2  # grey levels above noise
 SIDE = 256  # pixels of the short side, at most, in which what moved is remembered
 SPREAD = 2.2  # half of the box, in deviations of where something moved
 LEAST = 0.045  # of the side: the smallest deviation
+HIDES = 10  # blocks, at most, of which no more than 8 × 8 are on a face that is all that moves
 
 
 class Box(NamedTuple):
@@ -45,29 +49,45 @@ class Box(NamedTuple):
 
 class Figure(MotionMethod):
     elsewhere = True
+    relative = True
 
     def __init__(self, spec: str, argument: str | None) -> None:
         super().__init__(spec)
-        self.blocks = whole_number(spec, argument, default=14, low=2, high=64)
+        self.blocks = whole_number(spec, argument, default=8, low=2, high=64)
+
+    def caution(self, short_side: int) -> str | None:  # noqa: ARG002
+        if self.blocks <= HIDES:
+            return None
+        return f"{self.spec} is fine where a face is all that moves: it fills the picture; N = {HIDES} or less hides it"
 
     def drawn(self, changes: Iterable[tuple[T, Plane | None]]) -> Iterator[tuple[T, Draw | None]]:
         """SPAN frames later than they came."""
         followed: Followed[T] = Followed()
         for frame, change in changes:
-            if change is None:  # another scene: what was before tells nothing about where to look
+            try:
+                seen = None if change is None else looked_at(change)
+            except Exception as error:  # told when it would be drawn: this frame must not pass
+                yield from self._shown(followed.end())
+                followed = Followed()
+                yield frame, partial(_fail, error)
+                continue
+            if seen is None:  # another scene: what was before tells nothing about where to look
                 yield from self._shown(followed.end())
                 followed = Followed()
                 yield frame, None
                 continue
-            yield from self._shown(followed.take(frame, change))
+            yield from self._shown(followed.take(frame, seen))
         yield from self._shown(followed.end())
 
-    def _shown(self, boxes: "Iterable[tuple[T, Seen, Box | None]]") -> Iterator[tuple[T, Draw | None]]:
-        for frame, seen, box in boxes:
-            yield frame, None if box is None else partial(self._picture, seen, box)
+    def _shown(self, left: "Iterable[tuple[T, Seen, Sums]]") -> Iterator[tuple[T, Draw | None]]:
+        for frame, seen, around in left:
+            yield frame, partial(self._picture, seen, around)
 
-    def _picture(self, seen: "Seen", box: Box) -> Plane:
+    def _picture(self, seen: "Seen", around: Sums) -> Plane:
         height, width = seen.size
+        box = box_of(around)
+        if box is None:
+            return np.zeros((height, width), np.uint8)
         short = min(height, width)
         rows, columns = (round(self.blocks * side / short) for side in (height, width))
         down = parts(rows, seen.small.shape[0], box.y, box.half)
@@ -77,6 +97,10 @@ class Figure(MotionMethod):
         return cast(Plane, cv2.resize(grey, (width, height), interpolation=cv2.INTER_NEAREST))
 
 
+def _fail(error: Exception) -> Plane:
+    raise error
+
+
 class Seen(NamedTuple):
     """How a frame differs from the one before."""
 
@@ -84,8 +108,7 @@ class Seen(NamedTuple):
     """Grey levels, no larger than needed."""
     size: tuple[int, int]
     """Of the frame: height, width."""
-    sums: NDArray[np.float64]
-    """Over what moved: 1, y, x, y², x² and the grey levels."""
+    sums: Sums
 
 
 class Followed(Generic[T]):
@@ -93,25 +116,24 @@ class Followed(Generic[T]):
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[T, Seen]] = deque()
-        self._sums: deque[NDArray[np.float64]] = deque(maxlen=2 * SPAN + 1)
+        self._sums: deque[Sums] = deque(maxlen=2 * SPAN + 1)
 
-    def take(self, frame: T, change: Plane) -> Iterator[tuple[T, Seen, Box | None]]:
-        seen = looked_at(change)
+    def take(self, frame: T, seen: Seen) -> Iterator[tuple[T, Seen, Sums]]:
         self._waiting.append((frame, seen))
         self._sums.append(seen.sums)
         if len(self._waiting) > SPAN:
             yield self._leave()
 
-    def end(self) -> Iterator[tuple[T, Seen, Box | None]]:
+    def end(self) -> Iterator[tuple[T, Seen, Sums]]:
         while self._waiting:
-            # the window ends with the video
-            if len(self._sums) > len(self._waiting) + SPAN:
+            if len(self._sums) > len(self._waiting) + SPAN:  # nothing more comes in, but what is too old goes
                 self._sums.popleft()
             yield self._leave()
 
-    def _leave(self) -> tuple[T, Seen, Box | None]:
+    def _leave(self) -> tuple[T, Seen, Sums]:
+        """The oldest frame that waits, and all that moved around it."""
         frame, seen = self._waiting.popleft()
-        return frame, seen, box_of(np.sum(self._sums, axis=0))
+        return frame, seen, np.sum(self._sums, axis=0)
 
 
 def looked_at(change: Plane) -> Seen:
@@ -128,7 +150,7 @@ def looked_at(change: Plane) -> Seen:
     return Seen(small, (height, width), np.array(sums, np.float64))
 
 
-def box_of(sums: NDArray[np.float64]) -> Box | None:
+def box_of(sums: Sums) -> Box | None:
     """None if nothing moved."""
     count = sums[0]
     if count == 0:

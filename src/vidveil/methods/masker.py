@@ -277,7 +277,12 @@ def loaded_unless_raw(spec: str) -> Anonymizer | None:
         return None
     from vidveil.methods import load
 
-    return load(spec)
+    method = load(spec)
+    if method.unchanged:
+        raise UsageError(f"after: {spec} leaves pictures as they are; take one that hides, or raw")
+    if masker_in(method) is not None:
+        raise UsageError(f"after: {spec} is learned itself; take one that is not, or raw")
+    return method
 
 
 def _placed(scorer: Scorer, device: str) -> "torch.device":

@@ -38,6 +38,9 @@ Draw = Callable[[], Plane]
 class MotionMethod(Anonymizer):
     """A method that shows something of how frames differ from those before them, and nothing else of them."""
 
+    relative = False
+    """Whether it draws shares of 255, whatever the range of the source; else differences of the source's own levels."""
+
     def drawn(self, changes: Iterable[tuple[T, Plane | None]]) -> Iterator[tuple[T, Draw | None]]:
         """In the same order: of each frame, given how it differs (`changed`), what is shown of it. None is black."""
         raise NotImplementedError
@@ -49,9 +52,18 @@ class MotionMethod(Anonymizer):
                 yield cast(SafeFrame, frame) if safe else frame.black(why)
                 continue
             try:
-                yield _painted(frame, draw())
+                yield self._painted(frame, draw())
             except Exception as error:  # whatever it was: this frame must not pass
                 yield frame.black(_failure(error))
+
+    def _painted(self, frame: Frame, grey: Plane) -> SafeFrame:
+        dark, bright = (FULL_BLACK, 255) if frame.full_range else (LIMITED_BLACK, 235)
+        shares = (bright - dark) / 255 if self.relative else 1
+
+        def paint(source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG001
+            target[:] = NEUTRAL if shrink == 2 else np.minimum(dark + shares * grey.astype(np.float32), bright)
+
+        return frame.paint(paint)
 
     def anonymize(
         self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
@@ -105,7 +117,7 @@ def _compared(frames: Iterable[Frame]) -> Iterator[tuple[tuple[Frame, str | None
     for frame in frames:
         change, why = None, None
         if frame.picture is None or (isinstance(frame, SafeFrame) and frame.hidden is not None):
-            before, why = None, frame.lost
+            before, why = None, frame.lost or "had no picture"
         else:
             luma = frame.planes[0].copy()
             try:
@@ -118,15 +130,6 @@ def _compared(frames: Iterable[Frame]) -> Iterator[tuple[tuple[Frame, str | None
 
 def _failure(error: Exception) -> str:
     return f"could not be anonymized ({type(error).__name__})"
-
-
-def _painted(frame: Frame, grey: Plane) -> SafeFrame:
-    dark, bright = (FULL_BLACK, 255) if frame.full_range else (LIMITED_BLACK, 235)
-
-    def paint(source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG001
-        target[:] = NEUTRAL if shrink == 2 else np.minimum(dark + grey.astype(np.int32), bright)
-
-    return frame.paint(paint)
 
 
 def _tells_more_than_motion(luma: Plane, before: Plane, changed: Plane) -> bool:

@@ -105,10 +105,11 @@ class Stretch:
             return frame.black(waiting.failed or "was not looked at")
         try:
             turn = turn_of(frame)
-            # of several masks in a chain the last one's is told
             under = frame if isinstance(frame, SafeFrame) and self._masker.after is not None else None
-            frame.heat = Heat(stored(waiting.kept, turn), stored(waiting.worth, turn), under)
-            return hide_cells(frame, frame.heat.kept, self._masker.fill)
+            heat = Heat(stored(waiting.kept, turn), stored(waiting.worth, turn), under)
+            safe = hide_cells(frame, heat.kept, self._masker.fill)
+            safe.heat = heat  # of several masks in a chain the last one's is told
+            return safe
         except Exception as error:
             return frame.black(f"could not be anonymized ({type(error).__name__})")
 
