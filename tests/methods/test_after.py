@@ -84,6 +84,13 @@ def test_what_hides_nothing_or_is_learned_cannot_come_before_a_mask(runs, after,
         load("dual_cls:other")
 
 
+def test_a_network_with_a_method_before_it_comes_first(runs):
+    trained(runs, "figure:8")
+    with pytest.raises(UsageError, match="goes through figure:8 by itself, and must come first"):
+        load("figure:8 | dual_cls:mine")
+    assert load("dual_cls:mine | stride:2").elsewhere
+
+
 def test_a_decoder_that_claims_another_method_before_it_is_refused(runs):
     made_checkpoint.write(runs / "mine" / "checkpoint", network(output="decode", fusion=False), after="solid")
     with pytest.raises(WeightsError, match="draws pictures after solid"):

@@ -1,10 +1,14 @@
 """`motion`: only what changed is shown, in streams and in clips alike."""
 
+import json
+
 import av
 import numpy as np
 import pytest
 import torch
 
+import vidveil
+from tests import media
 from vidveil import load
 from vidveil.errors import UsageError
 from vidveil.video.frame import Frame, SafeFrame
@@ -138,3 +142,22 @@ def test_knobs_and_words_that_it_does_not_have_are_refused():
 def test_fine_motion_of_large_pictures_gets_a_caution():
     assert "weak" in load("motion").caution(720)
     assert load("motion:24").caution(720) is None
+
+
+@pytest.mark.parametrize("spec", ["motion", "figure", "motion | blur:weak"])
+def test_frames_that_had_none_to_compare_with_are_told(spec):
+    pictures = [*walls(3), scene(9, low=0, high=255), *walls(3)]
+    safe = shown(spec, pictures)
+    assert [one.index for one in safe if one.blank] == [0, 3, 4]
+    assert not any(one.hidden for one in safe)
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"), [(20, None), (1, "all 1 frames are black: they had none before them to compare with")]
+)
+def test_a_file_says_how_many_frames_are_black_unless_it_is_the_first_alone(tmp_path, frames, said):
+    film = media.Film(frames=frames).make(tmp_path / "film.mp4")
+    vidveil.anonymize(film, method="motion:8")
+    manifest = json.loads((tmp_path / "film_anonymized.json").read_text())
+    found = [line for line in manifest["warnings"] if "frames are black" in line]
+    assert (not found) if said is None else found[0].startswith(said)

@@ -39,7 +39,7 @@ def anonymize(
         ),
     ] = None,
     guard: Annotated[
-        str, typer.Option(metavar="WHOM", help="Hide on top of any method: none, faces, people, FILE.onnx.")
+        str, typer.Option(metavar="WHOM", help="Hide on top of a method: none, faces, people, FILE.onnx.")
     ] = "none",
     guard_with: Annotated[str, typer.Option(metavar="METHOD", help="How the guard hides.")] = "solid",
     shape: Annotated[

@@ -71,6 +71,8 @@ def load(spec: str, *, region: str = "frame") -> Anonymizer:
     leave it alone: `vidveil.anonymize` takes a region of its own.
     """
     stages = [_load_one(part.strip()) for part in spec.split("|")]
+    if again := next((stage for stage in stages[1:] if getattr(stage, "after", None)), None):
+        raise UsageError(f"{again.spec} goes through {again.after.spec} by itself, and must come first")  # type: ignore[attr-defined]
     method = stages[0] if len(stages) == 1 else Chain(stages)
     return method if region == "frame" else _on_region(method, region)
 

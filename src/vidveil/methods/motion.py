@@ -48,8 +48,12 @@ class MotionMethod(Anonymizer):
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         for (frame, why), draw in self.drawn(_compared(frames)):
             if draw is None:
-                safe = isinstance(frame, SafeFrame) and frame.hidden is not None
-                yield cast(SafeFrame, frame) if safe else frame.black(why)
+                if isinstance(frame, SafeFrame) and frame.hidden is not None:
+                    yield frame  # black already, from an earlier stage
+                    continue
+                black = frame.black(why)
+                black.blank = why is None
+                yield black
                 continue
             try:
                 yield self._painted(frame, draw())

@@ -89,6 +89,8 @@ class Frame:
     """Where somebody is; None as long as nobody has looked."""
     heat: Heat | None = field(default=None, repr=False)
     """Why a learned method hid what it hid."""
+    blank: bool = False
+    """Whether it is black because a method that compares frames had none to compare it with."""
     after_gap: bool = False
     """Whether this is the first frame after a live source was away: whatever followed people must begin anew."""
 
@@ -152,6 +154,7 @@ class Frame:
             matrix=self.matrix,
             regions=self.regions,
             heat=self.heat,
+            blank=self.blank,
             after_gap=self.after_gap,
             hidden=hidden,
         )

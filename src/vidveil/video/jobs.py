@@ -84,7 +84,7 @@ def anonymize(
     """Anonymize files, folders, globs, cameras and streams; an outcome for each, in order.
 
     `region` says where the method works: `frame`, `faces` (the default of methods that paint pictures), `people`, or an
-    ONNX detector. `guard` hides faces or people on top of any method. Both may stand in `options.lookout` instead.
+    ONNX detector. `guard` hides faces or people on top of the method. Both may stand in `options.lookout` instead.
 
     Does not raise for a file that fails: its outcome says so, and the others are done.
     """

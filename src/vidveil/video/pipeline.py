@@ -112,9 +112,13 @@ def process(
         missing = set(options.lookout.exceptions)
         if watch is not None:
             searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
-        hidden, masked = _pump(reader, searched, method, writer, views, advance)
+        hidden, masked, blank = _pump(reader, searched, method, writer, views, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
+        if blank > 1 or blank == writer.frames:  # the first one always is
+            many = "all" if blank == writer.frames else f"{blank:,} of"
+            why = "they had none before them to compare with, or it was too different"
+            reader.report.warn(f"{many} {writer.frames:,} frames are black: {why}")
         caution = method.caution(min(reader.size or (0, 0)))
         if caution is not None:
             reader.report.warn(caution)
@@ -177,9 +181,9 @@ def _pump(
     writer: Mp4Writer | ImageWriter,
     views: Sequence[PreviewWriter],
     advance: Callable[[], None],
-) -> tuple[HiddenFrames, MaskedFrames]:
-    """Reader, anonymizer and writer, each in a thread of its own, a few frames apart."""
-    hidden, masked = HiddenFrames(), MaskedFrames()
+) -> tuple[HiddenFrames, MaskedFrames, int]:
+    """Reader, anonymizer and writer, each in a thread of its own, a few frames apart. The last is of blank frames."""
+    hidden, masked, blank = HiddenFrames(), MaskedFrames(), 0
     depth = _depth(reader)
     frames: Iterable[Frame] = reader
     for view in views:
@@ -201,6 +205,7 @@ def _pump(
                     hidden.add(frame.index, frame.hidden)
                 elif frame.heat is not None:
                     masked.add(float(frame.heat.kept.mean()))
+                blank += frame.blank
                 advance()
         except KeyboardInterrupt:
             if not reader.source.live:
@@ -208,7 +213,7 @@ def _pump(
             # a camera has no end but this one
         if reader.stopped and not writer.frames:
             raise KeyboardInterrupt
-    return hidden, masked
+    return hidden, masked, blank
 
 
 def _seen(frames: Iterable[Frame], by: Callable[[Frame], None]) -> Iterator[Frame]:
