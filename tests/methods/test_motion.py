@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import vidveil
-from tests import media
 from vidveil import load
+from vidveil.data.make_ucf101_5 import write_video
 from vidveil.errors import UsageError
 from vidveil.video.frame import Frame, SafeFrame
 
@@ -153,11 +153,17 @@ def test_frames_that_had_none_to_compare_with_are_told(spec):
 
 
 @pytest.mark.parametrize(
-    ("frames", "said"), [(20, None), (1, "all 1 frames are black: they had none before them to compare with")]
+    ("pictures", "said"),
+    [
+        (walls(8), None),
+        (walls(1), "all 1 frames are black: they had none before them to compare with"),
+        ([*walls(4), scene(9, low=0, high=255), *walls(4)], "3 of 9 frames are black"),
+    ],
+    ids=["motion", "one frame", "cuts"],
 )
-def test_a_file_says_how_many_frames_are_black_unless_it_is_the_first_alone(tmp_path, frames, said):
-    film = media.Film(frames=frames).make(tmp_path / "film.mp4")
-    vidveil.anonymize(film, method="motion:8")
+def test_a_file_says_how_many_frames_are_black_unless_it_is_the_first_alone(tmp_path, pictures, said):
+    write_video(tmp_path / "film.mp4", np.stack(pictures)[..., None].repeat(3, -1))
+    vidveil.anonymize(tmp_path / "film.mp4", method="motion:8")
     manifest = json.loads((tmp_path / "film_anonymized.json").read_text())
     found = [line for line in manifest["warnings"] if "frames are black" in line]
     assert (not found) if said is None else found[0].startswith(said)
