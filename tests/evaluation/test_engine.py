@@ -110,6 +110,19 @@ def test_an_attacker_chosen_on_test_would_be_caught():
     assert tried.value == pytest.approx(tried.others[best]["test"])
 
 
+def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_network_too():
+    """The toy's actions are bright and dark squares: what a network from nothing embeds tells them."""
+    results = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"))
+    use = results.raw.metrics["action_top1"]
+    assert use.measured_by == "r3d_tiny:frozen"
+    assert use.value > use.floor
+    tried = set(results.raw.metrics["linkage_rank1"].others)
+    assert "r3d_tiny:frozen, MLP" in tried
+    assert "resnet_tiny, MLP" not in tried
+    again = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"), name="again")
+    assert again.raw.metrics["action_top1"].value == use.value
+
+
 def test_a_leaky_split_is_an_error():
     data = toy()
     split = data.split.copy()
@@ -234,7 +247,7 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         ({"method": "blur", "keep": (0.5,)}, "has no knob|no knobs"),
         ({"keep": (0.5,)}, "raw has no knob"),
         ({"utility": "r3d_tinny"}, "did you mean r3d_tiny"),
-        ({"utility": "r3d_tiny:frozen"}, "is trained on what it judges"),
+        ({"utility": "r3d_tiny:raw"}, "is trained on what it judges"),
         ({"attackers": ("r3d_tiny:pretrained",)}, "no published weights"),
         ({"attackers": ("r3d_tiny:trained",)}, "pretrained, frozen or raw"),
         ({"raw": "nothing"}, "no finished run 'nothing'"),

@@ -236,7 +236,7 @@ def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Paint
     scorer = method.scorer
     seen = (scorer.frames, scorer.size, scorer.size, 3)
     tubelet: tuple[int, int] | None = None  # the mask is laid over clips of another size: no grid fits it
-    if method.elsewhere:  # what is kept says nothing about what was filmed there
+    if getattr(method, "elsewhere", False):  # what is kept says nothing about what was filmed there
         pass
     elif all(data.videos.frames(row).shape == seen for row in range(len(data))):
         tubelet = (scorer.tubelet[0], scorer.tubelet[1])

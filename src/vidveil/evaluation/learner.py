@@ -24,6 +24,7 @@ from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
 from vidveil.data.views import Augment
 from vidveil.errors import UsageError
+from vidveil.evaluation.mlp import with_heads
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.tasks import TASKS, Predictions, Task
@@ -72,7 +73,7 @@ def learn(
     """Train `network` on the training clips for all `tasks` at once.
 
     Args:
-        network: a recognizer's name, `NAME:pretrained`, `NAME:frozen` (not trained at all) or `NAME:raw`.
+        network: a recognizer's name, `NAME:pretrained`, `NAME:frozen` (heads on its features alone are) or `NAME:raw`.
         folder: keeps checkpoints on the way and predictions at the end; a finished one is read, not computed.
         control: what is taken away from the clips, a name of `CONTROLS`.
         start: weights of the same network trained elsewhere, for `NAME:raw`.
@@ -105,8 +106,11 @@ def learn(
     predictions: dict[str, Predictions] = {
         split: predict(model, loader(split, "sequential", "none"), learned_tasks, recipe.views) for split in splits
     }
-    if "identity" in tasks:  # whitening and LDA learn from training people, in views that the network has not seen
+    told_by_heads = [task for task in learned_tasks if task.name != "identity"] if network.endswith(":frozen") else []
+    if "identity" in tasks or told_by_heads:  # what learns from features needs views that the network has not seen
         predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), learned_tasks, None)
+    if told_by_heads:
+        predictions = with_heads(predictions, told_by_heads, device, seed)
     scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
     parameters = sum(p.numel() for p in model.parameters())
     learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)

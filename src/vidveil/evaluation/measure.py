@@ -17,6 +17,7 @@ from vidveil.evaluation.intervals import Resamples
 from vidveil.evaluation.learner import Learned
 from vidveil.evaluation.linkage import Clothes, Lineup, Linkage, rank
 from vidveil.evaluation.linkage_floors import linkage_floor, linkage_map_floor
+from vidveil.evaluation.mlp import identifying
 from vidveil.evaluation.projections import lda, whitening
 from vidveil.evaluation.results import Kind, Use
 from vidveil.evaluation.tradeoff import Leak
@@ -142,13 +143,16 @@ class Measure:
         return self._link(crossings)
 
     def _spaces(self, learned: Learned) -> dict[str, dict[str, Floats]]:
-        """The test and validation embeddings as they are, whitened, and in the discriminants of training people."""
+        """The test and validation embeddings as they are, whitened, and in the discriminants of training people; those
+        of a frozen network also in what a small one on top has learned of these."""
         train = learned.predictions["train"]
         maps: dict[str, Callable[[NDArray[np.float32]], Floats]] = {
             "cosine": lambda features: features.astype(np.float64),
             "whitened": whitening(train.features),
             "LDA": lda(train.features, self.data.person[train.rows]),
         }
+        if learned.network.endswith(":frozen"):
+            maps["MLP"] = identifying(train.features, self.data.person[train.rows])
         said = learned.predictions
         return {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
 

@@ -21,7 +21,7 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
         return
     for network in (recipe.utility, *recipe.attackers, *recipe.control_attackers):
         check_network(network)
-    if recipe.utility.endswith((":frozen", ":raw")):
+    if recipe.utility.endswith(":raw"):
         raise UsageError(f"{recipe.utility}: the utility network is trained on what it judges; write its name alone")
     if "attributes" in recipe.attack and all(network.endswith(":frozen") for network in recipe.attackers):
         raise UsageError("attributes need an attacker that is trained: all are frozen")

@@ -33,11 +33,12 @@ class EvaluateRecipe(LearningRecipe):
     """What hidden tubelets become; empty: the method's own, and black for controls."""
 
     utility: str = "r3d_tiny"
-    """Recognizer of the action, trained on the anonymized clips; `NAME:pretrained` starts from fetched weights."""
+    """Recognizer of the action, trained on the anonymized clips; `NAME:pretrained` starts from fetched weights, of
+    `NAME:frozen` a head alone is trained: a quick look, and a lower bound."""
     attackers: tuple[str, ...] = ("resnet_tiny", "r3d_tiny", "vit_mini")
     """Networks that attack; every one is reported, the strongest on validation counts. `NAME:frozen` trains nothing but
-    the ranking (whitening, LDA), `NAME:pretrained` starts from fetched weights, `NAME:raw` from what it learned on raw
-    video, where it goes on for as long."""
+    the ranking (whitening, LDA, a small network), `NAME:pretrained` starts from fetched weights, `NAME:raw` from what
+    it learned on raw video, where it goes on for as long."""
     attack: tuple[Literal["linkage", "attributes"], ...] = ("linkage", "attributes")
     """What attackers are after."""
     joint: bool = False
