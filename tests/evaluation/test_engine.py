@@ -13,6 +13,7 @@ from tests.evaluation.toy import FRAMES, SIZE, Arrays, toy
 from vidveil.data.clips import ClipSet
 from vidveil.data.single_frames import by_frame
 from vidveil.errors import DataError, UsageError
+from vidveil.evaluation import engine
 from vidveil.evaluation.engine import Engine, refuse_mistakes
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
@@ -121,6 +122,17 @@ def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_networ
     assert "resnet_tiny, MLP" not in tried
     again = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"), name="again")
     assert again.raw.metrics["action_top1"].value == use.value
+
+
+def test_a_part_of_recorded_video_is_what_the_method_and_everybody_sees(monkeypatch):
+    monkeypatch.setattr(engine, "load_data", lambda *_, **__: toy())
+    seen = []
+    monkeypatch.setattr(engine, "anonymized", lambda data, *_, **__: seen.append(data) or data)
+    results = engine.run(replace(RECIPE, name="place", part="median", method="solid", epochs=1, attacker_epochs=1))
+    assert results.data["name"] == "toy, medians"
+    assert results.recipe["part"] == "median"
+    assert seen[0].name == "toy, medians"
+    assert len(seen[0].videos.frames(0)) == 1
 
 
 def test_a_leaky_split_is_an_error():
@@ -251,6 +263,8 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         ({"attackers": ("r3d_tiny:pretrained",)}, "no published weights"),
         ({"attackers": ("r3d_tiny:trained",)}, "pretrained, frozen or raw"),
         ({"raw": "nothing"}, "no finished run 'nothing'"),
+        ({"data": "puppets", "part": "median"}, "built-in people have view="),
+        ({"part": "person_crop", "controls": ("median",)}, "of the whole video"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_trained(changes, said):

@@ -7,7 +7,7 @@ Every network is trained once a seed on the clips as they are after the method, 
 people, and test people are looked at once. Each training is a part of the run, found again after an interruption.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -37,6 +37,9 @@ from vidveil.recipe import as_values, find, read_for
 from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
 
+PARTS: dict[str, Callable[[ClipSet], ClipSet]] = {
+    "whole": lambda data: data, "person_crop": person_crops, "median": medians
+}  # fmt: skip
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
 HEADLINES = (*USES, "linkage_rank1", "cmap", "identity_hidden", "action_kept")
 
@@ -64,6 +67,7 @@ def run(
     data = load_data(
         recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
     )
+    data = PARTS[recipe.part](data)
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=accelerator, console=console) as made:
         results = engine_for(recipe)(recipe, data, made, root, console).evaluate()
         results.write(made.folder / "results.json")

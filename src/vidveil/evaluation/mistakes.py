@@ -16,6 +16,8 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
         check_method(setting, recipe.keep)
     if recipe.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
         raise UsageError(f"oracle knows the truth of built-in people only, and {recipe.data} has none: take puppets")
+    if recipe.part != "whole":
+        _refuse_parts(recipe)
     if recipe.protocol != "attack":
         _refuse_to_learn(recipe)
         return
@@ -31,6 +33,13 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
         raise UsageError(f"raw: there is no finished run {recipe.raw!r} in {runs_folder()}")
     if views := [which for which in recipe.controls if which in ONLY and not recipe.data.startswith("puppets")]:
         raise UsageError(f"{views[0]} alone is known of built-in people only; for real video take the control median")
+
+
+def _refuse_parts(recipe: EvaluateRecipe) -> None:
+    if recipe.data.startswith("puppets"):
+        raise UsageError(f"part: {recipe.part} is for recorded video; built-in people have view=: puppets:view=mask")
+    if beside := [which for which in recipe.controls if which in ("median", "person_crop")]:
+        raise UsageError(f"the control {beside[0]} is of the whole video: leave it out, or part")
 
 
 def setting_of(recipe: EvaluateRecipe) -> Setting:

@@ -18,6 +18,9 @@ class EvaluateRecipe(LearningRecipe):
     """attack: a recognizer and attackers are trained anew on what they judge. gait and retrieval train nothing: gait
     looks probe walks up among gallery walks, for the person; retrieval test clips among training clips, for the action.
     Both by the features of `attackers`, which are all frozen; for gait also `energy`, the mean of all frames."""
+    part: Literal["whole", "person_crop", "median"] = "whole"
+    """Of recorded video, what there is to see before the method: all of it, a square around the surest person, or the
+    median of all frames, which is the place alone. So a place is not taken for a person, or nothing but it is there."""
     method: str = "raw"
     """What is judged: a method from `vidveil ls methods`, a checkpoint or the name of a training run, or a control:
     raw, noise, and tubelets that are random, moving, centre or oracle (`random:8`: of 8 pixels a side). `{seed}` in the
