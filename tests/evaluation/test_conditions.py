@@ -249,3 +249,15 @@ def test_a_run_may_be_called_nearly_like_a_control(tmp_path, monkeypatch):
     monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
     made_checkpoint.write(tmp_path / "random1" / "checkpoint", made_checkpoint.network())
     check_method(Setting(method="random1"))
+
+
+def test_clips_painted_side_by_side_come_in_order_and_as_by_themselves(tmp_path, monkeypatch):
+    data = people(tmp_path / "drawn")
+    made = {}
+    for workers in (1, 4):
+        monkeypatch.setattr(conditions, "WORKERS", workers)
+        monkeypatch.setattr(conditions.os, "cpu_count", lambda: 4)
+        monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / f"cache{workers}"))
+        made[workers] = anonymized(data, Setting(method="pixelate:8")).videos
+    for row in range(len(data)):
+        np.testing.assert_array_equal(made[1].frames(row), made[4].frames(row))

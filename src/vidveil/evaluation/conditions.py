@@ -10,7 +10,9 @@ is left: pixel by pixel, mask and scores are larger than the video.
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from itertools import pairwise
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from vidveil.methods import Anonymized, Anonymizer
 
+WORKERS = 8  # clips at once, at most, by methods that learned nothing: OpenCV and PyTorch leave Python's lock alone
 AT_ONCE = 64
 """Clips that a learned method sees at a time, at most."""
 BYTES_AT_ONCE = 256 * 2**20
@@ -178,13 +181,19 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
         return _learned(data, method, setting, device)
     knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
 
-    def paint(rows: Sequence[int]) -> Iterator[Item]:
-        for row in rows:
-            frames = data.videos.frames(row)
-            (video,) = _pixels(method.anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
-            yield video
+    def one(row: int) -> NDArray[np.uint8]:
+        frames = data.videos.frames(row)
+        done = _pixels(method.anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
+        video: NDArray[np.uint8] = done[0]
+        return video
 
-    return Painter(paint, method.weights)
+    workers = min(WORKERS, os.cpu_count() or 1) if setting.region == "frame" else 1  # who follows people goes in order
+
+    def paint(rows: Sequence[int]) -> Iterator[Item]:
+        with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool:
+            yield from pool.map(one, rows)
+
+    return Painter(paint, method.weights, at_once=2 * workers)
 
 
 def _load(setting: Setting) -> "Anonymizer":
