@@ -16,7 +16,7 @@ from tests.media import Film, lumas, picture
 from tests.whole_frame import anonymize
 from vidveil.errors import OutputError, UsageError
 from vidveil.methods.anonymizer import FrameMethod
-from vidveil.video import manifest, temporary
+from vidveil.video import jobs, manifest, temporary
 from vidveil.video.jobs import Options, Status
 from vidveil.video.temporary import part_of
 
@@ -282,3 +282,21 @@ def test_a_failure_does_not_wait_for_the_hash_of_its_input(tmp_path):
     outcome = only(anonymize(path, method=Dead("dead")))
     assert "gone" in str(outcome.error)
     assert time.monotonic() - began < 5
+
+
+def test_an_output_that_another_process_finishes_meanwhile_is_no_stranger(tmp_path, monkeypatch):
+    """It was not there when its manifest was looked for, and is there when it is looked for itself."""
+    source = Film(frames=10).make(tmp_path / "a.mp4")
+    read, theirs = jobs.read_manifest, []
+
+    def too_early(path):
+        if not theirs:
+            theirs.append(None)
+            anonymize(source)  # the other process, all of it
+            return None
+        return read(path)
+
+    monkeypatch.setattr(jobs, "read_manifest", too_early)
+    (outcome,) = anonymize(source)
+    assert outcome.error is None
+    assert outcome.status is Status.UP_TO_DATE

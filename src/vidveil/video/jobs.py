@@ -337,11 +337,13 @@ def _earlier(source: Source, path: Path, order: Order) -> Outcome | None:
     manifest = read_manifest(notes)
     if manifest is None:
         in_the_way = next((p for p in (path, notes) if p.is_symlink() or p.exists()), None)
-        if in_the_way is not None:
+        if in_the_way is None:
+            return None
+        manifest = read_manifest(notes)  # again: another process may have put both there since, the manifest first
+        if manifest is None:
             raise OutputError(
                 f"{in_the_way.name} exists and no manifest says where it is from; --overwrite replaces it"
             )
-        return None
     made, of = manifest.output, manifest.input
     if made["name"] != path.name:
         raise OutputError(f"{notes.name} belongs to {made['name']}; --overwrite replaces it")
