@@ -18,6 +18,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dual_cls_summary import interval, told
 from job_queue import Job, go_on, options_of
 
 from vidveil.evaluation.intervals import RESAMPLES, Resamples
@@ -116,25 +117,25 @@ def row(run: Run, one: Method, best: Method) -> dict[str, Any]:
     found |= _shares(setting)
     if one is not best:
         pairs = {pair.metric: pair.difference for pair in differences(best, one)}
-        found["minus"] = {name: [pairs[name].value, pairs[name].low, pairs[name].high] for name in METRICS}
+        found["minus"] = {name: told(pairs[name]) for name in METRICS}
     return found
 
 
 def _shares(setting: Setting) -> dict[str, Any]:
     """Of what raw video has, and of all tubelets."""
     excess = setting.excess.estimate if setting.excess else None
-    told = {"retention": setting.retention, "excess": excess}
-    shares = {name: [e.value, e.low, e.high] for name, e in told.items() if e is not None}
+    measured = {"retention": setting.retention, "excess": excess}
+    shares: dict[str, Any] = {name: told(one) for name, one in measured.items() if one is not None}
     return shares if setting.share is None else shares | {"share": setting.share}
 
 
-def page(told: dict[str, Any]) -> str:
+def page(found: dict[str, Any]) -> str:
     head = ["", "of the picture", "top-1", "linkage", "excess", "highest linkage", "excess",
             "best minus it, top-1", "linkage", "validation: top-1", "linkage"]  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    raw = ["raw", "", *(interval(told["raw"][name]) for name in METRICS), "1", "", "", "", "", "", ""]
+    raw = ["raw", "", *(interval(found["raw"][name]) for name in METRICS), "1", "", "", "", "", "", ""]
     lines.append("| " + " | ".join(raw) + " |")
-    for name, one in told["rows"].items():
+    for name, one in found["rows"].items():
         cells = [TITLES[name], f"{one['share']:.2f}" if "share" in one else ""]
         cells += [interval(one[metric]) for metric in METRICS]
         cells += [interval(one["excess"]), f"{one['highest']:.2f}", f"{one['highest_excess']:.2f}"]
@@ -142,11 +143,6 @@ def page(told: dict[str, Any]) -> str:
         cells += [f"{one['validation'][metric]:.2f}" for metric in METRICS]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def interval(numbers: list[float]) -> str:
-    value, low, high = numbers
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def main() -> None:

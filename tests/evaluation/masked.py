@@ -59,6 +59,8 @@ class Scorer:
 class Masker:
     """Keeps dark tubelets, or with a privacy weight bright ones. Counts how many clips it was shown at a time."""
 
+    elsewhere = False
+
     def __init__(self, name="masker", weights="masker 1234", fill="black"):
         self.name, self.weights, self.fill = name, weights, fill
         self.scorer, self.batches = Scorer(), []

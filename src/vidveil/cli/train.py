@@ -25,7 +25,7 @@ def train(
 
     from vidveil.evaluation.train import run
     from vidveil.evaluation.train_method import run as run_method
-    from vidveil.methods import load
+    from vidveil.methods.masker import RAW, loaded_unless_raw
     from vidveil.recipe import find, read_for
     from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
@@ -39,7 +39,8 @@ def train(
         named = f"{made.method}:{wanted.name}"
         worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"
         typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
-        guard = "" if load(named).elsewhere else " --guard faces"
+        before = loaded_unless_raw(getattr(wanted, "after", RAW))
+        guard = "" if before is not None and before.elsewhere else " --guard faces"
         typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
         return
     results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))

@@ -1,4 +1,4 @@
-"""`ucf101_5` made out of UCF101 as it is published: five whole classes, small enough to measure on in minutes.
+"""`ucf101_5` made out of UCF101 as it is published: five whole classes, small enough to measure on often.
 
     UCF-101/Lunges/v_Lunges_g01_c01.avi   →   ucf101_5/Lunges/v_Lunges_g01_c01.mp4      short side 128, every second
                                                                                         frame, 96 frames at most

@@ -245,7 +245,7 @@ def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Paint
     scorer = method.scorer
     seen = (scorer.frames, scorer.size, scorer.size, 3)
     tubelet: tuple[int, int] | None = None  # the mask is laid over clips of another size: no grid fits it
-    in_place = not getattr(method, "elsewhere", False)  # else what is kept says nothing about what was filmed there
+    in_place = not method.elsewhere  # else what is kept says nothing about what was filmed there
     if in_place and all(data.videos.frames(row).shape == seen for row in range(len(data))):
         tubelet = (scorer.tubelet[0], scorer.tubelet[1])
     elif in_place and isinstance(data, PuppetClips):  # small, and their truth is told pixel by pixel

@@ -87,12 +87,12 @@ def identifying(train: ArrayLike, person: ArrayLike, seed: int = 0) -> Callable[
     truth = torch.from_numpy(numbers)
     heads = taught(features, len(names), lambda said: F.cross_entropy(said, truth, label_smoothing=SMOOTHING), seed)
     next(heads)
-    head = next(heads)
+    head = next(heads).requires_grad_(False)
+    middle = head.embed(features).mean(0)
 
     def embedded(given: ArrayLike) -> Floats:
-        with torch.no_grad():
-            hidden = head.embed(torch.from_numpy(np.asarray(given, np.float32)))
-        made: Floats = (hidden - head.embed(features).mean(0)).detach().numpy().astype(np.float64)
+        hidden = head.embed(torch.from_numpy(np.asarray(given, np.float32)))
+        made: Floats = (hidden - middle).numpy().astype(np.float64)
         return made
 
     return embedded

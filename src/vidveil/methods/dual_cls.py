@@ -24,7 +24,7 @@ from vidveil.errors import RecipeError, UsageError
 from vidveil.layers.dual_cls_attention import DualCLSAttention, PrivacyReader
 from vidveil.layers.neighbours import averaged
 from vidveil.layers.tubelet_projection import TubeletProjection
-from vidveil.methods.masker import Decision
+from vidveil.methods.masker import RAW, Decision
 from vidveil.recognizers.recognizer import Standardize
 from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.recognizers.vit import MLP, ConvolvedTubelets
@@ -144,7 +144,7 @@ class Block(nn.Module):
 class DualCLS(nn.Module):
     stride = 2
     """Every how many-th frame of a long video it is shown; a checkpoint knows better."""
-    after = "raw"
+    after = RAW
     """The method whose output it looks at; likewise."""
     drawn = False
     """Whether it learned on drawn people; a checkpoint knows."""

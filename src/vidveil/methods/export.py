@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from vidveil.errors import InputError, UsageError
 from vidveil.methods.dual_cls import DualCLS
 from vidveil.methods.fast import ALONE
-from vidveil.methods.masker import Decision
+from vidveil.methods.masker import RAW, Decision
 
 OPSET = 17
 ABOUT = "vidveil"  # under this name a file says what it is
@@ -155,7 +155,7 @@ class ExportedScorer:
         weight = float(self.about["privacy_weight"])
         self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= ALONE else weight}
         self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
-        self.stride, self.after = int(self.about.get("stride", 2)), str(self.about.get("after", "raw"))
+        self.stride, self.after = int(self.about.get("stride", 2)), str(self.about.get("after", RAW))
         times, height, width = self.about["tubelet"]
         self.tubelet = (int(times), int(height), int(width))
 

@@ -33,7 +33,9 @@ MOVES = 2  # grey levels above noise
 SIDE = 256  # pixels of the short side, at most, in which what moved is remembered
 SPREAD = 2.2  # half of the box, in deviations of where something moved
 LEAST = 0.045  # of the side: the smallest deviation
-HIDES = 10  # blocks, at most, of which no more than 8 × 8 are on a face that is all that moves
+HIDES = int(8 * 2 * SPREAD / 12**0.5)
+"""Blocks, at most, of which no more than 8 are across a face that is all that moves: what moves evenly over a side s
+has a deviation of s / √12."""
 
 
 class Box(NamedTuple):
@@ -64,19 +66,17 @@ class Figure(MotionMethod):
         """SPAN frames later than they came."""
         followed: Followed[T] = Followed()
         for frame, change in changes:
+            seen, draw = None, None
             try:
                 seen = None if change is None else looked_at(change)
             except Exception as error:  # told when it would be drawn: this frame must not pass
-                yield from self._shown(followed.end())
-                followed = Followed()
-                yield frame, partial(_fail, error)
+                draw = partial(_fail, error)
+            if seen is not None:
+                yield from self._shown(followed.take(frame, seen))
                 continue
-            if seen is None:  # another scene: what was before tells nothing about where to look
-                yield from self._shown(followed.end())
-                followed = Followed()
-                yield frame, None
-                continue
-            yield from self._shown(followed.take(frame, seen))
+            yield from self._shown(followed.end())
+            followed = Followed()  # another scene: what was before tells nothing about where to look
+            yield frame, draw
         yield from self._shown(followed.end())
 
     def _shown(self, left: "Iterable[tuple[T, Seen, Sums]]") -> Iterator[tuple[T, Draw | None]]:

@@ -5,6 +5,7 @@
 There is nothing to compare with at the beginning, after a gap or a lost frame, and at a cut: such frames are black.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -41,9 +42,9 @@ class MotionMethod(Anonymizer):
     relative = False
     """Whether it draws shares of 255, whatever the range of the source; else differences of the source's own levels."""
 
+    @abstractmethod
     def drawn(self, changes: Iterable[tuple[T, Plane | None]]) -> Iterator[tuple[T, Draw | None]]:
         """In the same order: of each frame, given how it differs (`changed`), what is shown of it. None is black."""
-        raise NotImplementedError
 
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         for (frame, why), draw in self.drawn(_compared(frames)):
