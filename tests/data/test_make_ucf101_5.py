@@ -119,6 +119,8 @@ def test_the_download_may_be_named_by_either_folder(download, tmp_path, given):
 def test_what_is_missing_is_named(download, tmp_path):
     with pytest.raises(DataError, match=r"no UCF-101 in .*--from names the folder"):
         make(tmp_path / "nowhere", tmp_path)
+    with pytest.raises(DataError, match="no UCF-101 in"):
+        make(download / "misspelt", tmp_path)
     (download / "UCF-101/Lunges/v_Lunges_g05_c01.avi").unlink()
     with pytest.raises(DataError, match=r"lacks Lunges/v_Lunges_g05_c01.avi: 1 of 45 videos"):
         make(download, tmp_path)

@@ -265,6 +265,9 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         ({"raw": "nothing"}, "no finished run 'nothing'"),
         ({"data": "puppets", "part": "median"}, "built-in people have view="),
         ({"part": "person_crop", "controls": ("median",)}, "of the whole video"),
+        ({"part": "median", "data": "pa_hmdb51:frames"}, "is single frames"),
+        ({"part": "median", "method": "motion:8"}, "shows nothing, whatever it hides"),
+        ({"part": "median", "method": "blur:weak | figure"}, "shows nothing, whatever it hides"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_trained(changes, said):

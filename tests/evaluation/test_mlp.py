@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from vidveil.evaluation.mlp import STEPS, WIDTH, identifying, taught, with_heads
+from vidveil.evaluation.mlp import WIDTH, identifying, taught, with_heads
 from vidveil.tasks import Predictions, Task
 
 CLASSES, DIM = 3, 6
@@ -70,20 +70,23 @@ def test_a_head_learns_on_training_clips_and_is_chosen_on_validation_alone():
     np.testing.assert_array_equal(one["test"].probabilities["action"], two["test"].probabilities["action"])
 
 
-def test_the_number_of_steps_that_does_best_on_validation_is_taken(monkeypatch):
+def test_the_number_of_steps_that_does_best_on_validation_is_taken_and_of_equal_ones_the_smaller(monkeypatch):
     features, labels = rings(600)
-    seen = []
-    score = Told.score
-
-    def scored(self, predictions):
-        seen.append(score(self, predictions))
-        return seen[-1]
-
-    monkeypatch.setattr(Told, "score", scored)
-    task = Told(labels)
-    told = with_heads(split_up(features), [task], "cpu", 0)
-    assert len(seen) == len(STEPS)
-    assert score(task, told["val"]) == max(seen)
+    scores = iter([0.2, 0.9, 0.4, 0.9])
+    monkeypatch.setattr(Told, "score", lambda *_: next(scores))
+    task, said = Told(labels), split_up(features)
+    told = with_heads(said, [task], "cpu", 0)
+    assert next(scores, None) is None
+    rows = torch.arange(300)
+    heads = taught(torch.from_numpy(features[:300]), CLASSES, lambda logits: task.loss(logits, rows), 0)
+    wanted = [
+        {name: head(torch.from_numpy(said[name].features)).softmax(-1).detach().numpy() for name in ("val", "test")}
+        for head in heads
+    ]
+    for name in ("val", "test"):
+        np.testing.assert_allclose(told[name].probabilities["action"], wanted[1][name], atol=1e-6)
+        assert np.abs(wanted[1][name] - wanted[3][name]).max() > 0.01
+    assert "action" not in told["train"].probabilities
 
 
 def test_the_same_seed_gives_the_same_head_and_the_callers_draws_go_on():

@@ -8,6 +8,7 @@ The manifest comes last: where it is, everything is. Begun again, it makes what 
 """
 
 import csv
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -56,7 +57,7 @@ def make(source: Path, root: Path) -> Path:
 
 def _official(source: Path) -> Path:
     """The folder that holds UCF-101 and ucfTrainTestlist: this one, one in it, or the one that it lies in."""
-    places = (source, source / "ucf101", source.parent)
+    places = [source, source / "ucf101", *([source.parent] if source.name == "UCF-101" else [])]
     found = next((place for place in places if (place / "UCF-101").is_dir()), None)
     if found is None:
         raise DataError(f"no UCF-101 in {source}: --from names the folder with UCF-101/ and ucfTrainTestlist/ in it")
@@ -89,7 +90,7 @@ def write_video(path: Path, frames: NDArray[np.uint8]) -> None:
     except ModuleNotFoundError:
         raise UsageError("videos are written by PyAV: pip install av") from None
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     height, width = (side - side % 2 for side in frames.shape[1:3])
     with av.open(str(part), "w", format="mp4") as file:
         stream = file.add_stream("libx264", rate=RATE, options=QUALITY)
@@ -112,7 +113,7 @@ def write_manifest(
             number = str(int(clip.path.rpartition("_c")[2].removesuffix(".avi")))
             yield [stem, clip.action, str(clip.group), number, *(split[clip.path] for split in splits), *told]
 
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with part.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows())
     part.replace(path)

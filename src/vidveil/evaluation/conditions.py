@@ -187,7 +187,8 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
         video: NDArray[np.uint8] = done[0]
         return video
 
-    workers = min(WORKERS, os.cpu_count() or 1) if setting.region == "frame" else 1  # who follows people goes in order
+    alone = setting.region != "frame" or method.weights is not None  # who follows people, and networks, go in order
+    workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
 
     def paint(rows: Sequence[int]) -> Iterator[Item]:
         with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool:

@@ -24,7 +24,7 @@ from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
 from vidveil.data.views import Augment
 from vidveil.errors import UsageError
-from vidveil.evaluation.mlp import with_heads
+from vidveil.evaluation.mlp import HEADS, with_heads
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.tasks import TASKS, Predictions, Task
@@ -283,6 +283,7 @@ def _key(
         "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
         "label_smoothing": recipe.label_smoothing,
         **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
+        **({"heads": HEADS} if begins == "frozen" and set(tasks) - {"identity"} else {}),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 

@@ -3,8 +3,12 @@
 from vidveil.errors import UsageError
 from vidveil.evaluation.conditions import Setting, check_method
 from vidveil.evaluation.learner import check_network
+from vidveil.evaluation.pruning_controls import pruning_control
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.truth import has_truth
+from vidveil.methods import load
+from vidveil.methods.anonymizer import Chain
+from vidveil.methods.motion import MotionMethod
 from vidveil.training.runs import runs_folder
 
 ONLY = ("background", "mask", "motion")  # views that built-in worlds have
@@ -38,8 +42,20 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
 def _refuse_parts(recipe: EvaluateRecipe) -> None:
     if recipe.data.startswith("puppets"):
         raise UsageError(f"part: {recipe.part} is for recorded video; built-in people have view=: puppets:view=mask")
+    if recipe.data.startswith("pa_hmdb51:frames"):
+        raise UsageError(f"part: {recipe.part} is of videos, and {recipe.data} is single frames")
     if beside := [which for which in recipe.controls if which in ("median", "person_crop")]:
         raise UsageError(f"the control {beside[0]} is of the whole video: leave it out, or part")
+    if recipe.part == "median" and _compares_frames(setting_of(recipe).of_seed(recipe.seeds[0]).method):
+        raise UsageError(f"part: median is one picture, of which {recipe.method} shows nothing, whatever it hides")
+
+
+def _compares_frames(spec: str) -> bool:
+    if spec in ("raw", "noise") or pruning_control(spec, None):
+        return False
+    method = load(spec.removeprefix("random:"))
+    stages = method.stages if isinstance(method, Chain) else (method,)
+    return any(isinstance(one, MotionMethod) for each in stages for one in (each, getattr(each, "after", None)))
 
 
 def setting_of(recipe: EvaluateRecipe) -> Setting:

@@ -24,6 +24,8 @@ STEPS = (50, 100, 200, 400)
 """On all training clips at once. Heads take the number that does best on validation; spaces have to do with the second:
 validation chooses among spaces."""
 RATE, DECAY, DROPOUT, SMOOTHING = 1e-3, 0.05, 0.5, 0.1
+HEADS = [WIDTH, *STEPS, RATE, DECAY, DROPOUT]
+"""All that what they tell depends on, beside the features."""
 
 
 class Head(nn.Module):
@@ -61,15 +63,16 @@ def taught(features: Tensor, outputs: int, loss: Callable[[Tensor], Tensor], see
 def with_heads(
     said: Mapping[str, Predictions], tasks: Sequence[Task], device: torch.device | str, seed: int
 ) -> dict[str, Predictions]:
-    """The predictions, with what heads on their features tell: learned on `train`, chosen on `val`."""
+    """The predictions, with what heads on their features tell of all but `train`: learned there, chosen on `val`."""
     seen = {split: torch.from_numpy(one.features).float().to(device) for split, one in said.items()}
     rows = torch.from_numpy(said["train"].rows).to(device)
     found = {split: dict(one.probabilities) for split, one in said.items()}
+    judged = [split for split in seen if split != "train"]
     for task in tasks:
         best = -np.inf
         for head in taught(seen["train"], task.outputs, lambda logits, of=task: of.loss(logits, rows), seed):  # type: ignore[misc]
             with torch.no_grad():
-                told = {split: task.probabilities(head(x)).cpu().numpy() for split, x in seen.items()}
+                told = {split: task.probabilities(head(seen[split])).cpu().numpy() for split in judged}
             score = task.score(replace(said["val"], probabilities={task.name: told["val"]}))
             if score > best or not np.isfinite(best):
                 best = score if np.isfinite(score) else best
