@@ -1,7 +1,8 @@
 """A queue of `vidveil train` and `vidveil evaluate`, several at a time: small networks leave an accelerator idle.
 
 What a job needs stands before it. Results are copied to a folder of the repository as they come; what single clips got
-stays in the runs. Run again, it goes on where it was.
+stays in the runs. Run again, it goes on where it was. A job may be several evaluations of the same videos, of one split
+each, say: one process does them, and makes anonymized clips once.
 """
 
 import argparse
@@ -26,26 +27,51 @@ class Job:
     needs: tuple[str, ...] = ()
     makes: str = "results.json"
     of: str = ""
-    """Its name without the world and the seed; of trainings, `train-` and the mode."""
+    """Its name without the world, the split and the seed; of trainings, `train-` and the mode."""
+    also: tuple[tuple[str, ...], ...] = ()
+    """Further evaluations, each as `words`, with a `name=` of its own."""
+
+    @property
+    def runs(self) -> dict[str, tuple[str, ...]]:
+        """What makes each run."""
+        further = {word.removeprefix("name="): words for words in self.also for word in words if word[:5] == "name="}
+        return {self.name: self.words} | further
 
     def done(self, runs: Path) -> bool:
-        return (runs / self.name / self.makes).is_file()
+        return all((runs / name / self.makes).is_file() for name in self.runs)
 
 
-def run(job: Job, runs: Path, logs: Path, into: Path) -> int:
-    resume = ["--resume"] if (runs / job.name).is_dir() else []
+def run(job: Job, runs: Path, logs: Path, into: Path | None) -> int:
     environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"VIDVEIL_RUNS": str(runs)}
+    command = [sys.executable, "-m", "vidveil", *job.words, *(["--resume"] if (runs / job.name).is_dir() else [])]
+    if job.also:
+        command = [sys.executable, __file__, json.dumps([job.words, *job.also])]
     with (logs / f"{job.name}.log").open("a") as log:
-        command = [sys.executable, "-m", "vidveil", *job.words, *resume]
         code = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
-    if code == 0 and job.makes == "results.json":
+    if code == 0 and into is not None and job.makes == "results.json":
         into.mkdir(parents=True, exist_ok=True)
         results = json.loads((runs / job.name / "results.json").read_text())
         (into / f"{job.name}.json").write_text(json.dumps(results) + "\n")  # one line: nobody reads it
     return code
 
 
-def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: float, into: Path) -> set[str]:
+def evaluate_all(commands: Sequence[Sequence[str]]) -> None:
+    """One after the other. What is finished is left alone, what was interrupted goes on."""
+    from vidveil.evaluation.engine import evaluate
+    from vidveil.evaluation.veiled import forgotten_at_the_end
+    from vidveil.training.runs import runs_folder
+
+    with forgotten_at_the_end():
+        for _, recipe, *overrides in commands:
+            folder = runs_folder() / next(word[5:] for word in overrides if word[:5] == "name=")
+            if not (folder / "results.json").is_file():
+                began = time.monotonic()
+                found = evaluate(recipe, *overrides, resume=folder.is_dir())
+                points = [(point.keep, round(point.metrics["linkage_rank1"].value, 3)) for point in found.points]
+                print(f"{folder.name}: {points} after {time.monotonic() - began:.0f} s", flush=True)
+
+
+def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: float, into: Path | None) -> set[str]:
     """Does them, as far as time goes; those that failed, or could not begin for that."""
     logs = runs / "logs"
     logs.mkdir(parents=True, exist_ok=True)
@@ -76,10 +102,12 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
 
 
 def made_otherwise(job: Job, runs: Path) -> bool:
-    """Whether a finished run of this name is another command's: a rehearsal's, say."""
-    _, recipe, *overrides = job.words
-    wanted = json.loads(json.dumps(as_values(read(find(recipe), overrides))))
-    return bool(json.loads((runs / job.name / "recipe.json").read_text()) != wanted)
+    """Whether a finished run of a name is another command's: a rehearsal's, say."""
+    for name, (_, recipe, *overrides) in job.runs.items():
+        wanted = json.loads(json.dumps(as_values(read(find(recipe), overrides))))
+        if json.loads((runs / name / "recipe.json").read_text()) != wanted:
+            return True
+    return False
 
 
 def wanted(all_jobs: list[Job], words: list[str]) -> list[Job]:
@@ -107,7 +135,7 @@ def options_of(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="the commands: done, or by another one")
 
 
-def go_on(all_jobs: Sequence[Job], options: argparse.Namespace, results: Path) -> None:
+def go_on(all_jobs: Sequence[Job], options: argparse.Namespace, results: Path | None) -> None:
     """What `--only` and `--list` ask for: does the jobs, or says them."""
     done = {job.name for job in all_jobs if job.done(options.runs)}
     strange = {job.name for job in all_jobs if job.name in done and made_otherwise(job, options.runs)}
@@ -115,7 +143,8 @@ def go_on(all_jobs: Sequence[Job], options: argparse.Namespace, results: Path) -
     if options.list:
         for job in asked:
             state = "other" if job.name in strange else "done" if job.name in done else ""
-            print(f"{state:5}", "vidveil", *job.words)
+            for words in job.runs.values():
+                print(f"{state:5}", "vidveil", *words)
         return
     if in_the_way := [job.name for job in asked if job.name in strange]:
         raise SystemExit(
@@ -123,3 +152,7 @@ def go_on(all_jobs: Sequence[Job], options: argparse.Namespace, results: Path) -
         )
     if work(asked, done, options.runs, options.workers, options.until, results):
         raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    evaluate_all(json.loads(sys.argv[1]))

@@ -17,7 +17,7 @@ from vidveil.evaluation.conditions import AT_ONCE, Setting, anonymized, check_me
 from vidveil.evaluation.measure import Measure
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.truth import Truth
-from vidveil.evaluation.veiled import forget
+from vidveil.evaluation.veiled import forget, forgotten_at_the_end
 from vidveil.tubelets import kept_count
 
 
@@ -150,6 +150,21 @@ def test_what_was_made_is_gone_once_it_is_forgotten_and_can_be_made_again(data):
     assert not list(first.videos.folder.parent.glob(".*.part"))
     assert digest(first) == pixels  # who has it open reads on
     assert digest(anonymized(data, Setting(method="random", keep=0.5))) == pixels
+
+
+def test_several_evaluations_find_the_same_clips_which_are_gone_at_the_end(data):
+    with forgotten_at_the_end():
+        first = anonymized(data, Setting(method="random", keep=0.5))
+        forget([first])
+        assert first.videos.folder.exists()
+        second = anonymized(data, Setting(method="random", keep=0.5))
+        assert second.videos.made is None  # found, not made
+        forget([second])
+        assert first.videos.folder.exists()
+    assert not first.videos.folder.exists()
+    again = anonymized(data, Setting(method="random", keep=0.5))
+    forget([again])  # outside: at once
+    assert not again.videos.folder.exists()
 
 
 def test_what_somebody_else_made_is_not_deleted(data):

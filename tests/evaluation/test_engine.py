@@ -124,6 +124,30 @@ def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_networ
     assert again.raw.metrics["action_top1"].value == use.value
 
 
+def test_people_who_are_known_from_training_are_named():
+    """Everybody of the toy in every split, with other clips."""
+    data = toy(identity=True)
+    by_clip = np.arange(len(data)) % 8
+    shared = replace(data, split=np.where(by_clip < 4, "train", np.where(by_clip < 6, "val", "test")))
+    results = evaluate(shared, attackers=("resnet_tiny", "r3d_tiny:frozen"), method="solid")
+    raw, black = (point.metrics["identity_top1"] for point in (results.raw, results.points[0]))
+    assert raw.value > raw.floor + 0.3
+    assert set(raw.others) == {"resnet_tiny", "r3d_tiny:frozen"}
+    assert raw.measured_by == max(raw.others, key=lambda name: raw.others[name]["val"])
+    assert raw.floor == pytest.approx(1 / 26, abs=0.02)
+    assert black.value <= black.floor_range[1]
+    assert black.excess == pytest.approx(0, abs=0.1)
+    assert "identity_top1" not in evaluate(data, name="strangers").raw.metrics
+
+
+def test_frozen_networks_tell_attributes_by_heads():
+    results = evaluate(toy(), attackers=("r3d_tiny:frozen",), attack=("attributes",))
+    told = results.raw.metrics["ap_bright"]
+    assert told.measured_by == "r3d_tiny:frozen"
+    assert told.value > told.floor + 0.2
+    assert "linkage_rank1" not in results.raw.metrics
+
+
 def test_a_part_of_recorded_video_is_what_the_method_and_everybody_sees(monkeypatch):
     monkeypatch.setattr(engine, "load_data", lambda *_, **__: toy())
     seen = []

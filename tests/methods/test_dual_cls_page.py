@@ -165,7 +165,7 @@ def test_the_readme_quotes_what_was_measured():
     ):
         leaks = (f"{rows[name]['judged'][of][0]:.2f}" for of in ("linkage", "attributes"))
         assert told.format(*leaks) in readme
-    real = json.loads((ROOT / "benchmarks" / "results" / "table" / "summary.json").read_text())
+    real = json.loads((ROOT / "benchmarks" / "results" / "figure_table" / "summary.json").read_text())
     ours, lots = real["rows"][real["best"]], real["rows"]["rand25"]
     told = "{:.2f} of the linkage is left to the strongest of six attackers, at a top-1 of {:.2f} where raw video has"
     told += " {:.2f}"

@@ -7,7 +7,6 @@ drawn around the ground truth. Boxes are found once and kept in the cache as JSO
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
+from vidveil.data.found import found_once, has_truth
 from vidveil.data.store import VideoStore, cache_folder
 
 if TYPE_CHECKING:
@@ -43,20 +43,8 @@ def person_crops(data: ClipSet) -> ClipSet:
 
 def person_boxes(data: ClipSet) -> list[Box]:
     """One square a video, found by the ground truth or by the detector of people."""
-    # real videos by names and sizes rather than pixels: decoders differ in the last bit, and boxes do not
-    sizes = [list(data.videos.frames(i).shape) for i in range(len(data))]
-    of = data.videos.fingerprint if _has_truth(data) else data.name
-    about = [of, list(data.ids), sizes, LOOKS, MARGIN, SURE]
-    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
-    path = cache_folder() / "crops" / f"boxes-{key}.json"
-    if not path.is_file():
-        boxes = [_box(data, i) for i in range(len(data))]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(boxes), encoding="utf-8")
-        part.replace(path)
-    found: list[Box] = [tuple(box) for box in json.loads(path.read_text(encoding="utf-8"))]
-    return found
+    found = found_once(data, "crops", [LOOKS, MARGIN, SURE], lambda: [_box(data, i) for i in range(len(data))])
+    return [tuple(box) for box in found]
 
 
 def square(found: NDArray[np.float64], width: int, height: int) -> Box:
@@ -76,7 +64,7 @@ def square(found: NDArray[np.float64], width: int, height: int) -> Box:
 def _box(data: ClipSet, i: int) -> Box:
     frames = data.videos.frames(i)
     height, width = frames.shape[1:3]
-    if isinstance(data.videos, VideoStore) and _has_truth(data):
+    if isinstance(data.videos, VideoStore) and has_truth(data):
         _, rows, columns = np.nonzero(data.videos.side("masks", i))
         edges = [[columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]] if len(rows) else []
         return square(np.array(edges, dtype=np.float64).reshape(-1, 4), width, height)
@@ -88,10 +76,6 @@ def _box(data: ClipSet, i: int) -> Box:
         if len(boxes):
             surest.append(boxes[boxes[:, 4].argmax(), :4])
     return square(np.array(surest, dtype=np.float64).reshape(-1, 4), width, height)
-
-
-def _has_truth(data: ClipSet) -> bool:
-    return isinstance(data.videos, VideoStore) and "masks" in data.videos.sides
 
 
 @cache

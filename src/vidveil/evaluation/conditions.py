@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from vidveil import __version__
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
+from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store import Item, VideoStore, cache_folder
 from vidveil.errors import DataError, UsageError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from vidveil.methods import Anonymized, Anonymizer
+    from vidveil.methods.regional import Watcher
 
 WORKERS = 8  # clips at once, at most, by methods that learned nothing: OpenCV and PyTorch leave Python's lock alone
 AT_ONCE = 64
@@ -118,12 +120,12 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         _refuse_knobs_of_controls(tried)
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
-        method = _load(tried)
+        method = _load(tried, watch=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
         stages: Sequence[Any] = getattr(method, "stages", (method,))
         masker = next((stage for stage in stages if hasattr(stage, "scorer")), None)
         frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
-        # knobs are refused, and detectors fetched, when they are used
+        # knobs are refused when they are used
         method.anonymize(_tensor(empty), keep=share, privacy_weight=tried.privacy_weight)
 
 
@@ -172,6 +174,8 @@ def _exact(value: Any) -> Any:
 
 
 def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
+    from vidveil.methods import Chain, load
+
     if setting.method == "noise":
         return Painter(lambda rows: [_noise(data.videos.frames(row), row) for row in rows])
     if control := pruning_control(setting.method, setting.keep):
@@ -180,14 +184,21 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     if hasattr(method, "anonymize_batch"):
         return _learned(data, method, setting, device)
     knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
+    known = setting.region != "frame" and not isinstance(method, Chain)  # a stage of a chain may leave frames out
+    where = regions(data, setting.region) if known else None
+
+    def for_row(row: int) -> "Anonymizer":
+        if where is None:
+            return method
+        return load(setting.method, region=setting.region, watch=lambda _: where(row))
 
     def one(row: int) -> NDArray[np.uint8]:
         frames = data.videos.frames(row)
-        done = _pixels(method.anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
+        done = _pixels(for_row(row).anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
         video: NDArray[np.uint8] = done[0]
         return video
 
-    alone = setting.region != "frame" or method.weights is not None  # who follows people, and networks, go in order
+    alone = where is None and method.weights is not None  # networks, and who follows people, go in order
     workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
 
     def paint(rows: Sequence[int]) -> Iterator[Item]:
@@ -197,11 +208,11 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     return Painter(paint, method.weights, at_once=2 * workers)
 
 
-def _load(setting: Setting) -> "Anonymizer":
+def _load(setting: Setting, watch: "Watcher | None" = None) -> "Anonymizer":
     from vidveil.methods import load
 
     try:
-        method = load(setting.method.removeprefix("random:"), region=setting.region)
+        method = load(setting.method.removeprefix("random:"), region=setting.region, watch=watch)
     except UsageError as error:  # a run may be called nearly like a control: only what does not exist is misspelt
         close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
         if not close:

@@ -34,6 +34,7 @@ from vidveil.evaluation.telling import about_data, attribute_excess, control_met
 from vidveil.evaluation.truth import Truth
 from vidveil.evaluation.veiled import forget
 from vidveil.recipe import as_values, find, read_for
+from vidveil.tasks.identity import everybody_is_known
 from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
 
@@ -41,7 +42,7 @@ PARTS: dict[str, Callable[[ClipSet], ClipSet]] = {
     "whole": lambda data: data, "person_crop": person_crops, "median": medians
 }  # fmt: skip
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
-HEADLINES = (*USES, "linkage_rank1", "cmap", "identity_hidden", "action_kept")
+HEADLINES = (*USES, "linkage_rank1", "identity_top1", "cmap", "identity_hidden", "action_kept")
 
 
 def evaluate(
@@ -107,8 +108,9 @@ class Engine:
     ) -> None:
         self.recipe, self.data, self.run, self.root, self.console = recipe, data, run, root, console
         self.measure = Measure(
-            data, permutations=recipe.permutations, resamples=recipe.resamples, f1_threshold=recipe.f1_threshold
-        )
+            data, permutations=recipe.permutations, resamples=recipe.resamples, f1_threshold=recipe.f1_threshold,
+            device=options(recipe, 0).accelerator(),
+        )  # fmt: skip
         self.truth = Truth(data, self.measure)
         self.targets: list[str] = []
         self.trained = 0
@@ -185,9 +187,10 @@ class Engine:
             if "identity" in tasks:
                 about.attackers = found
                 about.numbers |= self.measure.linkage(found)
+                if everybody_is_known(self.data):
+                    about.numbers["identity_top1"] = self.measure.identity(found)
             if "attributes" in tasks:
-                trained = {name: seeds for name, seeds in found.items() if not name.endswith(":frozen")}
-                numbers, about.constant = self.measure.attributes(trained)
+                numbers, about.constant = self.measure.attributes(found)
                 about.numbers |= numbers
         if raw is not None and "identity" in self.targets:
             crossed = crossings(recipe, self.data, data, about.attackers, raw.attackers)
@@ -214,13 +217,10 @@ class Engine:
             networks = on_raw(networks) if tag == "raw" else from_nothing(networks)
         for network in networks:
             frozen = network.endswith(":frozen")
-            if frozen and "identity" not in tasks:
-                continue
             for lr in recipe.attacker_lr[:1] if frozen else recipe.attacker_lr:
                 settings = replace(recipe, epochs=recipe.attacker_epochs, lr=lr)
                 name = network if frozen or len(recipe.attacker_lr) == 1 else f"{network} lr {lr:g}"
-                wanted = ["identity"] if frozen else list(tasks)
-                found[name] = self._seeds(data, wanted, network, settings, tag, control, lr)
+                found[name] = self._seeds(data, list(tasks), network, settings, tag, control, lr)
         return found
 
     def _seeds(

@@ -24,10 +24,12 @@ from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
 from vidveil.data.views import Augment
 from vidveil.errors import UsageError
+from vidveil.evaluation.frozen import embedded, features_of
 from vidveil.evaluation.mlp import HEADS, with_heads
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.tasks import TASKS, Predictions, Task
+from vidveil.tasks.identity import Identity
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
@@ -89,7 +91,57 @@ def learn(
     folder.mkdir(parents=True, exist_ok=True)
     device = options(recipe, seed).accelerator()
     learned_tasks = [TASKS[name](data, device, recipe.label_smoothing) for name in tasks]
-    model = classifier(network, learned_tasks, recipe, seed)
+    if network.endswith(":frozen"):
+        predictions, parameters = _looked(data, learned_tasks, network, recipe, seed, control, splits)
+    else:
+        predictions, parameters = _trained(
+            data, learned_tasks, network, recipe, seed, folder, key, control, start, splits, log, label
+        )
+    scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
+    learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
+    _write(learned, key)
+    return learned
+
+
+def _looked(
+    data: ClipSet,
+    tasks: Sequence[Task],
+    network: str,
+    recipe: LearningRecipe,
+    seed: int,
+    control: str,
+    splits: Sequence[Split],
+) -> tuple[dict[str, Predictions], int]:
+    """By a frozen network: heads alone learn, on its features of training clips."""
+    device = options(recipe, seed).accelerator()
+    wanted = dict.fromkeys((*(("train",) if tasks else ()), *splits))
+    rows = np.unique(np.concatenate([data.indices(split) for split in wanted]))
+    name = network.partition(":")[0]
+    features, parameters = features_of(data, rows, name, recipe, device=device, seed=seed, control=control)
+    predictions = {
+        split: Predictions(data.indices(split), features[np.searchsorted(rows, data.indices(split))])
+        for split in wanted
+    }
+    told = [task for task in tasks if not isinstance(task, Identity) or task.names_them]
+    return with_heads(predictions, told, device, seed) if told else predictions, parameters
+
+
+def _trained(
+    data: ClipSet,
+    tasks: Sequence[Task],
+    network: str,
+    recipe: LearningRecipe,
+    seed: int,
+    folder: Path,
+    key: str,
+    control: str,
+    start: Path | None,
+    splits: Sequence[Split],
+    log: Log | None,
+    label: str,
+) -> tuple[dict[str, Predictions], int]:
+    device = options(recipe, seed).accelerator()
+    model = classifier(network, tasks, recipe, seed)
     if start is not None:
         model.recognizer.load_state_dict(_weights(start))
     model.to(device)
@@ -100,22 +152,14 @@ def learn(
             augment=augment, seed=seed, device=device, order=order, transform=CONTROLS.get(control),
         )  # fmt: skip
 
-    if not network.endswith(":frozen"):
-        _train(model, learned_tasks, loader, recipe, network, seed, folder, key, log, label)
-        save_file(_arrays(model.recognizer), folder / "weights.safetensors")
+    _train(model, tasks, loader, recipe, network, seed, folder, key, log, label)
+    save_file(_arrays(model.recognizer), folder / "weights.safetensors")
     predictions: dict[str, Predictions] = {
-        split: predict(model, loader(split, "sequential", "none"), learned_tasks, recipe.views) for split in splits
+        split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
     }
-    told_by_heads = [task for task in learned_tasks if task.name != "identity"] if network.endswith(":frozen") else []
-    if "identity" in tasks or told_by_heads:  # what learns from features needs views that the network has not seen
-        predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), learned_tasks, None)
-    if told_by_heads:
-        predictions = with_heads(predictions, told_by_heads, device, seed)
-    scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
-    parameters = sum(p.numel() for p in model.parameters())
-    learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
-    _write(learned, key)
-    return learned
+    if any(task.name == "identity" for task in tasks):  # spaces are learned from views that it was not trained on
+        predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), tasks, None)
+    return predictions, sum(p.numel() for p in model.parameters())
 
 
 def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
@@ -186,14 +230,11 @@ def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str
         for batch in loader.views(views) if views else loader.epoch(NEVER_TRAINED):
             count = batch.video.shape[1] if views else 1
             clips = batch.video.flatten(0, 1) if views else batch.video  # (B, V, 3, T, H, W) → (B·V, 3, T, H, W)
-            missing = (loader.batch - len(batch.index)) * count  # batches of one size: the same clip, the same features
-            padded = torch.cat([clips, clips[:1].expand(missing, *clips.shape[1:])]) if missing else clips
-            with torch.autocast("cuda", torch.bfloat16, enabled=clips.is_cuda):
-                embedded = model.features(padded)[: len(clips)].float()
+            seen = embedded(model.features, clips, loader.batch * count)
             rows.append(batch.index.cpu())
-            features.append(embedded.view(-1, count, embedded.shape[-1]).mean(1).cpu())
+            features.append(seen.view(-1, count, seen.shape[-1]).mean(1).cpu())
             for task in tasks:
-                each = task.probabilities(model.heads[task.name](embedded))  # (B·V, outputs)
+                each = task.probabilities(model.heads[task.name](seen))  # (B·V, outputs)
                 probabilities[task.name].append(each.view(-1, count, each.shape[-1]).mean(1).cpu())
     return Predictions(
         torch.cat(rows).numpy(),
@@ -219,8 +260,7 @@ def classifier(network: str, tasks: Sequence[Task], recipe: LearningRecipe, seed
     """A fresh network with a head for each task; `seed` decides its first weights."""
     name, _, start = network.partition(":")
     torch.manual_seed(seed)
-    pretrained = start == "pretrained" or (start == "frozen" and RECOGNIZERS[name].weights is not None)
-    recognizer = build(name, frames=recipe.frames, size=recipe.size, pretrained=pretrained)
+    recognizer = build(name, frames=recipe.frames, size=recipe.size, pretrained=start == "pretrained")
     return Classifier(recognizer, {task.name: task.outputs for task in tasks})
 
 
@@ -283,7 +323,7 @@ def _key(
         "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
         "label_smoothing": recipe.label_smoothing,
         **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
-        **({"heads": HEADS} if begins == "frozen" and set(tasks) - {"identity"} else {}),
+        **({"heads": HEADS, "train": "as test"} if begins == "frozen" else {}),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 

@@ -68,9 +68,16 @@ class Measure:
     """Measures on the test clips of one set, always with the same draws of people: all numbers can be paired."""
 
     def __init__(
-        self, data: ClipSet, *, permutations: int, resamples: int, f1_threshold: metrics.Threshold = "probability"
+        self,
+        data: ClipSet,
+        *,
+        permutations: int,
+        resamples: int,
+        f1_threshold: metrics.Threshold = "probability",
+        device: str = "cpu",
     ) -> None:
         self.data = data
+        self.device = device
         self.f1_threshold = f1_threshold
         self.rows = data.indices("test")
         self.permutations = permutations
@@ -123,7 +130,7 @@ class Measure:
         """Rank-1 and mAP; rank-1 with same and with changed clothes, where they are known."""
         spaces: dict[str, list[Crossing]] = {}
         for name, learned in attackers.items():
-            each = [self._spaces(one) for one in learned]
+            each = [self._spaces(one, seed) for seed, one in enumerate(learned)]
             spaces |= {f"{name}, {space}": [Crossing(one[space], one[space]) for one in each] for space in each[0]}
         seen: Ranked = {}  # rank-1 and mAP are two numbers of the same ranking
         found = {"linkage_rank1": self._link(spaces, seen=seen, precision=True)}
@@ -131,6 +138,34 @@ class Measure:
         for suffix, clothes in CLOTHES.items() if "outfit" in self.data.tags else ():
             found["linkage_rank1" + suffix] = self._link(spaces, clothes=clothes)
         return found
+
+    def identity(self, attackers: Mapping[str, Sequence[Learned]]) -> Number:
+        """Top-1 of naming training people who do something else, by the attacker that is best at it on validation."""
+        people = np.unique(self.data.person[self.data.indices("train")])
+        people = people[people >= 0]
+        truth = self.data.person[self.rows]
+        guesses = {
+            name: np.stack([people[on_test(one).probabilities["identity"].argmax(-1)] for one in learned])
+            for name, learned in attackers.items()
+        }
+        val = {name: mean([one.scores["identity"] for one in learned]) for name, learned in attackers.items()}
+        best = choose(val, "identity")
+        hits = (guesses[best] == truth).astype(np.float64)  # (S, N)
+        values = np.empty(self.permutations)
+        strata = self.data.action[self.rows]
+        for start, stop, dealt in floors.deals(floors.deal_within, strata, self.permutations, 0, len(truth)):
+            values[start:stop] = (guesses[best][:, None] == truth[dealt]).mean(axis=(0, 2))
+        floor = floors.floor_of(values, float(hits.mean()), 0)
+        return Number(
+            leak=Leak("top-1", self.resamples.mean(hits), floor.value),
+            analytic=floors.largest_class(truth),
+            floor_range=(floor.low, floor.high),
+            measured_by=best,
+            others={name: {"test": float((guesses[name] == truth).mean()), "val": val[name]} for name in attackers},
+            p=floor.p,
+            least_p=1 / (1 + floor.permutations),
+            per_clip=hits,
+        )
 
     def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
         """Of every attribute, and of all together; and those that are constant in test, which are left out."""
@@ -142,7 +177,7 @@ class Measure:
         """Rank-1 of anonymized probes among raw clips: what somebody gets who has the person's ordinary videos."""
         return self._link(crossings)
 
-    def _spaces(self, learned: Learned) -> dict[str, dict[str, Floats]]:
+    def _spaces(self, learned: Learned, seed: int) -> dict[str, dict[str, Floats]]:
         """The test and validation embeddings as they are, whitened, and in the discriminants of training people; those
         of a frozen network also in what a small one on top has learned of these."""
         train = learned.predictions["train"]
@@ -152,7 +187,7 @@ class Measure:
             "LDA": lda(train.features, self.data.person[train.rows]),
         }
         if learned.network.endswith(":frozen"):
-            maps["MLP"] = identifying(train.features, self.data.person[train.rows])
+            maps["MLP"] = identifying(train.features, self.data.person[train.rows], seed, self.device)
         said = learned.predictions
         return {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
 

@@ -29,8 +29,6 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
         check_network(network)
     if recipe.utility.endswith(":raw"):
         raise UsageError(f"{recipe.utility}: the utility network is trained on what it judges; write its name alone")
-    if "attributes" in recipe.attack and all(network.endswith(":frozen") for network in recipe.attackers):
-        raise UsageError("attributes need an attacker that is trained: all are frozen")
     if "linkage" not in recipe.attack and (about := [c for c in recipe.controls if c not in ("one_frame", "shuffled")]):
         raise UsageError(f"the control {about[0]} is about linkage, and attack leaves it out")
     if recipe.raw and not (runs_folder() / recipe.raw / "results.json").is_file():

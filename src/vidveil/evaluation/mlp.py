@@ -81,21 +81,23 @@ def with_heads(
     return {split: replace(one, probabilities=found[split]) for split, one in said.items()}
 
 
-def identifying(train: ArrayLike, person: ArrayLike, seed: int = 0) -> Callable[[ArrayLike], Floats]:
+def identifying(
+    train: ArrayLike, person: ArrayLike, seed: int = 0, device: torch.device | str = "cpu"
+) -> Callable[[ArrayLike], Floats]:
     """The hidden layer of a head that tells training people apart: (N, D) → (N, WIDTH). Person -1 is left out."""
     people = np.asarray(person)
     known = people >= 0
-    features = torch.from_numpy(np.asarray(train, np.float32)[known])
+    features = torch.from_numpy(np.asarray(train, np.float32)[known]).to(device)
     names, numbers = np.unique(people[known], return_inverse=True)
-    truth = torch.from_numpy(numbers)
+    truth = torch.from_numpy(numbers).to(device)
     heads = taught(features, len(names), lambda said: F.cross_entropy(said, truth, label_smoothing=SMOOTHING), seed)
     next(heads)
     head = next(heads).requires_grad_(False)
     middle = head.embed(features).mean(0)
 
     def embedded(given: ArrayLike) -> Floats:
-        hidden = head.embed(torch.from_numpy(np.asarray(given, np.float32)))
-        made: Floats = (hidden - middle).numpy().astype(np.float64)
+        hidden = head.embed(torch.from_numpy(np.asarray(given, np.float32)).to(device))
+        made: Floats = (hidden - middle).cpu().numpy().astype(np.float64)
         return made
 
     return embedded

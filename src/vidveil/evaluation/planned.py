@@ -16,7 +16,7 @@ def trainings(recipe: EvaluateRecipe, targets: Sequence[str], *, readable: bool)
     groups = [targets] if recipe.joint else [[task] for task in targets]
 
     def attacks(networks: Sequence[str]) -> int:
-        return sum(_rates(network, recipe, tasks) for tasks in groups for network in networks)
+        return len(groups) * sum(_rates(network, recipe) for network in networks)
 
     count = (1 + settings) * readable + attacks(on_raw(recipe.attackers)) + settings * attacks(recipe.attackers)
     for which in recipe.controls:
@@ -24,7 +24,7 @@ def trainings(recipe: EvaluateRecipe, targets: Sequence[str], *, readable: bool)
             count += len(frame_readers(recipe, which))
         else:
             networks = from_nothing(recipe.control_attackers or recipe.attackers)
-            count += sum(_rates(network, recipe, ["identity"]) for network in networks)
+            count += sum(_rates(network, recipe) for network in networks)
     return count * len(recipe.seeds)
 
 
@@ -46,7 +46,5 @@ def frame_readers(recipe: EvaluateRecipe, which: str) -> list[str]:
     return [recipe.utility, first] if alone else [recipe.utility]
 
 
-def _rates(network: str, recipe: EvaluateRecipe, tasks: Sequence[str]) -> int:
-    if network.endswith(":frozen"):
-        return int("identity" in tasks)
-    return len(recipe.attacker_lr)
+def _rates(network: str, recipe: EvaluateRecipe) -> int:
+    return 1 if network.endswith(":frozen") else len(recipe.attacker_lr)

@@ -15,7 +15,7 @@ from vidveil.evaluation.results import Kind, Metric, Point, use_in
 from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
 
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
-TESTED = ("linkage_rank1", "gait_rank1")  # what a verdict is made of, beside attributes
+TESTED = ("linkage_rank1", "identity_top1", "gait_rank1")  # what a verdict is made of, beside attributes
 LEVEL = 0.05  # chance of a single false alarm
 NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are told
 
@@ -118,7 +118,7 @@ def _readable(action: Number) -> bool:
 
 def _spoken(leaks: Sequence[str]) -> list[str]:
     attributes = [name.removeprefix("ap_").replace("_", " ") for name in leaks if name.startswith("ap_")]
-    linked = ["identities"] if any(name.startswith(("linkage", "gait")) for name in leaks) else []
+    linked = ["identities"] if any(name.startswith(("linkage", "identity_top1", "gait")) for name in leaks) else []
     many = ["attributes"] if "cmap" in leaks else []
     return linked + many + ([f"attributes ({', '.join(attributes)})"] if attributes else [])
 

@@ -4,8 +4,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,6 +38,23 @@ class Veiled(VideoStore):
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+_until_later: list[list[Veiled]] = []
+
+
+@contextmanager
+def forgotten_at_the_end() -> Iterator[None]:
+    """What would be deleted meanwhile is deleted at the end: several evaluations find the same clips, one of each
+    split of a set, say."""
+    waiting: list[Veiled] = []
+    _until_later.append(waiting)
+    try:
+        yield
+    finally:
+        _until_later.remove(waiting)
+        for videos in waiting:
+            _delete(videos)
+
+
 def forget(after: Iterable[ClipSet]) -> None:
     """Delete anonymized clips from the cache, if they were made for these very sets.
 
@@ -48,13 +65,20 @@ def forget(after: Iterable[ClipSet]) -> None:
         videos = data.videos.whole.videos if isinstance(data.videos, SingleFrames) else data.videos
         if not isinstance(videos, Veiled) or videos.made is None:
             continue
-        with turn(videos.folder):
-            if born(videos.folder) != videos.made:
-                continue
-            gone = videos.folder.with_name(f".{videos.folder.name}~{os.getpid()}.part")
-            with suppress(OSError):  # renamed first: nobody finds half a store, and who writes next clears what is left
-                videos.folder.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
+        if _until_later:
+            _until_later[-1].append(videos)
+        else:
+            _delete(videos)
+
+
+def _delete(videos: Veiled) -> None:
+    with turn(videos.folder):
+        if born(videos.folder) != videos.made:
+            return
+        gone = videos.folder.with_name(f".{videos.folder.name}~{os.getpid()}.part")
+        with suppress(OSError):  # renamed first: nobody finds half a store, and who writes next clears what is left
+            videos.folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def born(folder: Path) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from vidveil.errors import UsageError
 from vidveil.methods import classical
@@ -15,7 +16,10 @@ from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain
 from vidveil.methods.figure import Figure
 from vidveil.methods.motion import Motion
 
-__all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Method", "load"]
+if TYPE_CHECKING:
+    from vidveil.methods.regional import Watcher
+
+__all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Chain", "Method", "load"]
 
 DEFAULT = "blur:strong"
 
@@ -64,20 +68,21 @@ METHODS = {
 }
 
 
-def load(spec: str, *, region: str = "frame") -> Anonymizer:
+def load(spec: str, *, region: str = "frame", watch: "Watcher | None" = None) -> Anonymizer:
     """The method that `spec` describes, ready for use on clips.
 
     `region` says where it works: `frame`, `faces`, `people`, or the path of an ONNX detector. For files and streams
-    leave it alone: `vidveil.anonymize` takes a region of its own.
+    leave it alone: `vidveil.anonymize` takes a region of its own. `watch` knows where that is in a clip; by default
+    each clip is searched.
     """
     stages = [_load_one(part.strip()) for part in spec.split("|")]
     if again := next((stage for stage in stages[1:] if getattr(stage, "after", None)), None):
         raise UsageError(f"{again.spec} goes through {again.after.spec} by itself, and must come first")  # type: ignore[attr-defined]
     method = stages[0] if len(stages) == 1 else Chain(stages)
-    return method if region == "frame" else _on_region(method, region)
+    return method if region == "frame" else _on_region(method, region, watch)
 
 
-def _on_region(method: Anonymizer, region: str) -> Anonymizer:
+def _on_region(method: Anonymizer, region: str, watcher: "Watcher | None") -> Anonymizer:
     from vidveil.guard.watch import Lookout, kind_of, regions_of
     from vidveil.methods.regional import in_regions, paints
 
@@ -85,7 +90,7 @@ def _on_region(method: Anonymizer, region: str) -> Anonymizer:
         raise UsageError(f"{method.spec} does not work on regions")
     watch = Lookout(region=region).watch()
     assert watch is not None
-    bound = in_regions(method, {kind_of(region)}, partial(regions_of, watch=watch))
+    bound = in_regions(method, {kind_of(region)}, watcher or partial(regions_of, watch=watch))
     bound.weights = " + ".join(watch.weights)
     return bound
 

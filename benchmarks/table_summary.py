@@ -1,0 +1,173 @@
+"""The numbers of `table.py`: each row on all splits of a set together, beside tubelets by lot at equal retention.
+
+Test people of different splits are different people, so their clips are put side by side, and people are drawn from all
+of them. Floors are means over the clips that asked. Who attacks is chosen on validation people, split by split.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dual_cls_summary import told
+from numpy.typing import NDArray
+from table import PARTS, ROWS, SETS, run_of
+
+from vidveil.evaluation.intervals import Estimate, Resamples, difference
+from vidveil.evaluation.results import Metric, Point
+from vidveil.evaluation.results import read as read_results
+from vidveil.evaluation.tradeoff import Leak, excess, retention
+from vidveil.report.paired import Method, Setting, at_equal_retention, method
+from vidveil.report.same_clips import Run, open_run
+
+TOP1, LINKAGE, NAMING = "action_top1", "linkage_rank1", "identity_top1"
+METRICS = (TOP1, LINKAGE, NAMING)
+"""Of each the value, with its share of raw video's: retention of the first, excess of the others."""
+BESIDE = {"whole": "whole", "crop": "crop", "median": "whole"}
+"""Part → the part whose raw video a share is one of."""
+
+
+def summary(runs: Path) -> dict[str, Any]:
+    return {
+        name: {
+            "splits": list(folds.values()),
+            "parts": {part: found for part in (*PARTS, "median") if (found := rows_of(runs, list(folds), part))},
+        }
+        for name, folds in SETS.items()
+    }
+
+
+def rows_of(runs: Path, ends: Sequence[str], part: str) -> dict[str, Any]:
+    """Of all rows that are finished on every split."""
+    found = {}
+    lots: dict[bool, Method] = {}
+    for name, row in ROWS.items():
+        if part not in row.parts or not all(_file(runs, name, part, end).is_file() for end in ends):
+            continue
+        run = pooled([_open(runs, name, part, end) for end in ends])
+        beside = pooled([_open(runs, "t-raw" if row.trained else "raw", BESIDE[part], end) for end in ends])
+        draws = Resamples(run.people)
+        if not run.results.points:
+            found[name] = {"settings": [alone(run, beside, draws)]}
+            continue
+        judged = method(run, draws)
+        if row.words[0] == "method=random":
+            lots[row.trained] = judged
+        rival = lots.get(row.trained)
+        points = zip(judged.settings, run.results.points, strict=True)
+        found[name] = {"settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
+    return found
+
+
+def pooled(runs: Sequence[Run]) -> Run:
+    """Runs of the same row on several splits as one."""
+    first = runs[0]
+    clips: dict[str, NDArray[np.generic]] = {
+        "people": np.concatenate([run.people.astype(np.int64) + 1000 * i for i, run in enumerate(runs)])
+    }
+    points = [[run.results.raw, *run.results.points] for run in runs]
+    made = []
+    for same in zip(*points, strict=True):  # the same setting on each split
+        metrics = {}
+        for name in METRICS:
+            if not all(name in point.metrics for point in same):
+                continue
+            each = [run.values(point, name) for run, point in zip(runs, same, strict=True)]
+            chance = [run.chance(point, name) for run, point in zip(runs, same, strict=True)]
+            key = f"{_tag(same[0])}/{name}"
+            clips[key] = np.concatenate(each, axis=1)
+            if all(one is not None for one in chance):
+                clips[f"{key}/chance"] = np.concatenate([one for one in chance if one is not None])
+            metrics[name] = _together([point.metrics[name] for point in same], each)
+        kept = {name: metric for name, metric in same[0].metrics.items() if name == "tubelets_kept"}
+        made.append(replace(same[0], metrics=metrics | kept))
+    return Run(replace(first.results, raw=made[0], points=made[1:]), clips)
+
+
+def alone(run: Run, beside: Run, draws: Resamples) -> dict[str, Any]:
+    """Raw video, or a part of it, as a share of what `beside` gives away."""
+    return numbers(run, run.results.raw, draws, beside)
+
+
+def setting(
+    run: Run, one: Setting, point: Point, judged: Method, lots: Method | None, draws: Resamples
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"keep": one.keep, "share": one.share} | numbers(run, point, draws, run)
+    left = one.excess.estimate if one.excess else None
+    if lots is not None and lots is not judged and one.retention is not None and left is not None:
+        found["minus_lots"] = beside_lots(one, left, lots)
+    return found
+
+
+def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:
+    """Excess minus that of tubelets by lot where they keep as much of the use. Who keeps no less than raw video stands
+    beside raw video, which is what lots are that keep everything."""
+    assert one.retention is not None
+    if one.retention.value >= 1:
+        raw = Estimate(1.0, np.ones(len(left.samples)), drawn=left.drawn)
+        return {"minus": told(difference(left, raw)), "at": "raw video"}
+    compared = at_equal_retention(Method(one.label, [one], {}), lots)[0]
+    if compared.difference is None:
+        return {"reason": compared.second.reason or compared.first.reason}
+    return {"minus": told(compared.difference)}
+
+
+def numbers(run: Run, point: Point, draws: Resamples, beside: Run) -> dict[str, Any]:
+    """Each with its floor, its seeds and everybody who tried; and its share of raw video's."""
+    found: dict[str, Any] = {}
+    raw = beside.results.raw
+    for name in METRICS:
+        if name not in point.metrics:
+            continue
+        metric, value = point.metrics[name], draws.mean(run.values(point, name))
+        if name == TOP1:
+            share: Estimate | None = retention(value, draws.mean(beside.values(raw, name)))
+        else:
+            share = excess(_leak(run, point, name, draws), _leak(beside, raw, name, draws)).estimate
+        found[name] = {
+            "value": told(value),
+            "share": told(share) if share else None,
+            "seeds": metric.seeds,
+            "floor": metric.floor,
+            "by": metric.measured_by,
+            "others": metric.others,
+        }
+    return found
+
+
+def _together(metrics: Sequence[Metric], values: Sequence[NDArray[np.float64]]) -> Metric:
+    """Means over clips that asked: of each seed, of floors, and of everybody who tried."""
+    asked = np.array([float((~np.isnan(each[0])).sum()) for each in values])
+    share = asked / asked.sum()
+    tried = [name for name in metrics[0].others if all(name in one.others for one in metrics)]
+    return replace(
+        metrics[0],
+        value=float(share @ [one.value for one in metrics]),
+        seeds=[float(share @ each) for each in zip(*(one.seeds for one in metrics), strict=True)],
+        floor=float(share @ [one.floor for one in metrics]),
+        measured_by=" / ".join(dict.fromkeys(one.measured_by for one in metrics)),
+        others={
+            name: {split: float(share @ [one.others[name][split] for one in metrics]) for split in ("test", "val")}
+            for name in tried
+        },
+    )
+
+
+def _leak(run: Run, point: Point, name: str, draws: Resamples) -> Leak:
+    chance = run.chance(point, name)
+    value = draws.mean(run.values(point, name))
+    return Leak("rank-1", value, point.metrics[name].floor, None if chance is None else draws.mean(chance))
+
+
+def _open(runs: Path, name: str, part: str, end: str) -> Run:
+    file = _file(runs, name, part, end)
+    return open_run(file, read_results(file))
+
+
+def _file(runs: Path, name: str, part: str, end: str) -> Path:
+    return runs / run_of(name, part, end) / "results.json"
+
+
+def _tag(point: Point) -> str:
+    return point.method if point.keep is None else f"{point.method}-{point.keep:g}"

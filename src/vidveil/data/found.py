@@ -1,0 +1,42 @@
+"""What was looked for in the pictures of a set: found once, and kept in the cache as JSON.
+
+Real videos are known by their names and sizes rather than by their pixels: decoders differ in the last bit, and what is
+found does not. All splits of a set have the same videos.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from vidveil.data.clips import ClipSet
+from vidveil.data.store import VideoStore, cache_folder
+from vidveil.data.store_files import turn, unwritable
+
+SPLIT = re.compile(r"^(\w+):[^ ,]*")  # the set's name, and behind the colon which of its splits
+
+
+def found_once(data: ClipSet, kind: str, about: list[Any], look: Callable[[], list[Any]]) -> list[Any]:
+    """One entry a video, as `look` finds them, or has found them before; `about` is all that it depends on besides."""
+    of = data.videos.fingerprint if has_truth(data) else SPLIT.sub(r"\1", data.name)
+    sizes = [list(data.videos.frames(i).shape) for i in range(len(data))]
+    key = hashlib.sha256(json.dumps([of, list(data.ids), sizes, *about]).encode()).hexdigest()[:16]
+    path = cache_folder() / kind / f"{key}.json"
+    with turn(path):
+        if path.is_file():
+            kept: list[Any] = json.loads(path.read_text(encoding="utf-8"))
+            return kept
+        found = look()
+        part = path.with_name(f".{path.name}~{os.getpid()}.part")
+        try:
+            part.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            raise unwritable(path.parent, error) from error
+    return found
+
+
+def has_truth(data: ClipSet) -> bool:
+    return isinstance(data.videos, VideoStore) and "masks" in data.videos.sides
