@@ -29,17 +29,33 @@ BESIDE = {"whole": "whole", "crop": "crop", "median": "whole"}
 
 
 def summary(runs: Path) -> dict[str, Any]:
-    return {
-        name: {
+    """Set → its splits, how much was tested, and by part of what was filmed the rows that are finished."""
+    found = {}
+    for name, folds in SETS.items():
+        ends = list(folds)
+        people = pooled([_open(runs, "raw", "whole", end) for end in ends]).people
+        found[name] = {
             "splits": list(folds.values()),
-            "parts": {part: found for part in (*PARTS, "median") if (found := rows_of(runs, list(folds), part))},
+            "clips": len(people),
+            "people": len(np.unique(people)),
+            "parts": {part: rows for part in (*PARTS, "median") if (rows := rows_of(runs, ends, part))},
         }
-        for name, folds in SETS.items()
-    }
+        if name == "ucf101_5":
+            found[name]["attributes"] = {part: attributes(runs, folds, part) for part in PARTS}
+    return found
+
+
+def attributes(runs: Path, folds: dict[str, str], part: str) -> dict[str, list[str]]:
+    """Split → those that raw video leaks measurably."""
+    left = {}
+    for end, data in folds.items():
+        raw = _open(runs, "raw", part, end).results.raw
+        names = [name[3:] for name in raw.metrics if name.startswith("ap_")]
+        left[data] = [name for name in names if name not in raw.not_measurable]
+    return left
 
 
 def rows_of(runs: Path, ends: Sequence[str], part: str) -> dict[str, Any]:
-    """Of all rows that are finished on every split."""
     found = {}
     lots: dict[bool, Method] = {}
     for name, row in ROWS.items():

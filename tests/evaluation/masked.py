@@ -84,7 +84,7 @@ def loader(monkeypatch, *maskers):
     """`load` knows these methods, by their names."""
     known = {masker.name: masker for masker in maskers}
 
-    def load(spec, *, region="frame"):
+    def load(spec, *, region="frame", watch=None):  # noqa: ARG001
         assert region == "frame"
         found = known[spec]
         found.fill = "black"

@@ -128,7 +128,8 @@ def test_people_who_are_known_from_training_are_named():
     """Everybody of the toy in every split, with other clips."""
     data = toy(identity=True)
     by_clip = np.arange(len(data)) % 8
-    shared = replace(data, split=np.where(by_clip < 4, "train", np.where(by_clip < 6, "val", "test")))
+    split = np.where(by_clip < 4, "train", np.where(by_clip < 6, "val", "test"))
+    shared = replace(data, split=split, group=by_clip.astype(str))
     results = evaluate(shared, attackers=("resnet_tiny", "r3d_tiny:frozen"), method="solid")
     raw, black = (point.metrics["identity_top1"] for point in (results.raw, results.points[0]))
     assert raw.value > raw.floor + 0.3

@@ -1,0 +1,164 @@
+"""The table of real video: commands that vidveil takes, splits that are pooled clip by clip, a page that is true."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import table
+import table_page
+import table_summary
+from job_queue import wanted
+
+from vidveil.evaluation.intervals import Resamples
+from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.evaluation.results import Metric, Point, Results
+from vidveil.recipe import find, read
+from vidveil.report.same_clips import Run
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_command_is_a_recipe_with_fields_that_exist_and_a_name_of_its_own():
+    runs = [pair for job in table.jobs() for pair in job.runs.items()]
+    for name, (_, recipe, *overrides) in runs:
+        parsed = read(find(recipe), overrides)
+        assert isinstance(parsed, EvaluateRecipe)
+        assert parsed.name == name
+        assert parsed.seeds == (0, 1, 2)
+    assert len({name for name, _ in runs}) == len(runs)
+
+
+def test_every_row_is_judged_beside_raw_video_of_the_same_split_and_part():
+    known = {name: words for job in table.jobs() for name, words in job.runs.items()}
+    for name, words in known.items():
+        recipe = read(find(words[1]), words[2:])
+        if not recipe.raw:
+            assert recipe.method == "raw"
+            continue
+        raw = read(find(known[recipe.raw][1]), known[recipe.raw][2:])
+        same = ("data", "part", "utility", "attackers", "views", "epochs", "size", "batch")
+        assert [getattr(raw, key) for key in same] == [getattr(recipe, key) for key in same]
+        assert (raw.method, raw.name[:2] == "t-") == ("raw", name[:2] == "t-")
+
+
+def test_what_a_job_needs_stands_before_it_and_a_row_can_be_asked_for():
+    before = set()
+    for job in table.jobs():
+        assert before >= set(job.needs)
+        before.add(job.name)
+    asked = {job.of for job in wanted(table.jobs(), ["moving"])}
+    assert asked == {"raw", "moving"}
+
+
+def point(method, values, floors, by, keep=None, kept=None):
+    metrics = {
+        name: Metric(
+            kind="utility" if name == "action_top1" else "leakage", value=float(np.nanmean(each)),
+            seeds=np.nanmean(each, axis=1).tolist(), interval=[0, 1], floor=floors[name], floor_range=[0, 1],
+            floor_analytic=floors[name], measured_by=by, others={by: {"test": float(np.nanmean(each)), "val": 0.5}},
+        )
+        for name, each in values.items()
+    }  # fmt: skip
+    if kept is not None:
+        metrics["tubelets_kept"] = replace(next(iter(metrics.values())), value=kept)
+    return Point(method=method, keep=keep, metrics=metrics)
+
+
+def run(seed, clips, method="random", keep=0.5, top1=0.5, linked=0.8, name="dual"):
+    """Two seeds, three clips a person; raw video tells and links everything."""
+    rng = np.random.default_rng(seed)
+    values = {
+        "raw": {"action_top1": np.ones((2, clips)), "linkage_rank1": np.ones((2, clips))},
+        "point": {
+            "action_top1": (rng.random((2, clips)) < top1).astype(float),
+            "linkage_rank1": (rng.random((2, clips)) < linked).astype(float),
+        },
+    }
+    floors = {"action_top1": 0.2, "linkage_rank1": 0.1 * (1 + seed)}
+    points = [
+        point("raw", values["raw"], floors, "i3d"),
+        point(method, values["point"], floors, f"net{seed}", keep, None if keep is None else keep),
+    ]
+    arrays = {"people": np.arange(clips) // 3}
+    for one, which in zip(points, ("raw", "point"), strict=True):
+        tag = one.method if one.keep is None else f"{one.method}-{one.keep:g}"
+        for metric, each in values[which].items():
+            arrays[f"{tag}/{metric}"] = each
+        arrays[f"{tag}/linkage_rank1/chance"] = np.full(clips, floors["linkage_rank1"])
+    results = Results(
+        name=name, recipe={}, data={}, machine={}, seconds=1.0, raw=points[0], points=points[1:], controls={}, cost={}
+    )
+    return Run(results, arrays)
+
+
+def test_splits_are_pooled_clip_by_clip_and_their_people_are_different_ones():
+    small, large = run(0, 30), run(1, 60)
+    both = table_summary.pooled([small, large])
+    assert len(np.unique(both.people)) == 30
+    one = both.results.points[0]
+    values = both.values(one, "linkage_rank1")
+    np.testing.assert_array_equal(values[:, :30], small.values(small.results.points[0], "linkage_rank1"))
+    metric = one.metrics["linkage_rank1"]
+    assert metric.value == pytest.approx(values.mean())
+    assert metric.seeds == pytest.approx(values.mean(axis=1).tolist())
+    assert metric.floor == pytest.approx((30 * 0.1 + 60 * 0.2) / 90)
+    assert metric.measured_by == "net0 / net1"
+    assert metric.others == {}  # nobody attacked both
+
+
+def test_clips_that_asked_nothing_count_nothing():
+    first, second = run(0, 30), run(1, 30)
+    first.clips["random-0.5/linkage_rank1"][:, :15] = np.nan
+    first.results.points[0].metrics["linkage_rank1"] = replace(
+        first.results.points[0].metrics["linkage_rank1"],
+        value=float(np.nanmean(first.clips["random-0.5/linkage_rank1"])),
+    )
+    both = table_summary.pooled([first, second])
+    metric = both.results.points[0].metrics["linkage_rank1"]
+    assert metric.value == pytest.approx(np.nanmean(both.clips["random-0.5/linkage_rank1"]))
+    assert metric.floor == pytest.approx((15 * 0.1 + 30 * 0.2) / 45)
+
+
+def compared(row, lots):
+    draws = Resamples(row.people, resamples=200)
+    judged, rival = (table_summary.method(one, draws) for one in (row, lots))
+    (setting,) = judged.settings
+    return table_summary.beside_lots(setting, setting.excess.estimate, rival)
+
+
+def test_a_row_is_read_beside_lots_where_they_keep_as_much():
+    lots = run(0, 300, top1=0.5, linked=1.0)
+    better = run(0, 300, method="figure", keep=None, top1=0.8, linked=0.5)
+    found = compared(better, lots)
+    value, low, high = found["minus"]
+    assert value == pytest.approx(-0.5 / 0.9, abs=0.1)
+    assert low < value < high < 0
+
+
+def test_who_keeps_all_of_the_use_stands_beside_raw_video_and_who_keeps_less_than_lots_has_no_rival():
+    lots = run(0, 300, top1=0.5, linked=1.0)
+    found = compared(run(0, 300, method="figure", keep=None, top1=1.1, linked=0.5), lots)
+    assert found["at"] == "raw video"
+    assert found["minus"][0] == pytest.approx(-0.5 / 0.9, abs=0.1)
+    assert "outside" in compared(run(0, 300, method="figure", keep=None, top1=0.2), lots)["reason"]
+
+
+def test_the_page_is_the_one_of_the_summary():
+    found = json.loads((table.RESULTS / "summary.json").read_text())
+    assert (ROOT / "benchmarks" / "TABLE.md").read_text() == table_page.page(found)
+
+
+def test_what_was_not_run_is_named(tmp_path):
+    found = json.loads((table.RESULTS / "summary.json").read_text())
+    for one in found.values():
+        one["parts"]["whole"].pop("moving", None)
+        one["parts"]["crop"].pop("moving", None)
+    page = table_page.page(found)
+    assert "most-moving tubelets" in page.partition("Not run yet: ")[2].partition("\n")[0]
+    table_page.picture(found, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
