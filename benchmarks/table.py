@@ -12,7 +12,7 @@ and cut to one square around the person (`crop`): a place is not to be taken for
 
 Rows are judged by frozen networks and small ones on top of them (recipe `real_table`); those whose name begins with
 `t-` by networks that were trained on what is shown, too (`real_table_trained`). Numbers are pooled over the splits of a
-set, whose test people are different ones, and compared in the same draws of these people.
+set, and compared in the same draws of people.
 """
 
 import argparse
@@ -61,8 +61,8 @@ ROWS = {
     "figure14": Row("moving figure, 14 blocks", ("method=figure:14",)),
     "figure8": Row("moving figure, 8 blocks", ("method=figure:8",)),
     "t-raw": Row("raw video", (), ("crop",), trained=True),
-    "t-random50": Row("tubelets by lot", ("method=random", "keep=[0.5]"), ("crop",), trained=True),
-    "t-random25": Row("tubelets by lot", ("method=random", "keep=[0.25]"), ("crop",), trained=True),
+    "t-random50": Row("half of the tubelets by lot", ("method=random", "keep=[0.5]"), ("crop",), trained=True),
+    "t-random25": Row("a quarter of the tubelets by lot", ("method=random", "keep=[0.25]"), ("crop",), trained=True),
 }
 """Row → what it is, how it is judged, and which part of what was filmed is there to see."""
 

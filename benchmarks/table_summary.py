@@ -1,7 +1,8 @@
 """The numbers of `table.py`: each row on all splits of a set together, beside tubelets by lot at equal retention.
 
-Test people of different splits are different people, so their clips are put side by side, and people are drawn from all
-of them. Floors are means over the clips that asked. Who attacks is chosen on validation people, split by split.
+Clips of all splits are put side by side, and people are drawn from all of them: different ones in each split, but for
+those of Weizmann who are named, and who are in every split. Floors are means over the clips that asked. Who attacks is
+chosen on validation people, split by split.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 from dual_cls_summary import told
 from numpy.typing import NDArray
-from table import PARTS, ROWS, SETS, run_of
+from table import NAMED, PARTS, ROWS, SETS, run_of
 
+from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Estimate, Resamples, difference
 from vidveil.evaluation.results import Metric, Point
 from vidveil.evaluation.results import read as read_results
@@ -33,12 +35,16 @@ def summary(runs: Path) -> dict[str, Any]:
     found = {}
     for name, folds in SETS.items():
         ends = list(folds)
-        people = pooled([_open(runs, "raw", "whole", end) for end in ends]).people
+        people = pooled([_open(runs, "raw", "whole", end) for end in ends], same_people=folds is NAMED).people
         found[name] = {
             "splits": list(folds.values()),
             "clips": len(people),
             "people": len(np.unique(people)),
-            "parts": {part: rows for part in (*PARTS, "median") if (rows := rows_of(runs, ends, part))},
+            "parts": {
+                part: rows
+                for part in (*PARTS, "median")
+                if (rows := rows_of(runs, ends, part, same_people=folds is NAMED))
+            },
         }
         if name == "ucf101_5":
             found[name]["attributes"] = {part: attributes(runs, folds, part) for part in PARTS}
@@ -55,14 +61,17 @@ def attributes(runs: Path, folds: dict[str, str], part: str) -> dict[str, list[s
     return left
 
 
-def rows_of(runs: Path, ends: Sequence[str], part: str) -> dict[str, Any]:
+def rows_of(runs: Path, ends: Sequence[str], part: str, *, same_people: bool) -> dict[str, Any]:
     found = {}
     lots: dict[bool, Method] = {}
     for name, row in ROWS.items():
         if part not in row.parts or not all(_file(runs, name, part, end).is_file() for end in ends):
             continue
-        run = pooled([_open(runs, name, part, end) for end in ends])
-        beside = pooled([_open(runs, "t-raw" if row.trained else "raw", BESIDE[part], end) for end in ends])
+        raw = "t-raw" if row.trained else "raw"
+        run, beside = (
+            pooled([_open(runs, which, of, end) for end in ends], same_people=same_people)
+            for which, of in ((name, part), (raw, BESIDE[part]))
+        )
         draws = Resamples(run.people)
         if not run.results.points:
             found[name] = {"settings": [alone(run, beside, draws)]}
@@ -76,11 +85,14 @@ def rows_of(runs: Path, ends: Sequence[str], part: str) -> dict[str, Any]:
     return found
 
 
-def pooled(runs: Sequence[Run]) -> Run:
-    """Runs of the same row on several splits as one."""
+def pooled(runs: Sequence[Run], *, same_people: bool = False) -> Run:
+    """Runs of the same row on several splits as one; where they test the same people, all of these in each."""
     first = runs[0]
+    apart = 0 if same_people else 1 + max(int(run.people.max()) for run in runs)
+    if same_people and len({len(np.unique(run.people)) for run in runs}) > 1:
+        raise DataError(f"{first.name}: not everybody is in the test part of each split")
     clips: dict[str, NDArray[np.generic]] = {
-        "people": np.concatenate([run.people.astype(np.int64) + 1000 * i for i, run in enumerate(runs)])
+        "people": np.concatenate([run.people.astype(np.int64) + apart * i for i, run in enumerate(runs)])
     }
     points = [[run.results.raw, *run.results.points] for run in runs]
     made = []
@@ -149,7 +161,15 @@ def numbers(run: Run, point: Point, draws: Resamples, beside: Run) -> dict[str, 
             "by": metric.measured_by,
             "others": metric.others,
         }
+        if name != TOP1:
+            above = [_highest(one) - one.floor for one in (metric, raw.metrics[name])]
+            found[name] |= {"highest": _highest(metric), "highest_share": above[0] / above[1]}
     return found
+
+
+def _highest(metric: Metric) -> float:
+    """Of everybody who tried, on test people: in hindsight."""
+    return max(one["test"] for one in metric.others.values())
 
 
 def _together(metrics: Sequence[Metric], values: Sequence[NDArray[np.float64]]) -> Metric:

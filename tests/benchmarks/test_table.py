@@ -14,6 +14,7 @@ import table_page
 import table_summary
 from job_queue import wanted
 
+from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Resamples
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Metric, Point, Results
@@ -109,6 +110,13 @@ def test_splits_are_pooled_clip_by_clip_and_their_people_are_different_ones():
     assert metric.floor == pytest.approx((30 * 0.1 + 60 * 0.2) / 90)
     assert metric.measured_by == "net0 / net1"
     assert metric.others == {}  # nobody attacked both
+
+
+def test_people_who_are_in_every_split_are_drawn_as_one():
+    folds = [run(0, 27), run(1, 27), run(2, 27)]
+    assert len(np.unique(table_summary.pooled(folds, same_people=True).people)) == 9
+    with pytest.raises(DataError, match="not everybody"):
+        table_summary.pooled([run(0, 27), run(1, 30)], same_people=True)
 
 
 def test_clips_that_asked_nothing_count_nothing():

@@ -48,7 +48,7 @@ def test_what_is_found_is_told_again_without_another_look(searched):
     assert again(7)[3][0].box is None
 
 
-def test_splits_of_a_set_share_what_was_found_and_parts_of_it_do_not(searched):
+def test_splits_of_a_set_share_what_was_found_and_parts_of_it_and_other_guards_do_not(searched, monkeypatch):
     data = toy()
     for name in ("toy:1", "toy:2", "toy:split=3"):
         regions(replace(data, name=name), "faces")
@@ -56,6 +56,9 @@ def test_splits_of_a_set_share_what_was_found_and_parts_of_it_do_not(searched):
     regions(replace(data, name="toy:1, person crops"), "faces")
     regions(replace(data, name="toy:1"), "people")
     assert len(searched) == 3 * len(data)
+    monkeypatch.setattr(looking, "code_of", lambda *_: "another guard")
+    regions(replace(data, name="toy:1"), "people")
+    assert len(searched) == 4 * len(data)
 
 
 @pytest.mark.usefixtures("searched")

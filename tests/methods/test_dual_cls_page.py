@@ -121,7 +121,7 @@ def test_what_is_said_of_real_video_is_what_was_measured():
 
 def test_what_is_said_of_masks_over_a_moving_figure_is_what_was_measured():
     sys.path.insert(0, str(ROOT / "benchmarks"))
-    from table import RESULTS, jobs, page
+    from figure_table import RESULTS, jobs, page
 
     told = json.loads((RESULTS / "summary.json").read_text())
     assert page(told) in section("What it is worth")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from vidveil.code import code_of
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import with_bar
 from vidveil.data.found import found_once
@@ -25,7 +26,7 @@ def regions(data: ClipSet, region: str) -> Callable[[int], Places]:
         rows = with_bar(range(len(data)), len(data), f"looking for {region}")
         return [[[_told(one) for one in frame] for frame in _watched(data, row, watch)] for row in rows]
 
-    found = found_once(data, "regions", [region, *watch.weights, DIGITS], look)
+    found = found_once(data, "regions", [region, *watch.weights, DIGITS, code_of("guard/*.py")], look)
     return lambda row: [tuple(_read(one) for one in frame) for frame in found[row]]
 
 

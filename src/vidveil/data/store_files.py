@@ -140,5 +140,8 @@ def turn(folder: Path) -> Iterator[None]:
             yield
             return
         for left in folder.parent.glob(f".{escape(folder.name)}~*.part"):  # it is our turn, so their writers are dead
-            shutil.rmtree(left, ignore_errors=True)
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
         yield

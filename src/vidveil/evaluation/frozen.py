@@ -9,15 +9,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-import vidveil
+from vidveil.code import code_of
 from vidveil.data.clips import ClipSet
 from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Loader
@@ -51,7 +49,7 @@ def features_of(
         "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.batch],
         "control": [control, seed] if control else None,  # chance of a control is the seed's
         "device": torch.device(device).type,
-        "code": _code(),
+        "code": code_of(*CODE),
     }
     path = cache_folder() / "features" / f"{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:24]}.npz"
     with turn(path):  # who asks for the same meanwhile waits, and finds it
@@ -99,10 +97,3 @@ def _looked_at(network: Recognizer, loader: Loader, views: str) -> NDArray[np.fl
             found.append(seen.view(-1, count, seen.shape[-1]).mean(1).cpu())
     features: NDArray[np.float32] = torch.cat(found).numpy()
     return features
-
-
-@cache
-def _code() -> str:
-    root = Path(vidveil.__file__).parent
-    files = sorted(file for pattern in CODE for file in root.glob(pattern))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -29,7 +29,7 @@ from vidveil.evaluation.mlp import HEADS, with_heads
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.tasks import TASKS, Predictions, Task
-from vidveil.tasks.identity import Identity
+from vidveil.tasks.identity import Identity, everybody_is_known
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
@@ -324,6 +324,7 @@ def _key(
         "label_smoothing": recipe.label_smoothing,
         **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
         **({"heads": HEADS, "train": "as test"} if begins == "frozen" else {}),
+        **({"scored by": "naming"} if "identity" in tasks and everybody_is_known(data) else {}),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 

@@ -50,7 +50,7 @@ def forgotten_at_the_end() -> Iterator[None]:
     try:
         yield
     finally:
-        _until_later.remove(waiting)
+        _until_later.pop()
         for videos in waiting:
             _delete(videos)
 
