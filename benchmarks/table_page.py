@@ -15,8 +15,7 @@ def page(found: dict[str, Any]) -> str:
     lines = ["# The table of real video", "", words(found), missing(found), ""]
     for name, title in SETS.items():
         for part, shown in PARTS.items():
-            rows = found[name]["parts"].get(part)
-            if rows:
+            if part in found[name]["parts"]:
                 named = _with_places(found["weizmann_named"]["parts"], part) if name == "weizmann" else {}
                 rows = _with_places(found[name]["parts"], part)
                 lines += [f"## {title}: {shown[0].lower()}{shown[1:]}", "", grid(rows, named), ""]
@@ -95,7 +94,7 @@ def row(name: str, one: dict[str, Any]) -> list[str]:
 
 
 def minus(found: dict[str, Any] | None) -> str:
-    """Why there is no difference is told below the table."""
+    """What a dash and a star mean stands above the tables."""
     if found is None:
         return ""
     if "minus" not in found:

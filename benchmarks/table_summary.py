@@ -21,7 +21,7 @@ from vidveil.evaluation.results import Metric, Point
 from vidveil.evaluation.results import read as read_results
 from vidveil.evaluation.tradeoff import Leak, excess, retention
 from vidveil.report.paired import Method, Setting, at_equal_retention, method
-from vidveil.report.same_clips import Run, open_run
+from vidveil.report.same_clips import Run, open_run, tag_of
 
 TOP1, LINKAGE, NAMING = "action_top1", "linkage_rank1", "identity_top1"
 METRICS = (TOP1, LINKAGE, NAMING)
@@ -74,7 +74,7 @@ def rows_of(runs: Path, ends: Sequence[str], part: str, *, same_people: bool) ->
         )
         draws = Resamples(run.people)
         if not run.results.points:
-            found[name] = {"settings": [alone(run, beside, draws)]}
+            found[name] = {"settings": [numbers(run, run.results.raw, draws, beside)]}
             continue
         judged = method(run, draws)
         if row.words[0] == "method=random":
@@ -103,7 +103,7 @@ def pooled(runs: Sequence[Run], *, same_people: bool = False) -> Run:
                 continue
             each = [run.values(point, name) for run, point in zip(runs, same, strict=True)]
             chance = [run.chance(point, name) for run, point in zip(runs, same, strict=True)]
-            key = f"{_tag(same[0])}/{name}"
+            key = f"{tag_of(same[0])}/{name}"
             clips[key] = np.concatenate(each, axis=1)
             if all(one is not None for one in chance):
                 clips[f"{key}/chance"] = np.concatenate([one for one in chance if one is not None])
@@ -111,11 +111,6 @@ def pooled(runs: Sequence[Run], *, same_people: bool = False) -> Run:
         kept = {name: metric for name, metric in same[0].metrics.items() if name == "tubelets_kept"}
         made.append(replace(same[0], metrics=metrics | kept))
     return Run(replace(first.results, raw=made[0], points=made[1:]), clips)
-
-
-def alone(run: Run, beside: Run, draws: Resamples) -> dict[str, Any]:
-    """Raw video, or a part of it, as a share of what `beside` gives away."""
-    return numbers(run, run.results.raw, draws, beside)
 
 
 def setting(
@@ -142,7 +137,7 @@ def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:
 
 
 def numbers(run: Run, point: Point, draws: Resamples, beside: Run) -> dict[str, Any]:
-    """Each with its floor, its seeds and everybody who tried; and its share of raw video's."""
+    """Each with its floor, its seeds and everybody who tried; and its share of what raw video gives `beside`."""
     found: dict[str, Any] = {}
     raw = beside.results.raw
     for name in METRICS:
@@ -203,7 +198,3 @@ def _open(runs: Path, name: str, part: str, end: str) -> Run:
 
 def _file(runs: Path, name: str, part: str, end: str) -> Path:
     return runs / run_of(name, part, end) / "results.json"
-
-
-def _tag(point: Point) -> str:
-    return point.method if point.keep is None else f"{point.method}-{point.keep:g}"

@@ -45,16 +45,16 @@ class Run:
 
     def values(self, point: Point, metric: str) -> NDArray[np.float64]:
         """(S, N), one row a seed."""
-        return np.atleast_2d(self.clips[f"{_tag(point)}/{metric}"].astype(np.float64))
+        return np.atleast_2d(self.clips[f"{tag_of(point)}/{metric}"].astype(np.float64))
 
     def chance(self, point: Point, metric: str) -> NDArray[np.float64] | None:
         """(N,) what the floor by formula is the mean of, where it depends on who is asked about."""
-        found = self.clips.get(f"{_tag(point)}/{metric}/chance")
+        found = self.clips.get(f"{tag_of(point)}/{metric}/chance")
         return None if found is None else found.astype(np.float64)
 
     def attribute_draws(self, point: Point) -> NDArray[np.float64] | None:
         """(B,) excess over attributes in each draw of people, as many as the evaluation made."""
-        found = self.clips.get(draws_of(_tag(point)))
+        found = self.clips.get(draws_of(tag_of(point)))
         return None if found is None else found.astype(np.float64)
 
 
@@ -122,7 +122,7 @@ def _check(run: Run, file: str) -> None:
         for metric in COMPARED:
             if metric not in point.metrics:
                 continue
-            key, told = f"{_tag(point)}/{metric}", point.metrics[metric].value
+            key, told = f"{tag_of(point)}/{metric}", point.metrics[metric].value
             if key not in run.clips:
                 raise DataError(f"{file} is not of these results: it lacks {key}")
             values = run.values(point, metric)
@@ -137,6 +137,6 @@ def _check(run: Run, file: str) -> None:
                 raise DataError(f"{file} is not of these results: {what} is {mean:.3f} there and {told:.3f} here")
 
 
-def _tag(point: Point) -> str:
+def tag_of(point: Point) -> str:
     """As evaluations name a setting in the file."""
     return point.method if point.keep is None else f"{point.method}-{point.keep:g}"
