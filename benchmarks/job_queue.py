@@ -115,7 +115,8 @@ def wanted(all_jobs: list[Job], words: list[str]) -> list[Job]:
     strange = [word for word in words if not any(_asked(job, word) for job in all_jobs)]
     if strange:
         known = dict.fromkeys(job.of for job in all_jobs)
-        raise SystemExit(f"there is no {strange[0]!r}; there are: strong, train, {', '.join(known)}")
+        groups = [word for word in ("strong", "train") if any(of.startswith(f"{word}-") for of in known)]
+        raise SystemExit(f"there is no {strange[0]!r}; there are: {', '.join([*groups, *known])}")
     names = {job.name for job in all_jobs if any(_asked(job, word) for word in words)}
     for job in reversed(all_jobs):  # what a job needs stands before it
         if job.name in names:
@@ -124,15 +125,19 @@ def wanted(all_jobs: list[Job], words: list[str]) -> list[Job]:
 
 
 def _asked(job: Job, word: str) -> bool:
-    return job.of == word or (word in ("strong", "train") and job.of.startswith(f"{word}-"))
+    return word in (job.of, job.name) or (word in ("strong", "train") and job.of.startswith(f"{word}-"))
 
 
 def options_of(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of finished and unfinished runs")
+    parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--until", type=float, default=float("inf"), help="seconds after which no job is begun")
-    parser.add_argument("--only", default="", help="both,random: these, and what they need; strong, train: all such")
-    parser.add_argument("--list", action="store_true", help="the commands: done, or by another one")
+    parser.add_argument(
+        "--only", default="", help="random,moving: these rows or runs, and what they need; train: all such"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="the commands, and which are done (other: by another command)"
+    )
 
 
 def go_on(all_jobs: Sequence[Job], options: argparse.Namespace, results: Path | None) -> None:

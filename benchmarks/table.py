@@ -10,14 +10,16 @@ A `job_queue`; videos are found in VIDVEIL_DATA. Sets are five classes of UCF101
 folds of three people; and three folds of actions, where the people are named). Each is shown as it was filmed (`whole`)
 and cut to one square around the person (`crop`): a place is not to be taken for a person; `median` is the place alone.
 
-Rows are judged by frozen networks and small ones on top of them (recipe `real_table`); those whose name begins with
-`t-` by networks that were trained on what is shown, too (`real_table_trained`). Numbers are pooled over the splits of a
-set, and compared in the same draws of people.
+Rows are judged by frozen networks and small ones on top of them (recipe `real_table`). Some are judged by networks that
+were trained on what is shown as well: `t-` by I3D from Kinetics (`real_table_trained`), `s-` by a small one from
+nothing, that looks at more frames of fewer pixels (`real_table_small`). Of both together the strongest count. Networks
+that hide are trained on squares of each split's training people, and judged there. Numbers are pooled over the splits
+of a set, and compared in the same draws of people.
 """
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from job_queue import Job, go_on, options_of
@@ -33,6 +35,22 @@ TOGETHER = (UCF, PEOPLE | NAMED)
 """What one job judges: splits of the same videos."""
 PARTS = {"whole": "whole", "crop": "person_crop"}
 SHARES = "keep=[0.5,0.25,0.1]"
+PAPER, BEST = "method=dual_cls:d-paper-{end}", "method=dual_cls:d-best-{end}"
+THEIRS, OURS = "dual-CLS as in the paper", "dual-CLS over turned figures"
+MODES = {
+    "best": ("after=recast:14",),
+    "paper": ("after=raw", "train_on=heads", "privacy_attention=reversed", "smooth=false", "keep=0.9"),
+}
+"""Of dual-CLS: the recipes' mode over figures that are turned, and the paper's Algorithm 1 over what was filmed."""
+TRAINING = {"u": "dual_cls_ucf101_5", "w": "dual_cls_weizmann", "i": "dual_cls_weizmann"}
+"""First letter of a split's ending → recipe."""
+TRAINED = {"t": "real_table_trained", "s": "real_table_small"}
+"""First letter of a row that networks are trained to judge → recipe."""
+FEW = {
+    "real_table_trained": ("epochs=60", "attacker_epochs=30", "validate_every=10"),
+    "real_table_small": ("epochs=200", "attacker_epochs=200", "validate_every=40"),
+}
+"""On Weizmann an epoch has two steps."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,26 @@ class Row:
     title: str
     words: tuple[str, ...] = ()
     parts: tuple[str, ...] = tuple(PARTS)
-    trained: bool = False
+    judges: str = "real_table"
+    """Recipe."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether networks are trained to judge it."""
+        return self.judges in FEW
+
+    @property
+    def mode(self) -> str | None:
+        """Of the network that hides, if one does."""
+        return next((mode for mode in MODES if any(f":d-{mode}-" in word for word in self.words)), None)
+
+    def groups(self) -> list[dict[str, str]]:
+        """Splits that one process judges: all of the same videos where it can look at these once. Raw video of each is
+        needed by others, so trained networks judge it split by split."""
+        each = [{end: data} for end, data in UCF.items()]
+        if self.trained:
+            return [*([UCF] if self.words else each), PEOPLE]
+        return [*each, PEOPLE | NAMED] if self.mode else list(TOGETHER)
 
 
 ROWS = {
@@ -60,37 +97,76 @@ ROWS = {
     "black-people": Row("black people", ("method=solid", "region=people")),
     "figure14": Row("moving figure, 14 blocks", ("method=figure:14",)),
     "figure8": Row("moving figure, 8 blocks", ("method=figure:8",)),
-    "t-raw": Row("raw video", (), ("crop",), trained=True),
-    "t-random50": Row("half of the tubelets by lot", ("method=random", "keep=[0.5]"), ("crop",), trained=True),
-    "t-random25": Row("a quarter of the tubelets by lot", ("method=random", "keep=[0.25]"), ("crop",), trained=True),
+    "recast14": Row("moving figure, turned, 14 blocks", ("method=recast:14",)),
+    "paper": Row(THEIRS, (PAPER, "keep=[0.888,0.737]"), ("crop",)),
+    "paper-action": Row(f"{THEIRS}, λ = 0", (PAPER, "keep=[0.737]", "privacy_weight=0"), ("crop",)),
+    "paper-private": Row(f"{THEIRS}, α_priv alone", (PAPER, "keep=[0.737]", "privacy_weight=.inf"), ("crop",)),
+    "paper-mask": Row(f"{THEIRS}, masks alone", (PAPER, "keep=[0.737]", "fill=mask"), ("crop",)),
+    "best": Row(OURS, (BEST, "keep=[0.95,0.888,0.737]"), ("crop",)),
+    "best-action": Row(f"{OURS}, λ = 0", (BEST, "keep=[0.888,0.737]", "privacy_weight=0"), ("crop",)),
+    "best-private": Row(f"{OURS}, α_priv alone", (BEST, "keep=[0.888,0.737]", "privacy_weight=.inf"), ("crop",)),
+    "best-lots": Row(f"{OURS}, lots", (BEST.replace("=", "=random:"), "keep=[0.888,0.737]"), ("crop",)),
+    "best-mask": Row(f"{OURS}, masks alone", (BEST, "keep=[0.737]", "fill=mask"), ("crop",)),
+}
+STRONG = {
+    "raw": Row("raw video"),
+    "random50": Row("half of the tubelets by lot", ("method=random", "keep=[0.5]")),
+    "motion": Row("grey frame difference", ("method=motion",)),
+    "figure14": Row("moving figure, 14 blocks", ("method=figure:14",)),
+    "recast14": Row("moving figure, turned, 14 blocks", ("method=recast:14",)),
+    "best": Row(OURS, (BEST, "keep=[0.888,0.737]")),
+    "best-lots": Row(f"{OURS}, lots", (BEST.replace("=", "=random:"), "keep=[0.888,0.737]")),
+}
+"""What networks are trained to judge as well, in squares."""
+ROWS |= {
+    f"{letter}-{name}": replace(row, parts=("crop",), judges=recipe)
+    for letter, recipe in TRAINED.items()
+    for name, row in STRONG.items()
 }
 """Row → what it is, how it is judged, and which part of what was filmed is there to see."""
 
 
 def jobs() -> list[Job]:
-    """Splits of a row by one process, which looks at its clips once; where networks are trained, each by its own."""
-    return [
-        job(name, row, part, some)
-        for name, row in ROWS.items()
-        for part in row.parts
-        for folds in ((UCF,) if row.trained else TOGETHER)
-        for some in ([{end: data} for end, data in folds.items()] if row.trained else [folds])
-    ]
+    """Trainings, then rows."""
+    found = [training(mode, end, data) for mode in MODES for folds in TOGETHER for end, data in folds.items()]
+    rows = [job(name, row, part, some) for name, row in ROWS.items() for part in row.parts for some in row.groups()]
+    return found + rows
+
+
+def training(mode: str, end: str, data: str) -> Job:
+    name = f"d-{mode}-{end}"
+    words = (f"data={data}", "part=person_crop", *MODES[mode], "checkpoint_seconds=600", f"name={name}")
+    return Job(name, ("train", TRAINING[end[0]], *words), makes="checkpoint/checkpoint.json", of=f"train-{mode}")
 
 
 def job(name: str, row: Row, part: str, folds: dict[str, str]) -> Job:
-    raw = "t-raw" if row.trained else "raw"
-    commands = []
+    raw = raw_of(name)
+    commands, needs = [], []
     for end, data in folds.items():
-        words = [f"data={data}", f"part={PARTS.get(part, part)}", *row.words, f"name={run_of(name, part, end)}"]
+        knobs = [word.replace("{end}", end) for word in row.words]
+        words = [f"data={data}", f"part={PARTS.get(part, part)}", *knobs, f"name={run_of(name, part, end)}"]
+        if row.trained and folds is PEOPLE:
+            words += FEW[row.judges]
         if row.words:
             words.append(f"raw={run_of(raw, part, end)}")
         elif not row.trained:
             words.append("attack=[linkage,attributes]")
-        commands.append(("evaluate", "real_table_trained" if row.trained else "real_table", *words))
+        if row.mode:
+            needs.append(f"d-{row.mode}-{end}")
+        commands.append(("evaluate", row.judges, *words))
+    if row.words:
+        needs += [one.name for one in judged(raw, part) if set(one.runs) & {run_of(raw, part, end) for end in folds}]
     first = next(iter(folds))
-    needs = (run_of(raw, part, first),) if row.words else ()
-    return Job(run_of(name, part, first), commands[0], needs, of=name, also=tuple(commands[1:]))
+    return Job(run_of(name, part, first), commands[0], tuple(needs), of=name, also=tuple(commands[1:]))
+
+
+def judged(name: str, part: str) -> list[Job]:
+    return [job(name, ROWS[name], part, some) for some in ROWS[name].groups()]
+
+
+def raw_of(name: str) -> str:
+    """The row of raw video that the same judges judged."""
+    return f"{name[:2]}raw" if ROWS[name].trained else "raw"
 
 
 def run_of(name: str, part: str, end: str) -> str:

@@ -2,7 +2,8 @@
 
 Clips of all splits are put side by side, and people are drawn from all of them: different ones in each split, but for
 those of Weizmann who are named, and who are in every split. Floors are means over the clips that asked. Who attacks is
-chosen on validation people, split by split.
+chosen split by split, on the validation people of that split: those of others may be its test people. On Weizmann,
+where two people validate, many attackers are equal in rank-1; of these the best in average precision counts.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from dual_cls_summary import told
 from numpy.typing import NDArray
-from table import NAMED, PARTS, ROWS, SETS, run_of
+from table import NAMED, PARTS, PEOPLE, ROWS, SETS, STRONG, TRAINED, Row, raw_of, run_of
 
 from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Estimate, Resamples, difference
@@ -23,7 +24,7 @@ from vidveil.evaluation.tradeoff import Leak, excess, retention
 from vidveil.report.paired import Method, Setting, at_equal_retention, method
 from vidveil.report.same_clips import Run, open_run, tag_of
 
-TOP1, LINKAGE, NAMING = "action_top1", "linkage_rank1", "identity_top1"
+TOP1, LINKAGE, NAMING, PRECISION = "action_top1", "linkage_rank1", "identity_top1", "linkage_map"
 METRICS = (TOP1, LINKAGE, NAMING)
 """Of each the value, with its share of raw video's: retention of the first, excess of the others."""
 BESIDE = {"whole": "whole", "crop": "crop", "median": "whole"}
@@ -32,20 +33,17 @@ BESIDE = {"whole": "whole", "crop": "crop", "median": "whole"}
 
 def summary(runs: Path) -> dict[str, Any]:
     """Set → its splits, how much was tested, and by part of what was filmed the rows that are finished."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, folds in SETS.items():
-        ends = list(folds)
-        people = pooled([_open(runs, "raw", "whole", end) for end in ends], same_people=folds is NAMED).people
+        people = pooled([_open(runs, "raw", "whole", end) for end in folds], folds).people
         found[name] = {
             "splits": list(folds.values()),
             "clips": len(people),
             "people": len(np.unique(people)),
-            "parts": {
-                part: rows
-                for part in (*PARTS, "median")
-                if (rows := rows_of(runs, ends, part, same_people=folds is NAMED))
-            },
+            "parts": {part: rows for part in (*PARTS, "median") if (rows := rows_of(runs, folds, part))},
         }
+        if folds is not NAMED and (strong := strongest_of(runs, folds)):
+            found[name]["parts"]["strongest"] = strong
         if name == "ucf101_5":
             found[name]["attributes"] = {part: attributes(runs, folds, part) for part in PARTS}
     return found
@@ -61,33 +59,40 @@ def attributes(runs: Path, folds: dict[str, str], part: str) -> dict[str, list[s
     return left
 
 
-def rows_of(runs: Path, ends: Sequence[str], part: str, *, same_people: bool) -> dict[str, Any]:
+def rows_of(runs: Path, folds: dict[str, str], part: str) -> dict[str, Any]:
     found = {}
-    lots: dict[bool, Method] = {}
+    lots: dict[str, Method] = {}
     for name, row in ROWS.items():
-        if part not in row.parts or not all(_file(runs, name, part, end).is_file() for end in ends):
+        if part not in row.parts or not all(_file(runs, name, part, end).is_file() for end in folds):
             continue
-        raw = "t-raw" if row.trained else "raw"
+        raw = raw_of(name)
         run, beside = (
-            pooled([_open(runs, which, of, end) for end in ends], same_people=same_people)
+            pooled([_open(runs, which, of, end) for end in folds], folds)
             for which, of in ((name, part), (raw, BESIDE[part]))
         )
-        draws = Resamples(run.people)
-        if not run.results.points:
-            found[name] = {"settings": [numbers(run, run.results.raw, draws, beside)]}
-            continue
-        judged = method(run, draws)
-        if row.words[0] == "method=random":
-            lots[row.trained] = judged
-        rival = lots.get(row.trained)
-        points = zip(judged.settings, run.results.points, strict=True)
-        found[name] = {"settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
+        found[name] = settings(run, beside, row, lots)
     return found
 
 
-def pooled(runs: Sequence[Run], *, same_people: bool = False) -> Run:
-    """Runs of the same row on several splits as one; where they test the same people, all of these in each."""
-    first = runs[0]
+def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[str, Any]:
+    """All of a row; `lots` are those that the same judges judged, and it may be one of them."""
+    draws = Resamples(run.people)
+    if not run.results.points:
+        return {"settings": [numbers(run, run.results.raw, draws, beside)]}
+    judged = method(run, draws)
+    if row.words[0] == "method=random":
+        lots[row.judges] = judged
+    rival = lots.get(row.judges)
+    points = zip(judged.settings, run.results.points, strict=True)
+    return {"settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
+
+
+def pooled(runs: Sequence[Run], folds: dict[str, str] | None = None, anew: Sequence[str] | None = None) -> Run:
+    """Runs of the same row on several splits as one. Those of NAMED test the same people, all of these in each. Who
+    measures the metrics `anew` is chosen here (`chosen`): of PEOPLE by default linkage."""
+    first, same_people = runs[0], folds is NAMED
+    if anew is None:
+        anew = (LINKAGE,) if folds is PEOPLE else ()
     apart = 0 if same_people else 1 + max(int(run.people.max()) for run in runs)
     if same_people and len({len(np.unique(run.people)) for run in runs}) > 1:
         raise DataError(f"{first.name}: not everybody is in the test part of each split")
@@ -101,16 +106,63 @@ def pooled(runs: Sequence[Run], *, same_people: bool = False) -> Run:
         for name in METRICS:
             if not all(name in point.metrics for point in same):
                 continue
-            each = [run.values(point, name) for run, point in zip(runs, same, strict=True)]
+            who = [chosen(point, name) if name in anew else point.metrics[name].measured_by for point in same]
+            each = [
+                run.hits_by(point, name, by) if name in anew else run.values(point, name)
+                for run, point, by in zip(runs, same, who, strict=True)
+            ]
             chance = [run.chance(point, name) for run, point in zip(runs, same, strict=True)]
             key = f"{tag_of(same[0])}/{name}"
             clips[key] = np.concatenate(each, axis=1)
             if all(one is not None for one in chance):
                 clips[f"{key}/chance"] = np.concatenate([one for one in chance if one is not None])
-            metrics[name] = _together([point.metrics[name] for point in same], each)
+            metrics[name] = _together([point.metrics[name] for point in same], each, who)
         kept = {name: metric for name, metric in same[0].metrics.items() if name == "tubelets_kept"}
         made.append(replace(same[0], metrics=metrics | kept))
     return Run(replace(first.results, raw=made[0], points=made[1:]), clips)
+
+
+def merged(kinds: Sequence[Run]) -> Run:
+    """The same row on the same split, by several kinds of judges, as one that all of them tried."""
+    first = kinds[0]
+    if any(not np.array_equal(run.people, first.people) for run in kinds):
+        raise DataError(f"{' and '.join(run.name for run in kinds)} were tested on different clips")
+    clips = dict(first.clips)
+    made = []
+    for same in zip(*([run.results.raw, *run.results.points] for run in kinds), strict=True):
+        metrics = dict(same[0].metrics)
+        for name in (TOP1, LINKAGE, PRECISION):
+            tried = [point.metrics[name].others for point in same]
+            metrics[name] = replace(metrics[name], others={who: told for one in tried for who, told in one.items()})
+            for run, point, others in zip(kinds, same, tried, strict=True):
+                for who in others if name != PRECISION else ():
+                    hits = run.values(point, name) if name == TOP1 else run.hits_by(point, name, who)
+                    clips[f"{tag_of(same[0])}/{name}/by/{who}"] = hits
+        made.append(replace(same[0], metrics=metrics))
+    return Run(replace(first.results, raw=made[0], points=made[1:]), clips)
+
+
+def strongest_of(runs: Path, folds: dict[str, str]) -> dict[str, Any]:
+    """Rows that were judged by all kinds of trained networks: by the best for the use and the strongest for linkage, as
+    validation people choose them."""
+    found = {}
+    lots: dict[str, Method] = {}
+    for name, row in STRONG.items():
+        names = [f"{letter}-{name}" for letter in TRAINED]
+        if not all(_file(runs, one, "crop", end).is_file() for one in names for end in folds):
+            continue
+        run = pooled(
+            [merged([_open(runs, one, "crop", end) for one in names]) for end in folds], folds, (TOP1, LINKAGE)
+        )
+        found[name] = settings(run, run, row, lots)
+    return found
+
+
+def chosen(point: Point, metric: str) -> str:
+    """Who does best on validation people; of attackers that are equal in rank-1, in average precision."""
+    tried = point.metrics[metric].others
+    second = point.metrics[PRECISION if metric == LINKAGE else metric].others
+    return max(tried, key=lambda who: (tried[who]["val"], second[who]["val"]))
 
 
 def setting(
@@ -167,17 +219,17 @@ def _highest(metric: Metric) -> float:
     return max(one["test"] for one in metric.others.values())
 
 
-def _together(metrics: Sequence[Metric], values: Sequence[NDArray[np.float64]]) -> Metric:
-    """Means over clips that asked: of each seed, of floors, and of everybody who tried."""
+def _together(metrics: Sequence[Metric], values: Sequence[NDArray[np.float64]], who: Sequence[str]) -> Metric:
+    """Means over clips that asked: of each seed, of floors, and of everybody who tried. `who` counts in each split."""
     asked = np.array([float((~np.isnan(each[0])).sum()) for each in values])
     share = asked / asked.sum()
     tried = [name for name in metrics[0].others if all(name in one.others for one in metrics)]
     return replace(
         metrics[0],
-        value=float(share @ [one.value for one in metrics]),
-        seeds=[float(share @ each) for each in zip(*(one.seeds for one in metrics), strict=True)],
+        value=float(np.nanmean(np.concatenate(values, axis=1), axis=1).mean()),
+        seeds=np.nanmean(np.concatenate(values, axis=1), axis=1).tolist(),
         floor=float(share @ [one.floor for one in metrics]),
-        measured_by=" / ".join(dict.fromkeys(one.measured_by for one in metrics)),
+        measured_by=" / ".join(dict.fromkeys(who)),
         others={
             name: {split: float(share @ [one.others[name][split] for one in metrics]) for split in ("test", "val")}
             for name in tried

@@ -2,11 +2,17 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from vidveil import load
+
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import recast_strength  # noqa: E402
+
 FOUND = json.loads((ROOT / "benchmarks" / "results" / "table" / "summary.json").read_text())
 PAGE = " ".join((ROOT / "docs" / "findings.md").read_text().split())
 
@@ -52,6 +58,12 @@ DOWN = ("down2", "down4", "down8")
             linked(UCF, "whole", "random", 0.1), use(UCF, "whole", "moving", 0.1), use(UCF, "whole", "centre", 0.1)
         ),
         "{} of the use, {} of the linkage.".format(use(UCF, "whole", "motion"), linked(UCF, "whole", "motion")),
+        "**blurred faces** keep {} of the use and an excess of {}, black ones {} and {}.".format(
+            *(of(UCF, "whole", row) for row in ("blur-faces", "black-faces") for of in (use, linked))
+        ),
+        "keep {} of the use and still {}; black ones {} and {}.".format(
+            *(of(UCF, "crop", row) for row in ("blur-people", "black-people") for of in (use, linked))
+        ),
         "frames, links {}.".format(number(UCF, "median", "median", "linkage_rank1", "value")),
         "A square around the person links {}".format(number(UCF, "crop", "raw", "linkage_rank1", "value")),
         "attackers name {} of its clips and {} of raw ones, at a chance of {}".format(
@@ -64,6 +76,9 @@ DOWN = ("down2", "down4", "down8")
                 ("raw video", "raw", None),
                 ("grey frame difference", "motion", None),
                 ("downsampled, × 4", "down4", None),
+                ("blurred faces", "blur-faces", None),
+                ("black faces", "black-faces", None),
+                ("moving figure, 14 blocks", "figure14", None),
                 ("most-moving tubelets, 0.1", "moving", 0.1),
             )
         ),
@@ -73,6 +88,41 @@ DOWN = ("down2", "down4", "down8")
 )
 def test_numbers_are_those_of_the_table(sentence):
     assert sentence in PAGE
+
+
+def test_what_pages_say_of_turned_figures_is_what_was_measured():
+    found = json.loads((ROOT / "benchmarks" / "results" / "recast_strength.json").read_text())
+    mean = {
+        (method, key): f"{sum(one[key] for one in seeds) / len(seeds):.2f}"
+        for method, seeds in found.items()
+        for key in ("top1", "linkage", "chance")
+    }
+    turned, plain = ([mean[method, key] for key in ("top1", "linkage")] for method in ("recast:14,40", "figure:14"))
+    assert "tell {} of the actions and link {} of the clips, where".format(*turned) in PAGE
+    assert "they tell {} and link {} of the same figure".format(*plain) in PAGE
+    assert "chance links {}".format(mean["figure:14", "chance"]) in PAGE
+    guide = " ".join((ROOT / "docs" / "anonymize.md").read_text().split())
+    assert "Of `figure:14` they tell {} of the actions and link {} of the clips within".format(*plain) in guide
+    assert "of `recast:14` {} and {}; chance".format(*turned) in guide
+    assert load("recast:14").strength == load("recast:14,40").strength
+    lines = [line for line in recast_strength.page(found).splitlines() if line.startswith("|")]
+    assert "\n".join(lines) in (ROOT / "docs" / "findings.md").read_text()
+
+
+def test_the_short_answer_is_true_of_all_rows():
+    parts = FOUND[UCF]["parts"]
+    left = [
+        one["linkage_rank1"]["share"][0]
+        for part in ("whole", "crop")
+        for row in parts[part].values()
+        for one in row["settings"]
+    ]
+    assert f"leaves {int(100 * min(left)) / 100:.2f} of the linkage or more" in PAGE
+    rows = FOUND["weizmann"]["parts"]["whole"]
+    highest = {
+        name: min(one["linkage_rank1"]["highest_share"] for one in row["settings"]) for name, row in rows.items()
+    }
+    assert sorted(highest, key=lambda name: highest[name])[:4] == ["figure8", "figure14", "motion8", "motion"]
 
 
 def test_less_than_half_of_the_use_is_less_than_half():

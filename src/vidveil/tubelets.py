@@ -60,10 +60,13 @@ def paint(video: Tensor, kept: Tensor, fill: str = "black") -> Tensor:
         video: (B, 3, T, H, W).
         kept: (B, T, H, W) bool, or float with gradients (then `fill` must be black).
         fill: `black`; `mean`, the mean colour of what is kept of the clip; `temporal`, what is kept at the same place
-            at the nearest time (the earlier of two), black where nothing ever is.
+            at the nearest time (the earlier of two), black where nothing ever is. `mask` shows the mask alone, white
+            where something is kept: to judge what masks tell, and not for videos.
     """
     if fill == "black":
         return video * kept.unsqueeze(1).to(video.dtype)
+    if fill == "mask":
+        return kept.unsqueeze(1).to(video.dtype).expand_as(video)
     if fill not in FILLS:
         raise UsageError(f"fill is {', '.join(FILLS[:-1])} or {FILLS[-1]}, not {fill!r}")
     shown = kept.unsqueeze(1)  # (B, 1, T, H, W)

@@ -18,6 +18,7 @@ from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Resamples
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Metric, Point, Results
+from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.recipe import find, read
 from vidveil.report.same_clips import Run
 
@@ -26,17 +27,33 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_command_is_a_recipe_with_fields_that_exist_and_a_name_of_its_own():
     runs = [pair for job in table.jobs() for pair in job.runs.items()]
-    for name, (_, recipe, *overrides) in runs:
+    for name, (verb, recipe, *overrides) in runs:
         parsed = read(find(recipe), overrides)
-        assert isinstance(parsed, EvaluateRecipe)
         assert parsed.name == name
-        assert parsed.seeds == (0, 1, 2)
+        if verb == "evaluate":
+            assert isinstance(parsed, EvaluateRecipe)
+            assert parsed.seeds == (0, 1, 2)
+        else:
+            assert isinstance(parsed, DualCLSRecipe)
     assert len({name for name, _ in runs}) == len(runs)
+
+
+def test_a_network_that_hides_is_judged_on_the_split_and_the_part_that_it_was_trained_on():
+    known = {name: words for job in table.jobs() for name, words in job.runs.items()}
+    learned = {name: words for name, words in known.items() if any("dual_cls:" in word for word in words)}
+    assert len(learned) > 60
+    for words in learned.values():
+        recipe = read(find(words[1]), words[2:])
+        name = recipe.method.rpartition(":")[2]
+        trained = read(find(known[name][1]), known[name][2:])
+        assert (trained.data, trained.part) == (recipe.data, recipe.part)
 
 
 def test_every_row_is_judged_beside_raw_video_of_the_same_split_and_part():
     known = {name: words for job in table.jobs() for name, words in job.runs.items()}
     for name, words in known.items():
+        if words[0] == "train":
+            continue
         recipe = read(find(words[1]), words[2:])
         if not recipe.raw:
             assert recipe.method == "raw"
@@ -44,7 +61,8 @@ def test_every_row_is_judged_beside_raw_video_of_the_same_split_and_part():
         raw = read(find(known[recipe.raw][1]), known[recipe.raw][2:])
         same = ("data", "part", "utility", "attackers", "views", "epochs", "size", "batch")
         assert [getattr(raw, key) for key in same] == [getattr(recipe, key) for key in same]
-        assert (raw.method, raw.name[:2] == "t-") == ("raw", name[:2] == "t-")
+        trained = ("t-", "s-")
+        assert (raw.method, raw.name.startswith(trained)) == ("raw", name.startswith(trained))
 
 
 def test_what_a_job_needs_stands_before_it_and_a_row_can_be_asked_for():
@@ -54,6 +72,10 @@ def test_what_a_job_needs_stands_before_it_and_a_row_can_be_asked_for():
         before.add(job.name)
     asked = {job.of for job in wanted(table.jobs(), ["moving"])}
     assert asked == {"raw", "moving"}
+    asked = {job.name for job in wanted(table.jobs(), ["best-crop-u2"])}
+    assert asked == {"d-best-u2", "raw-crop-u1", "best-crop-u2"}  # all splits of raw video are one job
+    asked = {job.name for job in wanted(table.jobs(), ["t-motion-crop-u1"])}
+    assert asked == {"t-raw-crop-u1", "t-raw-crop-u2", "t-raw-crop-u3", "t-motion-crop-u1"}
 
 
 def point(method, values, floors, by, keep=None, kept=None):
@@ -114,9 +136,64 @@ def test_splits_are_pooled_clip_by_clip_and_their_people_are_different_ones():
 
 def test_people_who_are_in_every_split_are_drawn_as_one():
     folds = [run(0, 27), run(1, 27), run(2, 27)]
-    assert len(np.unique(table_summary.pooled(folds, same_people=True).people)) == 9
+    assert len(np.unique(table_summary.pooled(folds, table.NAMED).people)) == 9
     with pytest.raises(DataError, match="not everybody"):
-        table_summary.pooled([run(0, 27), run(1, 30)], same_people=True)
+        table_summary.pooled([run(0, 27), run(1, 30)], table.NAMED)
+
+
+def test_where_two_people_validate_average_precision_decides_between_attackers_that_are_always_right():
+    """Those of its own split: test people have no say."""
+    folds = [run(seed, 27, linked=0.8) for seed in range(3)]
+    val = {"early": (1.0, 0.6), "best": (1.0, 0.9), "lucky": (0.9, 1.0)}  # rank-1, average precision
+    hits = {"early": 0.1, "best": 0.5, "lucky": 1.0}
+    for one in folds:
+        for at in (one.results.raw, *one.results.points):
+            for place, metric in enumerate(("linkage_rank1", "linkage_map")):
+                others = {who: {"test": hits[who], "val": scores[place]} for who, scores in val.items()}
+                at.metrics[metric] = replace(at.metrics["linkage_rank1"], others=others)
+            for who, share in hits.items():
+                tag = table_summary.tag_of(at)
+                one.clips[f"{tag}/linkage_rank1/by/{who}"] = np.tile(np.arange(27) < round(27 * share), (2, 1))
+    both = table_summary.pooled(folds, table.PEOPLE)
+    metric = both.results.points[0].metrics["linkage_rank1"]
+    assert metric.measured_by == "best"
+    assert metric.value == pytest.approx(14 / 27)
+    assert both.values(both.results.points[0], "linkage_rank1").mean() == pytest.approx(14 / 27)
+    assert table_summary.pooled(folds).results.points[0].metrics["linkage_rank1"].measured_by == "net0 / net1 / net2"
+    del folds[1].clips["random-0.5/linkage_rank1/by/best"]
+    with pytest.raises(DataError, match="keeps no hits of best"):
+        table_summary.pooled(folds, table.PEOPLE)
+
+
+def judged_by(network, top1, linked, val, seed=0):
+    """A run whose judges, one for the use and one attacker, are called by a network's name."""
+    one = run(seed, 30, top1=top1, linked=linked)
+    for at in (one.results.raw, *one.results.points):
+        who, tag = f"{network}, cosine", table_summary.tag_of(at)
+        one.clips[f"{tag}/linkage_rank1/by/{who}"] = one.clips[f"{tag}/linkage_rank1"]
+        for metric, name in (("action_top1", network), ("linkage_rank1", who), ("linkage_map", who)):
+            at.metrics[metric] = replace(
+                at.metrics.get(metric, at.metrics["linkage_rank1"]), others={name: {"test": 0.5, "val": val[metric]}}
+            )
+    return one
+
+
+def test_of_two_kinds_of_judges_the_better_one_counts_for_the_use_and_the_stronger_one_for_linkage():
+    fine = {"action_top1": 0.9, "linkage_rank1": 0.2, "linkage_map": 0.9}
+    strong = {"action_top1": 0.1, "linkage_rank1": 0.8, "linkage_map": 0.1}
+    kinds = [judged_by("large", 1.0, 0.0, fine), judged_by("small", 0.0, 1.0, strong)]
+    one = table_summary.merged(kinds)
+    both = table_summary.pooled([one, one], None, ("action_top1", "linkage_rank1"))
+    metrics = both.results.points[0].metrics
+    assert {name: metrics[name].measured_by for name in ("action_top1", "linkage_rank1")} == {
+        "action_top1": "large", "linkage_rank1": "small, cosine"
+    }  # fmt: skip
+    assert (metrics["action_top1"].value, metrics["linkage_rank1"].value) == (1.0, 1.0)
+    assert set(metrics["linkage_rank1"].others) == {"large, cosine", "small, cosine"}
+    other = judged_by("small", 0.0, 1.0, strong)
+    other.clips["people"] = other.clips["people"][::-1]
+    with pytest.raises(DataError, match="different clips"):
+        table_summary.merged([kinds[0], other])
 
 
 def test_clips_that_asked_nothing_count_nothing():

@@ -56,7 +56,7 @@ def test_the_only_batch_is_kept_although_it_is_incomplete(clips):
     assert [len(batch.index) for batch in loader(clips, batch=64).epoch(0)] == [11]
 
 
-@pytest.mark.parametrize("augment", ["none", "light", "crop"])
+@pytest.mark.parametrize("augment", ["none", "light", "crop", "turn"])
 def test_starting_in_the_middle_gives_exactly_the_rest(clips, augment):
     whole = list(loader(clips, augment=augment, seed=5).epoch(3))
     rest = list(loader(clips, augment=augment, seed=5).epoch(3, start=1))
@@ -92,7 +92,7 @@ def test_pixels_end_up_beside_their_row_although_sizes_differ(tmp_path):
 
 def test_videos_in_memory_and_in_a_store_give_the_same_batches(tmp_path):
     videos = noise(*[(8, 16, 16)] * 6)
-    for augment in ("none", "light", "crop"):
+    for augment in ("none", "light", "crop", "turn"):
         one = loader(stored(tmp_path / augment, videos), frames=8, augment=augment).epoch(0)
         other = loader(clip_set(InMemory(videos)), frames=8, augment=augment).epoch(0)
         assert all(same(a, b) for a, b in zip(one, other, strict=True))
@@ -207,7 +207,7 @@ def test_sizes_that_make_no_sense_are_refused(clips):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("fits", [True, False])
-@pytest.mark.parametrize("augment", ["none", "light", "crop"])
+@pytest.mark.parametrize("augment", ["none", "light", "crop", "turn"])
 def test_a_gpu_sees_what_the_cpu_sees_whether_or_not_all_videos_fit(clips, fits, augment):
     here, there = loader(clips, augment=augment), loader(clips, augment=augment, device="cuda")
     assert there.resident.whole

@@ -11,6 +11,10 @@ from tests.data.made import noise, numbered
 from vidveil.data.views import (
     CONTROL,
     DRAWS,
+    GAIN,
+    MOVE,
+    STRETCH,
+    TURN,
     VIEW,
     augmented,
     cropped,
@@ -20,6 +24,7 @@ from vidveil.data.views import (
     parse_views,
     training_picks,
     training_view,
+    turned,
 )
 from vidveil.errors import UsageError
 
@@ -191,3 +196,27 @@ def test_a_training_view_says_which_frames_it_took():
     video = torch.from_numpy(numbered(12, 8, 1)[0])
     view = training_view(video, np.array([0.99, *MIDDLE[1:]]), frames=4, size=8, stride=2, augment="crop")
     assert (view[0, :, 0, 0] * 255).round().int().tolist() == [5, 7, 9, 11]
+
+
+def test_a_turned_view_is_turned_stretched_mirrored_and_moved_as_the_numbers_say():
+    views = torch.zeros(1, 3, 2, 41, 41)
+    views[..., 8:13, 18:23] = 0.5  # above the middle, 10 pixels from it
+    still = np.full((1, DRAWS), 0.5)
+
+    def middle(column, number, *, mirror=False):
+        numbers = still.copy()
+        numbers[0, column] = number
+        made = turned(views, numbers, np.array([mirror]))
+        assert made.shape == views.shape
+        assert torch.equal(made[0, 0, 0], made[0, 2, 1])
+        seen = made[0, 0, 0]
+        rows, columns = torch.meshgrid(torch.arange(41.0), torch.arange(41.0), indexing="ij")
+        return [float((seen * at).sum() / seen.sum()) for at in (columns, rows)], float(seen.max())
+
+    assert middle(0, 0.9) == (pytest.approx([20, 10], abs=0.05), pytest.approx(0.5))  # the start in time
+    assert middle(4, 0.0)[0] == pytest.approx([20, 10 + MOVE * 20.5], abs=0.1)
+    assert middle(2, 1.0)[0] == pytest.approx([20, 20 - 10 / np.exp(STRETCH)], abs=0.1)
+    turn = np.deg2rad(TURN)
+    assert middle(7, 1.0)[0] == pytest.approx([20 - 10 * np.sin(turn), 20 - 10 * np.cos(turn)], abs=0.1)
+    assert middle(7, 1.0, mirror=True)[0] == pytest.approx([20 + 10 * np.sin(turn), 20 - 10 * np.cos(turn)], abs=0.1)
+    assert middle(6, 1.0)[1] == pytest.approx(0.5 * np.exp(GAIN), rel=0.01)

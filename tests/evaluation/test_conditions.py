@@ -229,6 +229,14 @@ def test_hidden_tubelets_of_a_control_may_be_filled(data):
     assert frames[hidden].any()
 
 
+def test_a_mask_can_be_shown_alone(data):
+    videos = anonymized(data, Setting(method="random", keep=0.3, fill="mask")).videos
+    frames = videos.frames(0)
+    shown = Grid(2, SIDE).pixels(videos.side("kept", 0), frames.shape).astype(bool)
+    assert (frames[shown] == 255).all()
+    assert not frames[~shown].any()
+
+
 def test_classical_methods_have_no_mask(data):
     assert anonymized(data, Setting(method="blur:strong")).videos.sides == ()
 

@@ -13,13 +13,15 @@ from tests.evaluation.toy import FRAMES, SIZE, Arrays, toy
 from vidveil.data.clips import ClipSet
 from vidveil.data.single_frames import by_frame
 from vidveil.errors import DataError, UsageError
-from vidveil.evaluation import engine
+from vidveil.evaluation import engine, measure
 from vidveil.evaluation.engine import Engine, refuse_mistakes
+from vidveil.evaluation.mlp import identifying
+from vidveil.evaluation.per_clip import read_per_clip
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
 from vidveil.recipe import as_values
 from vidveil.report.tables import table
-from vidveil.training.runs import Run
+from vidveil.training.runs import Run, runs_folder
 
 RECIPE = EvaluateRecipe(
     name="toy",
@@ -122,6 +124,26 @@ def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_networ
     assert "resnet_tiny, MLP" not in tried
     again = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"), name="again")
     assert again.raw.metrics["action_top1"].value == use.value
+
+
+def test_hits_of_every_attacker_are_kept_for_who_wants_to_choose_among_them_otherwise():
+    results = evaluate(toy(), attackers=("resnet_tiny", "r3d_tiny:frozen"), attack=("linkage",))
+    kept = read_per_clip(runs_folder() / "toy" / "per_clip.safetensors")
+    metric = results.raw.metrics["linkage_rank1"]
+    for who, got in metric.others.items():
+        assert np.nanmean(kept[f"raw/linkage_rank1/by/{who}"]) == pytest.approx(got["test"], abs=1e-6)
+    np.testing.assert_array_equal(kept["raw/linkage_rank1"], kept[f"raw/linkage_rank1/by/{metric.measured_by}"])
+
+
+def test_a_small_network_behind_a_frozen_one_is_taught_once_for_all_rows(monkeypatch):
+    taught = []
+    monkeypatch.setattr(measure, "identifying", lambda *given: taught.append(1) or identifying(*given))
+    frozen = {"utility": "r3d_tiny:frozen", "attackers": ("r3d_tiny:frozen",), "attack": ("linkage",)}
+    first = evaluate(toy(), name="before", **frozen)
+    assert len(taught) == 1
+    second = evaluate(toy(), name="after", method="blur:strong", raw="before", **frozen)
+    assert len(taught) == 2
+    assert second.raw.metrics["linkage_rank1"] == first.raw.metrics["linkage_rank1"]
 
 
 def test_people_who_are_known_from_training_are_named():

@@ -221,6 +221,21 @@ def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs,
     assert not runs.exists()
 
 
+@pytest.mark.parametrize("data", ["puppets:rho=0", "pa_hmdb51:frames"])
+def test_a_part_that_a_set_does_not_have_is_refused_before_clips_are_drawn(monkeypatch, data):
+    monkeypatch.setattr(train_method, "load_data", lambda *_, **__: pytest.fail("clips were drawn"))
+    with pytest.raises(UsageError, match="part: person_crop is "):
+        run(replace(RECIPE, data=data, part="person_crop"))
+
+
+def test_a_network_learns_on_the_part_that_is_asked_for(monkeypatch):
+    seen = []
+    monkeypatch.setattr(train_method, "refuse_part", lambda *_: None)
+    monkeypatch.setitem(train_method.PARTS, "person_crop", lambda clips: seen.append(clips) or clips)
+    run(replace(RECIPE, part="person_crop", epochs=1))
+    assert len(seen) == 1
+
+
 def test_several_actions_at_once_are_refused_before_a_run_begins(runs, data, monkeypatch):
     shown = np.eye(len(data.actions), dtype=np.float32)[data.action]
     several = replace(data, action=data.action * 0 - 1, action_labels=shown)

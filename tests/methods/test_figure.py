@@ -99,7 +99,7 @@ def test_every_frame_sees_as_far_behind_as_ahead():
         assert len(left) == max(0, i - SPAN + 1)  # none waits longer than it must
     left += followed.end()
     assert [frame for frame, _, _ in left] == list(range(count))
-    windows = [np.flatnonzero(sums).tolist() for _, _, sums in left]
+    windows = [np.flatnonzero(around.sums).tolist() for _, _, around in left]
     assert windows == [list(range(max(0, i - SPAN), min(count, i + SPAN + 1))) for i in range(count)]
 
 
@@ -165,7 +165,7 @@ def test_a_box_may_stick_out_of_the_picture(monkeypatch):
     monkeypatch.setattr(figure, "box_of", lambda _: Box(0.0, 0.0, 0.5, 90.0))
     method = load("figure:4")
     seen = looked_at(np.full((40, 40), 90, np.uint8))
-    drawn = method._picture(seen, np.ones(6))
+    drawn = method._picture(seen, figure.Around(np.ones(6), seen.small))
     assert np.all(drawn[:20] == 0)
     assert np.all(drawn[20:, 20:] == 255)
 

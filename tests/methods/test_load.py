@@ -61,6 +61,11 @@ def test_leaving_frames_out_does_not_hide_anybody():
         assert "leaves the pictures as they are" in load(spec).caution(720)
 
 
+@pytest.mark.parametrize("spec", ["stride:5 | recast:14", "recast:14 | stride:5", "blur:weak | recast:14"])
+def test_a_chain_is_cautioned_against_for_what_paints_last(spec):
+    assert load(spec).caution(720).startswith("recast:14 has blocks small enough to show a face")
+
+
 def test_blocks_that_are_small_for_the_frame_are_cautioned_against():
     for spec in ("pixelate:16", "downsample:8", "downsample:8 | stride:2"):
         assert "may be recognised by eye" in load(spec).caution(1080)

@@ -73,6 +73,25 @@ def test_a_strided_unit_looks_where_tensorflow_looks():
     torch.testing.assert_close(out, torch.tensor([6.0, 7.0]))  # 1+2+3 and 3+4+0; torch's padding would say 3 and 9
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 8, 14, 14), (1, 2, 7, 9, 5), (1, 1, 1, 4, 7)])
+@pytest.mark.parametrize(
+    ("kernel", "stride"),
+    [
+        ((3, 3, 3), (1, 1, 1)),
+        ((1, 3, 3), (1, 2, 2)),
+        ((3, 3, 3), (2, 2, 2)),
+        ((2, 2, 2), (2, 2, 2)),
+        ((4, 5, 2), (2, 3, 1)),
+    ],
+)
+def test_a_pool_over_space_and_then_over_time_is_one_over_both(shape, kernel, stride):
+    clip = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    pads = [side for n, k, s in zip(shape[2:], kernel, stride, strict=True) for side in same_padding(n, k, s)[::-1]]
+    at_once = nn.functional.max_pool3d(nn.functional.pad(clip, pads[::-1], value=-torch.inf), kernel, stride)
+    for layout in (torch.contiguous_format, torch.channels_last_3d):
+        torch.testing.assert_close(Pool(kernel, stride)(clip.contiguous(memory_format=layout)), at_once, rtol=0, atol=0)
+
+
 def test_what_a_pool_is_padded_with_never_wins():
     below = torch.full((1, 1, 2, 3, 3), -5.0)
     assert Pool((3, 3, 3), (2, 2, 2))(below).eq(-5).all()

@@ -15,6 +15,8 @@ asked size already is taken as it is, pixel for pixel.
                `light`: the middle square shifted by up to 1/16, mirrored, a little brighter or flatter (for small sets
                whose people stand where they should)
                `squash`: the whole picture, squashed to a square, and otherwise like `light`: as maskers look at videos
+               `turn`: the middle square, turned, mirrored, stretched each way by itself, shifted, brighter or darker:
+               for whoever must know a figure however it is turned
     test       `5x1`: five clips evenly spaced, the middle square; `5x3`: three squares along the long side of each
 
 Chance is a function of (seed, epoch, row) alone: a resumed run sees what an uninterrupted one would have seen.
@@ -29,15 +31,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from vidveil.errors import UsageError
 
-Augment = Literal["none", "light", "crop", "squash"]
+Augment = Literal["none", "light", "crop", "squash", "turn"]
 Floats = NDArray[np.float64]
 
 DRAWS = 8  # random numbers a view: start, area, aspect, left, top, mirror, brightness, contrast
 SHIFT = 1 / 16  # of the size, at most, by which `light` moves the picture
 ASPECT = 4 / 3  # of a random box, at most
+TURN, STRETCH, MOVE, GAIN = 20.0, 0.3, 0.1, 0.3
+"""Of `turn`, either way: degrees, logarithm of a side's length, share of half the picture, logarithm of brightness."""
 VIEW, ORDER, CONTROL = 1, 2, 3  # streams of chance that must not repeat one another, nor the seed's own: so not 0
 
 
@@ -122,6 +127,8 @@ def augmented(
     if augment == "crop":
         return _resized(clips, _random_boxes(numbers, height, width, scale), size, mirror)
     views = cropped(clips[:, None], size=size, crops=1, whole=augment == "squash")[:, 0]
+    if augment == "turn":
+        return turned(views, numbers, mirror)
     return views if augment == "none" else _jittered(views, numbers, mirror)
 
 
@@ -198,6 +205,21 @@ def _jittered(views: Tensor, numbers: Floats, mirror: NDArray[np.bool_]) -> Tens
     contrast = _column(0.8 + 0.4 * numbers[:, 7], views)
     mean = moved.mean(dim=(1, 2, 3, 4), keepdim=True)
     return moved.mul_(contrast).add_(mean * (1 - contrast) + brighter).clamp_(0, 1)
+
+
+def turned(views: Tensor, numbers: Floats, mirror: NDArray[np.bool_]) -> Tensor:
+    """(B, 3, T, S, S), numbers (B, DRAWS): all frames of a view alike. What comes from outside the picture is black."""
+    either_way = 2 * numbers - 1
+    angle = np.deg2rad(TURN) * either_way[:, 7]
+    wide, tall = np.exp(STRETCH * either_way[:, 1:3]).T
+    wide = np.where(mirror, -wide, wide)
+    left, top = MOVE * either_way[:, 3:5].T
+    rows = [[np.cos(angle) * wide, -np.sin(angle) * tall, left], [np.sin(angle) * wide, np.cos(angle) * tall, top]]
+    comes_from = torch.as_tensor(np.array(rows), dtype=views.dtype, device=views.device).permute(2, 0, 1)  # (B, 2, 3)
+    flat = views.flatten(1, 2)  # (B, 3·T, S, S)
+    grid = F.affine_grid(comes_from, list(flat.shape), align_corners=False)
+    seen = F.grid_sample(flat, grid, align_corners=False).view(views.shape)
+    return (seen * _column(np.exp(GAIN * either_way[:, 6]), views)).clamp_(max=1)
 
 
 def _column(values: Floats, like: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ Every network is trained once a seed on the clips as they are after the method, 
 people, and test people are looked at once. Each training is a part of the run, found again after an interruption.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -16,8 +16,7 @@ from rich.console import Console
 
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS, ClipSet
-from vidveil.data.crops import person_crops
-from vidveil.data.medians import medians
+from vidveil.data.parts import PARTS
 from vidveil.errors import DataError
 from vidveil.evaluation.conditions import anonymized
 from vidveil.evaluation.crossing import crossings
@@ -38,9 +37,6 @@ from vidveil.tasks.identity import everybody_is_known
 from vidveil.training.machine import describe
 from vidveil.training.runs import Run, runs_folder
 
-PARTS: dict[str, Callable[[ClipSet], ClipSet]] = {
-    "whole": lambda data: data, "person_crop": person_crops, "median": medians
-}  # fmt: skip
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
 HEADLINES = (*USES, "linkage_rank1", "identity_top1", "cmap", "identity_hidden", "action_kept")
 
@@ -294,10 +290,8 @@ class Engine:
     def _left(self, which: str) -> ClipSet:
         """The clips with a part taken away."""
         recipe = self.recipe
-        if which == "person_crop":
-            return person_crops(self.data)
-        if which == "median":
-            return medians(self.data)
+        if which in PARTS:
+            return PARTS[which](self.data)
         spec = recipe.data + ("," if ":" in recipe.data else ":") + f"view={which}"
         return load_data(spec, frames=recipe.frames, size=recipe.size, root=self.root, seed=recipe.data_seed)
 

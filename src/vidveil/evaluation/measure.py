@@ -4,11 +4,13 @@ Which attacker stands behind a number is decided by the mean over seeds of its s
 number on test people is then looked at once; those of the others stand beside it, for the reader, and decide nothing.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
 from vidveil.data.clips import ClipSet, Split
 from vidveil.errors import DataError
@@ -50,6 +52,8 @@ class Number:
     """(S, N) what the number is the mean of, where it is one: for paired comparisons with other runs."""
     chance_per_clip: Floats | None = None
     """(N,) what its floor by formula is the mean of."""
+    tried_per_clip: Mapping[str, Floats] = field(default_factory=dict)
+    """As `per_clip`, of everybody that tried, where somebody else may choose among them."""
 
 
 Ranked = dict[tuple[str, str], list[Linkage]]
@@ -186,10 +190,21 @@ class Measure:
             "whitened": whitening(train.features),
             "LDA": lda(train.features, self.data.person[train.rows]),
         }
-        if learned.network.endswith(":frozen"):
-            maps["MLP"] = identifying(train.features, self.data.person[train.rows], seed, self.device)
         said = learned.predictions
-        return {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
+        spaces = {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
+        return spaces | ({"MLP": self._taught_space(learned, seed)} if learned.network.endswith(":frozen") else {})
+
+    def _taught_space(self, learned: Learned, seed: int) -> dict[str, Floats]:
+        """Kept where the training is: raw video is looked at again beside every row of a table."""
+        file = learned.folder / "mlp.safetensors"
+        if not file.is_file():
+            train = learned.predictions["train"]
+            to = identifying(train.features, self.data.person[train.rows], seed, self.device)
+            part = file.with_name(f".{file.name}~{os.getpid()}.part")
+            save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
+            part.replace(file)
+        found: dict[str, Floats] = load_file(file)
+        return found
 
     def _link(
         self,
@@ -246,6 +261,9 @@ class Measure:
             least_p=1 / (1 + floor.permutations),
             per_clip=np.stack(each),
             chance_per_clip=chance,
+            tried_per_clip={name: np.stack([one.hit for one in test[name]]) for name in spaces}
+            if metric == "rank-1"
+            else {},
         )
 
 

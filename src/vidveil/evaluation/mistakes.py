@@ -1,5 +1,6 @@
 """What can be known to be wrong with an evaluation is said before the first training, and before there is a run."""
 
+from vidveil.data.parts import refuse_part
 from vidveil.errors import UsageError
 from vidveil.evaluation.conditions import Setting, check_method
 from vidveil.evaluation.learner import check_network
@@ -20,8 +21,9 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
         check_method(setting, recipe.keep)
     if recipe.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
         raise UsageError(f"oracle knows the truth of built-in people only, and {recipe.data} has none: take puppets")
+    refuse_part(recipe.part, recipe.data)
     if recipe.part != "whole":
-        _refuse_parts(recipe)
+        _refuse_beside_part(recipe)
     if recipe.protocol != "attack":
         _refuse_to_learn(recipe)
         return
@@ -37,11 +39,7 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
         raise UsageError(f"{views[0]} alone is known of built-in people only; for real video take the control median")
 
 
-def _refuse_parts(recipe: EvaluateRecipe) -> None:
-    if recipe.data.startswith("puppets"):
-        raise UsageError(f"part: {recipe.part} is for recorded video; built-in people have view=: puppets:view=mask")
-    if recipe.data.startswith("pa_hmdb51:frames"):
-        raise UsageError(f"part: {recipe.part} is of videos, and {recipe.data} is single frames")
+def _refuse_beside_part(recipe: EvaluateRecipe) -> None:
     if beside := [which for which in recipe.controls if which in ("median", "person_crop")]:
         raise UsageError(f"the control {beside[0]} is of the whole video: leave it out, or part")
     if recipe.part == "median" and _compares_frames(setting_of(recipe).of_seed(recipe.seeds[0]).method):

@@ -5,6 +5,7 @@ METHOD[-KEEP]/METRIC            (S, N) hits or average precisions, one row a see
                                 action_cmap, and of cmap where attributes are many, what it is the mean of, and nearly
                                 so when clips are drawn again
 METHOD[-KEEP]/METRIC/chance     (N,) positives / gallery, for linkage
+METHOD[-KEEP]/METRIC/by/WHO     (S, N) the same hits, of each attacker that tried, for linkage
 METHOD[-KEEP]/attribute_excess/draws    (B,) excess over all attributes in each draw of people: no mean over clips
 """
 
@@ -36,6 +37,7 @@ def write_per_clip(
             arrays[name] = number.per_clip.astype(np.float32)
             if number.chance_per_clip is not None:
                 arrays[f"{name}/chance"] = number.chance_per_clip.astype(np.float32)
+            arrays |= {f"{name}/by/{who}": hits.astype(np.float32) for who, hits in number.tried_per_clip.items()}
     for tag, excess in (attributes or {}).items():
         arrays[draws_of(tag)] = excess.samples
     save_file(arrays, path)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from vidveil.data.parts import Part
 from vidveil.errors import RecipeError
 from vidveil.evaluation.metrics import Threshold
 from vidveil.training.recipe import LearningRecipe
@@ -18,7 +19,7 @@ class EvaluateRecipe(LearningRecipe):
     """attack: a recognizer and attackers are trained anew on what they judge. gait and retrieval train nothing: gait
     looks probe walks up among gallery walks, for the person; retrieval test clips among training clips, for the action.
     Both by the features of `attackers`, which are all frozen; for gait also `energy`, the mean of all frames."""
-    part: Literal["whole", "person_crop", "median"] = "whole"
+    part: Part = "whole"
     """Of recorded video, what there is to see before the method: all of it, a square around the surest person, or the
     median of all frames, which is the place alone. So a place is not taken for a person, or nothing but it is there."""
     method: str = "raw"
@@ -32,8 +33,9 @@ class EvaluateRecipe(LearningRecipe):
     privacy_weight: float | None = None
     """λ of a learned method at deployment: 0 is the action attention alone, .inf the privacy attention alone; empty:
     the method's own."""
-    fill: Literal["black", "mean", "temporal"] | None = None
-    """What hidden tubelets become; empty: the method's own, and black for controls."""
+    fill: Literal["black", "mean", "temporal", "mask"] | None = None
+    """What hidden tubelets become; empty: the method's own, and black for controls. mask: what is kept becomes white,
+    so that the mask alone is judged."""
 
     utility: str = "r3d_tiny"
     """Recognizer of the action, trained on the anonymized clips; `NAME:pretrained` starts from fetched weights, of

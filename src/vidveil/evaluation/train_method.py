@@ -19,6 +19,7 @@ from vidveil import __version__
 from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
+from vidveil.data.parts import PARTS, refuse_part
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.errors import DataError, RecipeError
 from vidveil.evaluation.conditions import Setting, anonymized
@@ -71,11 +72,13 @@ def run(
     with torch.device("meta"):  # what contradicts itself is told before any clip is drawn
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
     loaded_unless_raw(recipe.after)
+    refuse_part(recipe.part, recipe.data)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(
         recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
     )
     _refuse(recipe, data)
+    data = PARTS[recipe.part](data)
     data = anonymized(data, Setting(method=recipe.after))
     torch.manual_seed(recipe.seed)
     game = Game(recipe, data, device)

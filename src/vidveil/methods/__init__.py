@@ -15,6 +15,7 @@ from vidveil.methods import classical
 from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain
 from vidveil.methods.figure import Figure
 from vidveil.methods.motion import Motion
+from vidveil.methods.recast import Recast
 
 if TYPE_CHECKING:
     from vidveil.methods.regional import Watcher
@@ -60,6 +61,9 @@ METHODS = {
     ),
     "figure": Method(
         Figure, "figure:N", "what moves, in the middle and at one size, in N blocks along the short side (default 8)"
+    ),
+    "recast": Method(
+        Recast, "recast:N,D", "a figure of N blocks (5), turned by up to D degrees (40) and stretched, by lot"
     ),
     "dual_cls": Method(
         _learned, "dual_cls:RUN|FOLDER", "two tokens decide tubelet by tubelet what may stay (train it first)"

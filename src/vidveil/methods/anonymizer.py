@@ -113,8 +113,9 @@ class Chain(Anonymizer):
         self.elsewhere = any(stage.elsewhere for stage in stages)
 
     def caution(self, short_side: int) -> str | None:
-        cautions = [stage.caution(short_side) for stage in self.stages]
-        return None if None in cautions else cautions[0]  # one stage that hides is enough
+        painting = [stage for stage in self.stages if not stage.unchanged] or self.stages
+        cautions = [stage.caution(short_side) for stage in painting]
+        return None if None in cautions else cautions[-1]  # one stage that hides is enough; the last one is seen
 
     def keeps(self, index: int) -> bool:
         return all(stage.keeps(index) for stage in self.stages)

@@ -52,6 +52,8 @@ class Decoder(TubeletMasker):
     """`output: decode`: what is shown is drawn by the network, and pruned tubelets are black. It obfuscates: what it
     draws has been in touch with what was pruned."""
 
+    draws = True
+
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:  # noqa: ARG002
         raise UsageError(f"{self.spec} draws small clips, not videos: train one with output: mask for those")
 

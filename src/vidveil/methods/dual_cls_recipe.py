@@ -18,6 +18,9 @@ class DualCLSRecipe(LearningRecipe):
     pretrained: bool = False
     """Whether it starts from published weights of pictures (`vidveil fetch vits14`, for vit_s)."""
 
+    part: Literal["whole", "person_crop"] = "whole"
+    """Of recorded video, what it is trained on: all of it, or a square around the surest person. It cuts nothing
+    itself: give it such squares later, too."""
     after: str = "raw"
     """A method that videos go through before it sees them, in training and ever after (`figure:14`): what it keeps is
     then what that method leaves, not what was filmed. raw: none."""

@@ -57,10 +57,18 @@ class Figure(MotionMethod):
         super().__init__(spec)
         self.blocks = whole_number(spec, argument, default=8, low=2, high=64)
 
+    @property
+    def hides(self) -> int:
+        """Blocks, at most, that hide a face that is all that moves."""
+        return HIDES
+
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
-        if self.blocks <= HIDES:
+        if self.blocks <= self.hides:
             return None
-        return f"{self.spec} is fine where a face is all that moves: it fills the picture; N = {HIDES} or less hides it"
+        return (
+            f"{self.spec} has blocks small enough to show a face, where one is all that moves and fills the picture: "
+            f"N = {self.hides} or less hides it"
+        )
 
     def drawn(self, changes: Iterable[tuple[T, Plane | None]]) -> Iterator[tuple[T, Draw | None]]:
         """SPAN frames later than they came."""
@@ -79,22 +87,27 @@ class Figure(MotionMethod):
             yield frame, draw
         yield from self._shown(followed.end())
 
-    def _shown(self, left: "Iterable[tuple[T, Seen, Sums]]") -> Iterator[tuple[T, Draw | None]]:
+    def _shown(self, left: "Iterable[tuple[T, Seen, Around]]") -> Iterator[tuple[T, Draw | None]]:
         for frame, seen, around in left:
             yield frame, partial(self._picture, seen, around)
 
-    def _picture(self, seen: "Seen", around: Sums) -> Plane:
+    def _picture(self, seen: "Seen", around: "Around") -> Plane:
         height, width = seen.size
-        box = box_of(around)
-        if box is None:
+        box = box_of(around.sums)
+        if box is None or around.first is None:
             return np.zeros((height, width), np.uint8)
         short = min(height, width)
         rows, columns = (round(self.blocks * side / short) for side in (height, width))
-        down = parts(rows, seen.small.shape[0], box.y, box.half)
-        across = parts(columns, seen.small.shape[1], box.x, box.half)
-        means = down @ seen.small @ across.T  # (rows, columns)
-        grey = np.clip(255 * means / box.level, 0, 255).astype(np.uint8)
+        shares = self.means(seen.small, box, (rows, columns), around.first) / box.level
+        grey = np.clip(255 * shares, 0, 255).astype(np.uint8)
         return cast(Plane, cv2.resize(grey, (width, height), interpolation=cv2.INTER_NEAREST))
+
+    def means(self, small: Floats, box: Box, shape: tuple[int, int], first: Floats) -> Floats:  # noqa: ARG002
+        """(rows, columns): of what is in the box. `first` is the first difference of the scene that shows something."""
+        rows, columns = shape
+        down = parts(rows, small.shape[0], box.y, box.half)
+        across = parts(columns, small.shape[1], box.x, box.half)
+        return cast(Floats, down @ small @ across.T)
 
 
 def _fail(error: Exception) -> Plane:
@@ -111,29 +124,41 @@ class Seen(NamedTuple):
     sums: Sums
 
 
+class Around(NamedTuple):
+    """What else is known of a frame's scene when it is drawn."""
+
+    sums: Sums
+    """Of all that moved within SPAN frames."""
+    first: Floats | None
+    """`small` of the first frame in which something moved; None as long as nothing did."""
+
+
 class Followed(Generic[T]):
     """Frames without a cut, each kept back until SPAN more have come."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[T, Seen]] = deque()
         self._sums: deque[Sums] = deque(maxlen=2 * SPAN + 1)
+        self._first: Floats | None = None
 
-    def take(self, frame: T, seen: Seen) -> Iterator[tuple[T, Seen, Sums]]:
+    def take(self, frame: T, seen: Seen) -> Iterator[tuple[T, Seen, Around]]:
         self._waiting.append((frame, seen))
+        if self._first is None and seen.sums[0] > 0:
+            self._first = seen.small
         self._sums.append(seen.sums)
         if len(self._waiting) > SPAN:
             yield self._leave()
 
-    def end(self) -> Iterator[tuple[T, Seen, Sums]]:
+    def end(self) -> Iterator[tuple[T, Seen, Around]]:
         while self._waiting:
             if len(self._sums) > len(self._waiting) + SPAN:  # nothing more comes in, but what is too old goes
                 self._sums.popleft()
             yield self._leave()
 
-    def _leave(self) -> tuple[T, Seen, Sums]:
+    def _leave(self) -> tuple[T, Seen, Around]:
         """The oldest frame that waits, and all that moved around it."""
         frame, seen = self._waiting.popleft()
-        return frame, seen, np.sum(self._sums, axis=0)
+        return frame, seen, Around(np.sum(self._sums, axis=0), self._first)
 
 
 def looked_at(change: Plane) -> Seen:

@@ -69,6 +69,9 @@ class TubeletMasker(Anonymizer):
     the scorer says, else `raw`, which is none.
     """
 
+    draws = False
+    """Whether what it shows is drawn by the network, and no pixel of the video."""
+
     def __init__(
         self,
         spec: str,
@@ -179,9 +182,9 @@ class TubeletMasker(Anonymizer):
 
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         """Frames come out when the windows that cover them are complete: `plan.span` frames later, or fewer."""
-        if self.fill == "temporal":
+        if self.fill not in ("black", "mean"):
             raise UsageError(
-                f"{self.spec}: the fill temporal looks at a whole clip, a stream has none; fill black does"
+                f"{self.spec}: the fill {self.fill} looks at a whole clip, a stream has none; fill black does"
             )
         return self._stream(frames if self.after is None else self.after.stream(frames))
 

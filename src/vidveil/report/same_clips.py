@@ -52,6 +52,13 @@ class Run:
         found = self.clips.get(f"{tag_of(point)}/{metric}/chance")
         return None if found is None else found.astype(np.float64)
 
+    def hits_by(self, point: Point, metric: str, who: str) -> NDArray[np.float64]:
+        """As `values`, of one of those that tried."""
+        found = self.clips.get(f"{tag_of(point)}/{metric}/by/{who}")
+        if found is None:
+            raise DataError(f"{self.name} keeps no hits of {who}: it was evaluated by an older vidveil")
+        return np.atleast_2d(found.astype(np.float64))
+
     def attribute_draws(self, point: Point) -> NDArray[np.float64] | None:
         """(B,) excess over attributes in each draw of people, as many as the evaluation made."""
         found = self.clips.get(draws_of(tag_of(point)))

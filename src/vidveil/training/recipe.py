@@ -25,9 +25,10 @@ class LearningRecipe:
     """Every how many-th frame of the video is one of the clip."""
     views: Literal["1x1", "5x1", "5x3"] = "1x1"
     """At test: clips evenly spaced x crops."""
-    augment: Literal["none", "light", "crop", "squash"] = "light"
+    augment: Literal["none", "light", "crop", "squash", "turn"] = "light"
     """In training: light = small shifts, flips, brightness; crop = random resized crop and flip; squash = the whole
-    picture made square, and light: what a method that masks videos sees of them."""
+    picture made square, and light: what a method that masks videos sees of them; turn = turned, stretched, shifted,
+    flipped, brighter: for figures that were turned by lot."""
 
     epochs: int = 20
     """Times that all training clips are shown."""

@@ -73,7 +73,7 @@ def with_lookout(options: Options, method: Anonymizer, region: str | None = None
     elif wanted is None:
         wanted = "faces" if paints(method) else "frame"
     elif wanted != "frame" and not paints(method):
-        instead = "" if method.elsewhere else "; --guard hides them on top of any method"
+        instead = ": leave out --region" if method.elsewhere else "; --guard hides them on top of any method"
         raise UsageError(f"{method.spec} does not work on regions{instead}")
     lookout = replace(lookout, region=wanted, guard=guard or lookout.guard)
     return replace(options, lookout=lookout)
@@ -86,7 +86,8 @@ def _arranged(method: Anonymizer, lookout: Lookout) -> Anonymizer:
         method = in_regions(method, None if recorded else {kind_of(str(lookout.region))})
     if lookout.guard != "none":
         if method.elsewhere:
-            raise UsageError(f"{method.spec} shows nothing where it was filmed: a guard would hide the wrong places")
+            why = "shows nothing where it was filmed, and a guard would hide the wrong places"
+            raise UsageError(f"{method.spec} {why}: leave it out")
         cover = load(lookout.guard_with)
         if not isinstance(cover, FrameMethod):
             raise UsageError(f"{lookout.guard_with} cannot hide a region: blur, pixelate or solid can")
