@@ -52,7 +52,7 @@ def header(path: Path) -> str:
 def read_for(verb: str, kind: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """The recipe of a verb; that of another verb is an error that says which."""
     recipe = read(path, overrides)
-    other = next((name for name, belongs in _kinds().items() if isinstance(recipe, belongs)), "train")
+    other = "evaluate" if hasattr(recipe, "protocol") else "train"
     if other != verb or not isinstance(recipe, kind):
         raise RecipeError(f"{path.name} is a recipe for `vidveil {other}`, not for `vidveil {verb}`")
     return recipe
@@ -77,6 +77,10 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Any:
         if not isinstance(changed["method"], str) or changed["method"] not in methods:
             raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {changed['method']!r}")
         kind = methods[changed["method"]]
+    if verb == "evaluate" and changed.get("protocol") == "features":
+        from vidveil.evaluation.feature_recipe import FeaturesRecipe
+
+        kind = FeaturesRecipe
     changed.setdefault("name", path.stem)
     return build(kind, changed, path.name)
 
@@ -114,8 +118,9 @@ def _kinds() -> dict[str, type[Any]]:
 def _methods() -> dict[str, type[Any]]:
     """`verb: train` with `method: NAME`: methods that learn."""
     from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+    from vidveil.methods.splavu_recipe import SplavuRecipe
 
-    return {"dual_cls": DualCLSRecipe}
+    return {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe}
 
 
 def _override(text: str) -> tuple[str, Any]:

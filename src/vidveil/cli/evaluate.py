@@ -22,12 +22,21 @@ def evaluate(
     """
     from rich.console import Console
 
-    from vidveil.evaluation.engine import run
+    from vidveil.evaluation.feature_recipe import FeaturesRecipe
     from vidveil.evaluation.recipe import EvaluateRecipe
     from vidveil.recipe import find, read_for
+    from vidveil.training.recipe import LearningRecipe
 
-    wanted = read_for("evaluate", EvaluateRecipe, find(recipe), overrides or [])
-    results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+    wanted = read_for("evaluate", LearningRecipe, find(recipe), overrides or [])
+    if isinstance(wanted, FeaturesRecipe):
+        from vidveil.evaluation.feature_engine import run as run_features
+
+        results = run_features(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+    else:
+        from vidveil.evaluation.engine import run
+
+        assert isinstance(wanted, EvaluateRecipe)
+        results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
 
     from vidveil.report.tables import table
 

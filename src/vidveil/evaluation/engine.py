@@ -143,8 +143,8 @@ class Engine:
             data=about_data(self.data),
             machine=describe(options(recipe, 0).accelerator()),
             seconds=round(monotonic() - self.began, 1),
-            raw=_told(raw, raw),
-            points=[_told(one, raw) for one in judged],
+            raw=told(raw, raw),
+            points=[told(one, raw) for one in judged],
             controls=control_metrics(controls),
             cost=self.cost,
         )
@@ -297,11 +297,11 @@ class Engine:
 
     def _say(self, line: str) -> None:
         if self.console is not None:
-            told = f"{monotonic() - self.began:6.0f} s  {line}"
-            self.console.print(told, highlight=False, markup=False, soft_wrap=True)  # one line also in a pipe
+            shown = f"{monotonic() - self.began:6.0f} s  {line}"
+            self.console.print(shown, highlight=False, markup=False, soft_wrap=True)  # one line also in a pipe
 
 
-def _told(one: Judged, raw: Judged) -> Point:
+def told(one: Judged, raw: Judged) -> Point:
     return replace(point(one.method, one.keep, one.numbers, one.constant, raw.numbers), by_view=one.by_view)
 
 

@@ -18,7 +18,7 @@ from vidveil.evaluation.engine import Engine, Judged
 from vidveil.evaluation.floors import expected_average_precision
 from vidveil.evaluation.gait import Gait, energy
 from vidveil.evaluation.learner import Learned, learn
-from vidveil.evaluation.measure import Number, choose, mean
+from vidveil.evaluation.measure import Measure, Number, choose, mean
 from vidveil.evaluation.mistakes import ENERGY
 from vidveil.evaluation.tradeoff import Leak
 from vidveil.tasks import Predictions
@@ -88,34 +88,39 @@ class RetrievalEngine(LookupEngine):
             seen = self.seen(data, network, about.tag)
             for split, these in found.items():
                 these[network] = [retrieval(self.data, one[split], one["train"]) for one in seen]
-        for name in (*(f"retrieval_r{k}" for k in CUTS), "retrieval_map"):
-            about.numbers[name] = self._number(name, found)
+        about.numbers |= retrieval_numbers(self.measure, found)
         about.numbers |= self.truth.numbers(data) if raw is not None else {}
         return self._headlines(about)
 
-    def _number(self, name: str, found: Mapping[str, Mapping[str, Sequence[Retrieval]]]) -> Number:
-        """By the network that is best at it on validation clips."""
-        each = {
-            split: {network: [_of_clips(name, one) for one in seeds] for network, seeds in these.items()}
-            for split, these in found.items()
-        }
-        val, test = (
-            {network: mean([float(np.nanmean(one)) for one in seeds]) for network, seeds in each[split].items()}
-            for split in ("val", "test")
-        )
-        best = choose(val, name)
-        tested = len(self.measure.rows)
-        values = np.stack(each["test"][best])[:, :tested]
-        chance = self.measure.resamples.mean(_by_lot(name, found["test"][best][0])[:tested])
-        return Number(
-            leak=Leak(name, self.measure.resamples.mean(values), chance.value, chance),
-            analytic=chance.value,
-            floor_range=(chance.value, chance.value),
-            measured_by=best,
-            others={network: {"test": test[network], "val": val[network]} for network in val},
-            kind="utility",
-            per_clip=values,
-        )
+
+def retrieval_numbers(measure: Measure, found: Mapping[str, Mapping[str, Sequence[Retrieval]]]) -> dict[str, Number]:
+    """R@k and mAP, each by who is best at it on validation clips; `found` by split, by who looked, one a seed."""
+    names = (*(f"retrieval_r{k}" for k in CUTS), "retrieval_map")
+    return {name: _number(measure, name, found) for name in names}
+
+
+def _number(measure: Measure, name: str, found: Mapping[str, Mapping[str, Sequence[Retrieval]]]) -> Number:
+    each = {
+        split: {network: [_of_clips(name, one) for one in seeds] for network, seeds in these.items()}
+        for split, these in found.items()
+    }
+    val, test = (
+        {network: mean([float(np.nanmean(one)) for one in seeds]) for network, seeds in each[split].items()}
+        for split in ("val", "test")
+    )
+    best = choose(val, name)
+    tested = len(measure.rows)
+    values = np.stack(each["test"][best])[:, :tested]
+    chance = measure.resamples.mean(_by_lot(name, found["test"][best][0])[:tested])
+    return Number(
+        leak=Leak(name, measure.resamples.mean(values), chance.value, chance),
+        analytic=chance.value,
+        floor_range=(chance.value, chance.value),
+        measured_by=best,
+        others={network: {"test": test[network], "val": val[network]} for network in val},
+        kind="utility",
+        per_clip=values,
+    )
 
 
 def _of_clips(name: str, found: Retrieval) -> Floats:

@@ -6,7 +6,7 @@ Validation is told, and nothing is chosen by it: what a method is worth is for a
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from vidveil.evaluation.conditions import Setting, anonymized
 from vidveil.evaluation.learner import options
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.telling import about_data
+from vidveil.evaluation.trained import Trained
 from vidveil.evaluation.truth import ALL_KEPT, of_clips
 from vidveil.methods import checkpoint
 from vidveil.methods.dual_cls import DualCLS
@@ -33,6 +34,7 @@ from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.methods.dual_cls_training import Game, Timed, network_of
 from vidveil.methods.dual_cls_weights import load_picture_weights
 from vidveil.methods.masker import loaded_unless_raw
+from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.recipe import as_values
 from vidveil.recognizers.pretrained import read_tensors
 from vidveil.training.loop import fit
@@ -40,17 +42,6 @@ from vidveil.training.options import LAST
 from vidveil.training.recipe import LearningRecipe
 from vidveil.training.runs import Run
 from vidveil.weights import describe, weights
-
-
-@dataclass(frozen=True)
-class Trained:
-    method: str
-    folder: Path
-    """Of the checkpoint."""
-    metrics: Mapping[str, float]
-    """On validation, after the last epoch."""
-    floors: Mapping[str, float]
-    """What guessing gets of them: the largest class, tubelets by lot."""
 
 
 def run(
@@ -61,6 +52,10 @@ def run(
     strict: bool = False,
     console: Console | None = None,
 ) -> Trained:
+    if isinstance(recipe, SplavuRecipe):
+        from vidveil.evaluation import train_adapter
+
+        return train_adapter.run(recipe, root=root, resume=resume, strict=strict, console=console)
     if not isinstance(recipe, DualCLSRecipe):
         raise RecipeError(f"{recipe.name} trains no method that hides")
     chosen = replace(

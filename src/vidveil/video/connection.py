@@ -23,6 +23,12 @@ UNDECODABLE = "could not be decoded"
 DAMAGED = "was damaged"
 SILENT = f"silent for {TIMEOUT_S:.0f} s"
 PREROLL_S = 1  # containers index by decoding time, which is earlier than display by less than this
+NEVER_SIDE_BY_SIDE = frozenset({"ffv1"})
+"""Decoders that must not work on several frames at once, only on several slices of one.
+
+FFmpeg's FFV1 (8.1) lets the threads of two frames copy each other's state without waiting once a packet between them
+is damaged. It writes past its memory then, and sooner or later that ends the whole process.
+"""
 
 
 class Decoded(NamedTuple):
@@ -58,7 +64,7 @@ class Connection:
         self.pixel_shape = ratio if ratio and ratio > 0 and ratio != 1 else None
         """Width over height of a pixel, where it is not 1."""
         context = self._stream.codec_context
-        context.thread_type = "AUTO"
+        context.thread_type = "SLICE" if self.info.codec in NEVER_SIDE_BY_SIDE else "AUTO"
         context.options = {**context.options, "max_pixels": str(MAX_PIXELS[self.source.kind])}
 
     def close(self) -> None:

@@ -1,0 +1,246 @@
+"""The evaluation of an adapter of features: anonymize the store, train heads and attackers anew, test once.
+
+    raw features ──┬────────────────► heads, attackers ─► R, raw top-1
+                   └─► adapter ─► ẑ ─► heads, attackers ─► v, top-1             excess (v − f)/(R − f), retention
+                                  └─► inverted ─► the same again                what an attacker gets back
+
+Beside heads that are trained anew stand those that were trained on raw features (`…_raw_heads`): what a system tells
+that goes on as it was. Retrieval is a use that no adapter here was trained for.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+from rich.console import Console
+
+from vidveil.errors import DataError, UsageError
+from vidveil.evaluation.engine import Judged, told
+from vidveil.evaluation.feature_judges import SPACE, Taught, seen, space, teach
+from vidveil.evaluation.feature_recipe import FeaturesRecipe, Judge
+from vidveil.evaluation.inversion import adapted, black_box, white_box
+from vidveil.evaluation.learner import TESTED, Learned, options
+from vidveil.evaluation.lookups import retrieval_numbers
+from vidveil.evaluation.measure import Crossing, Floats, Measure, Number
+from vidveil.evaluation.per_clip import write_per_clip
+from vidveil.evaluation.projections import lda
+from vidveil.evaluation.results import Results
+from vidveil.evaluation.telling import about_data, attribute_excess
+from vidveil.features.sets import FeatureSet, load_features
+from vidveil.methods.checkpoint import find as find_checkpoint
+from vidveil.methods.splavu import AAM, rebuilt
+from vidveil.recipe import as_values
+from vidveil.tasks import TASKS, Task
+from vidveil.tasks.retrieval import Retrieval, retrieval
+from vidveil.training.machine import describe
+from vidveil.training.runs import Run
+
+RAW_HEADS = "_raw_heads"
+INVERTED = {"black_box": "inverted by pairs", "white_box": "inverted by the adapter"}
+"""Setting → what it is called beside the method."""
+
+
+def run(
+    recipe: FeaturesRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
+) -> Results:
+    device = options(recipe, 0).accelerator()
+    adapters = [load_adapter(recipe.method.format(seed=seed)) for seed in recipe.seeds]
+    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
+    data = load_features(
+        recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
+        root=root, seed=recipe.data_seed, strict=strict, device=device,
+    )  # fmt: skip
+    for adapter, encoder in filter(None, adapters):
+        refuse_other_encoder(data, adapter, encoder)
+    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
+        trained = [None if one is None else one[0].to(device) for one in adapters]
+        results = FeatureEngine(recipe, data, trained, made, console).evaluate()
+        results.write(made.folder / "results.json")
+    return results
+
+
+def load_adapter(method: str) -> tuple[AAM, str] | None:
+    """The adapter of a run, and the fingerprint of the encoder that it belongs to; None for raw."""
+    if method == "raw":
+        return None
+    checkpoint = find_checkpoint(method.removeprefix("splavu:"))
+    if checkpoint.method != "splavu":
+        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which does not work on features")
+    encoder = checkpoint.about.get("encoder") or {}
+    return rebuilt(checkpoint.about["network"], checkpoint.tensors()), str(encoder.get("fingerprint", ""))
+
+
+def refuse_other_encoder(data: FeatureSet, adapter: AAM, encoder: str) -> None:
+    if adapter.shape.width != data.width:
+        raise DataError(
+            f"{data.labels.name} has features of {data.width} numbers, the adapter is for {adapter.shape.width}"
+        )
+    if encoder != data.store.encoder:
+        raise DataError(f"the features of {data.labels.name} were made by another encoder than the adapter's")
+
+
+class FeatureEngine:
+    def __init__(
+        self,
+        recipe: FeaturesRecipe,
+        data: FeatureSet,
+        adapters: Sequence[AAM | None],
+        run: Run,
+        console: Console | None,
+    ) -> None:
+        self.recipe, self.data, self.adapters, self.run, self.console = recipe, data, adapters, run, console
+        self.device = options(recipe, 0).accelerator()
+        self.measure = Measure(
+            data.labels, permutations=recipe.permutations, resamples=recipe.resamples,
+            f1_threshold=recipe.f1_threshold, device=self.device,
+        )  # fmt: skip
+        self.began = monotonic()
+        self.cost: dict[str, dict[str, float]] = {}
+        self.raw_heads: dict[str, dict[str, list[Taught]]] = {}
+        """Task → name of a head → one a seed, trained on raw features."""
+        labels = data.labels
+        if empty := [split for split in ("train", "val", "test") if not len(labels.indices(split))]:
+            raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}")
+        self.names_people = "linkage" in recipe.attack and bool((labels.person >= 0).any())
+        self.names_attributes = "attributes" in recipe.attack and bool(len(labels.attribute_names))
+        if not self.names_people and not self.names_attributes:
+            raise DataError(f"{labels.name} names neither people nor attributes: there is nothing to attack")
+
+    def evaluate(self) -> Results:
+        recipe = self.recipe
+        raw_data = [self.data] * len(recipe.seeds)
+        raw = self.judge(raw_data, Judged("raw", None))
+        judged = []
+        if recipe.method != "raw":
+            adapters = [one for one in self.adapters if one is not None]
+            after = [adapted(self.data, adapter) for adapter in adapters]
+            judged.append(self.judge(after, Judged(recipe.method, None), raw_data))
+            if "inversion" in recipe.attack:
+                ways: dict[str, Callable[[int], FeatureSet]] = {
+                    "black_box": lambda i: black_box(self.data, after[i], seed=recipe.seeds[i]),
+                    "white_box": lambda i: white_box(after[i], adapters[i]),
+                }
+                for way, recover in ways.items():
+                    back = [recover(i) for i in range(len(after))]
+                    judged.append(self.judge(back, Judged(f"{recipe.method} {INVERTED[way]}", None), raw_data))
+        per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
+        shares = {one.tag: attribute_excess(one.numbers, raw.numbers) for one in judged}
+        attributes = {tag: share.estimate for tag, share in shares.items() if share and share.estimate}
+        write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip, attributes)
+        return Results(
+            name=recipe.name,
+            recipe=as_values(recipe),
+            data=about_data(self.data.labels),
+            machine=describe(self.device),
+            seconds=round(monotonic() - self.began, 1),
+            raw=told(raw, raw),
+            points=[told(one, raw) for one in judged],
+            cost=self.cost,
+        )
+
+    def judge(self, data: Sequence[FeatureSet], about: Judged, raw: Sequence[FeatureSet] | None = None) -> Judged:
+        """Heads and attackers on these features, one set a seed."""
+        recipe, tag = self.recipe, about.tag
+        use = self._heads(data, "action", (recipe.utility,), recipe.epochs, (recipe.lr,), tag, first=raw is None)
+        about.numbers[self.measure.use] = self.measure.action(self._said(use, data, tag))
+        if self.names_people:
+            spaces = [space(one, self._folder(tag, "linkage", i)) for i, one in enumerate(data)]
+            about.attackers = {SPACE: spaces}
+            about.numbers |= self.measure.linkage(about.attackers)
+        if self.names_attributes:
+            heads = self._heads(
+                data, "attributes", recipe.attackers, recipe.attacker_epochs, recipe.attacker_lr, tag, first=raw is None
+            )
+            numbers, about.constant = self.measure.attributes(self._said(heads, data, tag))
+            about.numbers |= numbers
+        about.numbers |= retrieval_numbers(self.measure, self._looked_up(data))
+        if raw is not None:
+            about.numbers |= self._by_raw_heads(data, tag)
+            if self.names_people:
+                about.numbers["linkage_rank1_raw_gallery"] = self.measure.raw_gallery(self._crossed(data, raw))
+        values = {name: about.numbers[name].leak.value.value for name in SHOWN if name in about.numbers}
+        self._say(f"{tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
+        return about
+
+    def _heads(
+        self,
+        data: Sequence[FeatureSet],
+        task: str,
+        kinds: Sequence[Judge],
+        epochs: int,
+        rates: Sequence[float],
+        tag: str,
+        *,
+        first: bool,
+    ) -> dict[str, list[Taught]]:
+        """Each head at each rate, one a seed."""
+        found: dict[str, list[Taught]] = {}
+        for kind in kinds:
+            for lr in rates:
+                each = [
+                    teach(one, kind, self._task(task, one), self.recipe, epochs=epochs, lr=lr, seed=seed)
+                    for seed, one in zip(self.recipe.seeds, data, strict=True)
+                ]
+                found[each[0].name] = each
+                self.cost[f"{tag} {task} {each[0].name}"] = {
+                    "parameters": sum(p.numel() for p in each[0].head.parameters()),
+                    "seconds": round(sum(one.seconds for one in each), 1),
+                }
+        if first:
+            self.raw_heads[task] = found
+        return found
+
+    def _task(self, name: str, data: FeatureSet) -> Task:
+        return TASKS[name](data.labels, self.device, self.recipe.label_smoothing)
+
+    def _said(self, heads: dict[str, list[Taught]], data: Sequence[FeatureSet], tag: str) -> dict[str, list[Learned]]:
+        return {
+            name: [one.on(data[i], self._folder(tag, name, i)) for i, one in enumerate(each)]
+            for name, each in heads.items()
+        }
+
+    def _by_raw_heads(self, data: Sequence[FeatureSet], tag: str) -> dict[str, Number]:
+        """What heads tell that were trained on raw features, and know of no adapter."""
+        use = self.measure.use
+        found = {f"{use}{RAW_HEADS}": self.measure.action(self._said(self.raw_heads["action"], data, tag))}
+        if "attributes" in self.raw_heads:
+            numbers, _ = self.measure.attributes(self._said(self.raw_heads["attributes"], data, tag))
+            found |= {f"{name}{RAW_HEADS}": number for name, number in numbers.items() if name == "cmap"}
+        return found
+
+    def _looked_up(self, data: Sequence[FeatureSet]) -> dict[str, dict[str, list[Retrieval]]]:
+        found: dict[str, dict[str, list[Retrieval]]] = {}
+        each = [seen(one) for one in data]
+        for split in TESTED:
+            found[split] = {"cosine": [retrieval(self.data.labels, one[split], one["train"]) for one in each]}
+        return found
+
+    def _crossed(self, data: Sequence[FeatureSet], raw: Sequence[FeatureSet]) -> dict[str, list[Crossing]]:
+        """Anonymized features looked up among raw ones: as they are, and in discriminants of raw training people."""
+        found: dict[str, list[Crossing]] = {"cosine": [], "LDA": []}
+        for after, before in zip(data, raw, strict=True):
+            probes, gallery = seen(after), seen(before)
+            train = gallery["train"]
+            apart = lda(train.features, self.data.labels.person[train.rows])
+            for name, to in (("cosine", lambda features: features.astype(np.float64)), ("LDA", apart)):
+                asked: dict[str, Floats] = {split: to(probes[split].features) for split in TESTED}
+                among: dict[str, Floats] = {split: to(gallery[split].features) for split in TESTED}
+                found[name].append(Crossing(asked, among))
+        return found
+
+    def _folder(self, tag: str, name: str, seed: int) -> Path:
+        return self.run.part(f"{tag} {name} seed {self.recipe.seeds[seed]}")
+
+    def _say(self, line: str) -> None:
+        if self.console is not None:
+            shown = f"{monotonic() - self.began:6.0f} s  {line}"
+            self.console.print(shown, highlight=False, markup=False, soft_wrap=True)
+
+
+SHOWN = ("action_top1", "action_cmap", "linkage_rank1", "cmap", "retrieval_map")

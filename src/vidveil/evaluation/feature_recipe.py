@@ -1,0 +1,56 @@
+"""What an evaluation of features is told: `verb: evaluate` with `protocol: features`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vidveil.errors import RecipeError
+from vidveil.evaluation.metrics import Threshold
+from vidveil.training.recipe import LearningRecipe
+
+Judge = Literal["linear", "mlp"]
+Attack = Literal["linkage", "attributes", "inversion", "reconstruction"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeaturesRecipe(LearningRecipe):
+    """`vidveil evaluate` of features: anonymize a store, train heads and attackers anew on the result, report."""
+
+    protocol: Literal["features"] = "features"
+    """Features of a frozen encoder are judged, not videos."""
+    encoder: str = ""
+    """Whose features: `i3d`, `run:NAME`, `videomae:WHERE`; empty where data is `features:FOLDER`."""
+    half: bool = False
+    """Whether the encoder computes in bfloat16."""
+    method: str = "raw"
+    """What is judged: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
+    judges looks at an adapter of its own."""
+
+    utility: Judge = "linear"
+    """Head of the action, trained on anonymized features."""
+    attackers: tuple[Judge, ...] = ("mlp", "linear")
+    """Heads that tell attributes; every one is reported, the strongest on validation counts. mlp: a hidden layer."""
+    attack: tuple[Attack, ...] = ("linkage", "attributes")
+    """What attackers are after. inversion: the raw features, out of anonymized ones, by pairs (black box) and by the
+    adapter itself (white box); reconstruction: the pixels."""
+    attacker_epochs: int = 100
+    """As `epochs`, of attackers."""
+    attacker_lr: tuple[float, ...] = (1e-3,)
+    """Each attacker is trained at each of these, and the better one on validation counts."""
+
+    f1_threshold: Threshold = "probability"
+    """Where F1 takes an attacker to say yes: a probability above 0.5, or a logit above 0.5."""
+    seeds: tuple[int, ...] = (0,)
+    """Every head and attacker is trained once a seed; numbers are means."""
+    permutations: int = 1000
+    """Of the labels, for the floor under the same scores."""
+    resamples: int = 2000
+    """Of the test people, for the interval."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("attacker_epochs", "permutations", "resamples"):
+            self.at_least_one(key)
+        if not self.attackers or not self.attack or not self.attacker_lr:
+            raise RecipeError("attackers, attack and attacker_lr need one entry at least: unattacked proves nothing")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise RecipeError("seeds must be different numbers, at least one")

@@ -1,0 +1,131 @@
+"""`vidveil train` of an adapter of features: the last epoch is kept, as a checkpoint that `--method` takes.
+
+Nothing is chosen by validation: what an adapter is worth is for attackers to say, who are trained anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+from torch import nn
+
+from vidveil import __version__
+from vidveil.evaluation.learner import options
+from vidveil.evaluation.telling import about_data
+from vidveil.evaluation.trained import Trained
+from vidveil.features.sets import FeatureSet, load_features
+from vidveil.methods import checkpoint
+from vidveil.methods.splavu_recipe import SplavuRecipe
+from vidveil.methods.splavu_training import Copying, Draws, Joint, refuse
+from vidveil.recipe import as_values
+from vidveil.tasks import Predictions
+from vidveil.training.loop import fit
+from vidveil.training.options import LAST
+from vidveil.training.runs import Run
+
+
+def run(
+    recipe: SplavuRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
+) -> Trained:
+    chosen = replace(options(recipe, recipe.seed), monitor=LAST, channels_last=False)
+    device = chosen.accelerator()
+    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
+    data = features_for(recipe, root=root, strict=strict, device=device)
+    refuse(recipe, data)
+    torch.manual_seed(recipe.seed)
+    joint = Joint(recipe, data, device).to(device)
+    last: dict[str, float] = {}
+
+    def validate(_: nn.Module) -> Mapping[str, float]:
+        last.clear()
+        last.update(seen_on(joint, data))
+        return last
+
+    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
+        key = _key(recipe, data)
+        if recipe.adapter == "mlp" and recipe.reference and recipe.identity_epochs:
+            fit(
+                Copying(joint.adapter),
+                batches=Draws(data, recipe, static=False),
+                loss=lambda model, moment: model(moment),
+                validate=None,
+                options=replace(chosen, epochs=recipe.identity_epochs, lr=IDENTITY_RATE),
+                folder=made.part("identity"),
+                fingerprint=key,
+                log=made.log,
+                label="identity",
+            )
+        fit(
+            joint,
+            batches=Draws(data, recipe, static=recipe.budget == "static"),
+            loss=lambda model, moment: model(moment),
+            validate=validate,
+            options=chosen,
+            folder=made.part("train"),
+            fingerprint=key,
+            log=made.log,
+            label=recipe.name,
+        )
+        metrics = dict(last) or seen_on(joint, data)
+        guessed = floors(metrics, data)
+        folder = made.folder / "checkpoint"
+        checkpoint.write(
+            folder,
+            recipe.method,
+            joint.adapter.about(),
+            joint.adapter.state_dict(),
+            recipe=as_values(recipe),
+            data=about_data(data.labels),
+            encoder=dict(data.store.about["encoder"]),
+            metrics=metrics,
+            floors=guessed,
+        )
+    return Trained(recipe.method, folder, metrics, guessed)
+
+
+IDENTITY_RATE = 2e-5
+
+
+def features_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device: str) -> FeatureSet:
+    return load_features(
+        recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
+        root=root, seed=recipe.data_seed, strict=strict, device=device,
+    )  # fmt: skip
+
+
+@torch.inference_mode()
+def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
+    """On validation videos: what the heads tell, and how far features were moved."""
+    joint.adapter.eval()
+    rows = data.labels.indices("val")
+    if not len(rows):
+        return {}
+    before = data.clips.even(rows) / joint.adapter.scale  # (n, V, D)
+    after = joint.adapter.adapt(before.flatten(0, 1)).view(before.shape)
+    found = {"moved": float((after - before).pow(2).mean())}
+    for task in joint.tasks:
+        said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
+        found[f"{task.name}_top1"] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
+    return found
+
+
+def floors(metrics: Mapping[str, float], data: FeatureSet) -> dict[str, float]:
+    counts = np.bincount(data.labels.action[data.labels.indices("val")])
+    return {"action_top1": float(counts.max() / counts.sum())} if "action_top1" in metrics else {}
+
+
+def _key(recipe: SplavuRecipe, data: FeatureSet) -> str:
+    free = ("device", "checkpoint_seconds", "compile", "name")
+    about = {key: value for key, value in as_values(recipe).items() if key not in free}
+    about |= {"features": data.store.fingerprint, "vidveil": __version__}
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

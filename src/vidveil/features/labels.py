@@ -1,0 +1,98 @@
+"""Who and what is seen in the videos of a store, as a table that people can read and write.
+
+    id,split,group,action,person,attribute:face,tag:outfit
+    Biking/v_Biking_g01_c01,train,Biking 1,Biking,12,1,
+
+One line a video, in any order. `split` is train, val or test; `group` is what must not be in two splits; a person of -1
+and an empty attribute are unknown. `action` is a word, `person` a number or a word. Only id, split and action must be
+there.
+"""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from vidveil.data.clips import ClipSet, Gallery
+from vidveil.data.small_sets import codes, read_manifest
+from vidveil.errors import DataError
+from vidveil.features.store import FeatureStore
+
+FILE = "labels.csv"
+ATTRIBUTE, TAG = "attribute:", "tag:"
+
+
+class FeatureRows:
+    """The videos of a store, as a `ClipSet` has them: no pixels."""
+
+    def __init__(self, store: FeatureStore) -> None:
+        self.store = store
+        self.fingerprint = store.fingerprint
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def frames(self, i: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
+        raise DataError(f"{self.store.folder} holds features, no pictures: video {i} cannot be shown")
+
+    def digest(self, i: int) -> str:
+        return f"{self.fingerprint}/{i}"
+
+
+def write_labels(data: ClipSet, path: Path) -> None:
+    head = ["id", "split", "group", "action", "person"]
+    head += [ATTRIBUTE + name for name in data.attribute_names] + [TAG + name for name in data.tags]
+    part = path.with_name(f".{path.name}.part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(head)
+        for i, name in enumerate(data.ids):
+            known = ["" if np.isnan(value) else f"{value:g}" for value in data.attributes[i]]
+            tags = [int(values[i]) for values in data.tags.values()]
+            action = data.actions[int(data.action[i])] if data.action[i] >= 0 else ""
+            writer.writerow([name, data.split[i], data.group[i], action, int(data.person[i]), *known, *tags])
+    part.replace(path)
+
+
+def labelled(store: FeatureStore, path: Path | None = None, gallery: Gallery | None = None) -> ClipSet:
+    """The store with the labels beside it. A video that the table does not name is an error."""
+    path = path or store.folder / FILE
+    if not path.is_file():
+        raise DataError(f"{store.folder} has no {FILE}: who is in it is not known (see docs/features.md)")
+    rows = {row["id"]: row for row in read_manifest(path, ("id", "split", "action"))}
+    if missing := [name for name in store.ids if name not in rows]:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise DataError(f"{path} does not name {missing[0]}{more}")
+    listed = [rows[name] for name in store.ids]
+    columns = list(listed[0])
+    action, actions = codes([row["action"] for row in listed])
+    people = [row.get("person") or "-1" for row in listed]
+    if all(name.lstrip("-").isdigit() for name in people):
+        person = np.array(people, np.int64)
+    else:
+        person, names = codes(people)
+        person = np.where(person == names.index("-1"), -1, person) if "-1" in names else person
+    names = [column for column in columns if column.startswith(ATTRIBUTE)]
+    try:
+        told = [[float(row[name] or "nan") for name in names] for row in listed]
+        tags = {
+            column.removeprefix(TAG): np.array([int(row[column] or -1) for row in listed], np.int64)
+            for column in columns
+            if column.startswith(TAG)
+        }
+    except ValueError as error:
+        raise DataError(f"{path}: attributes and tags are numbers ({error})") from error
+    return ClipSet(
+        name=str(store.about.get("data", store.folder.name)),
+        videos=FeatureRows(store),
+        ids=list(store.ids),
+        split=np.array([row["split"] for row in listed]),
+        group=np.array([row.get("group") or row["id"] for row in listed]),
+        action=action,
+        actions=actions,
+        person=person,
+        attributes=np.array(told, np.float32).reshape(len(listed), len(names)),
+        attribute_names=[name.removeprefix(ATTRIBUTE) for name in names],
+        gallery=gallery or store.about.get("gallery", "any"),
+        tags=tags,
+    )

@@ -1,0 +1,413 @@
+"""Stores of features as the field keeps them: read a few vectors at a time, written again in the same layout.
+
+    HDF5 file         a dataset a video, in groups or not: ActionFormer's ActivityNet, TriDet's HACS   hdf5.py
+    folder of .npy    a file a video: (T, D) of ActionFormer and TriDet, (T, 10, D) or (10, T, D) of MGFN
+    folder of .npz    the same with a name inside, as `feats` of EPIC-Kitchens
+    one .npy or .npz  (N, D)
+
+What other people's code reads by name must stay where it is, so keys, shapes and types are kept. Nothing else is:
+labels, names and notes may say who somebody is, so whatever is no array of floating numbers is left out, and its name
+is put into `dropped`. A key can name a person too, and is kept: that is for the owner of the store to look at.
+
+The last axis is taken for the features. A store that has them first, as (D, T), shows by its many widths, or by one
+that no adapter has; nothing here can tell it otherwise. Vectors are changed in float32, also those kept as float64.
+"""
+
+import math
+import os
+import shutil
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from vidveil.errors import DataError, OutputError, UsageError
+
+HDF5, NPY, NPZ = frozenset({".h5", ".hdf5"}), frozenset({".npy"}), frozenset({".npz"})
+KEPT = (2, 4, 8)  # bytes of the floating types that are kept
+Where = tuple[int | slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Layout(ABC):
+    """A store that was looked through: what is in it is known, none of its numbers is in memory."""
+
+    suffixes: frozenset[str]
+    """What such a file is called; of a folder, none."""
+
+    def __init__(self, path: Path, items: Mapping[str, Item], dropped: Sequence[str]) -> None:
+        if not items:
+            raise problem(f"{path} holds no features: no array of floating numbers is in it")
+        self.path, self._items = path, {key: items[key] for key in sorted(items)}
+        self.dropped = tuple(sorted(dropped))
+        first = next(iter(self._items))
+        self.width = self._items[first].shape[-1]
+        for key, item in self._items.items():
+            if item.dtype.itemsize not in KEPT:
+                raise problem(f"{path}: {key} is of {item.dtype}: convert it to float32 first")
+            if item.shape[-1] == 0:
+                raise problem(f"{path}: {key} has vectors of no numbers: move it away")
+            if item.shape[-1] != self.width:
+                raise problem(
+                    f"{path}: {first} has vectors of {self.width} numbers, {key} of {item.shape[-1]}: "
+                    "a store has one width, so keep those of one encoder only"
+                )
+
+    def keys(self) -> Sequence[str]:
+        return tuple(self._items)
+
+    def shape(self, key: str) -> tuple[int, ...]:
+        return self._items[key].shape
+
+    def dtype(self, key: str) -> np.dtype[Any]:
+        return self._items[key].dtype
+
+    def count(self) -> int:
+        """Vectors of all items."""
+        return sum(math.prod(item.shape[:-1]) for item in self._items.values())
+
+    def read(self, key: str) -> NDArray[np.floating[Any]]:
+        """One item as it is stored: a .npy file mapped, anything else in memory. For large ones there is `blocks`."""
+        source = self.source(key)
+        with self._reading(key):
+            return source if isinstance(source, np.ndarray) else np.asarray(source[()])
+
+    def blocks(self, rows: int) -> Iterator[tuple[str, slice, NDArray[np.float32]]]:
+        """Every vector once, at most `rows` of one item at a time: key, which of its vectors, and (n, D).
+
+        The arrays are copies, to be changed at will. Numbers are as they are stored: NaN is for the caller to see.
+        """
+        for key in self._items:
+            source = self.source(key)
+            for where, which in slabs(self.shape(key)[:-1], rows):
+                yield key, which, self.vectors(key, source, where)
+
+    def vectors(self, key: str, source: Any, where: Where) -> NDArray[np.float32]:
+        with self._reading(key), np.errstate(over="ignore"):  # too large for float32 becomes infinite, and is told then
+            return np.array(source[where], dtype=np.float32, order="C").reshape(-1, self.width)
+
+    @contextmanager
+    def _reading(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # a damaged file can fail in any way; none of them says more than this
+            raise problem(f"{self.path}: {key} cannot be read, the file is damaged: copy or make it again") from error
+
+    @abstractmethod
+    def source(self, key: str) -> Any:
+        """What gives the item's numbers when it is sliced."""
+
+    @abstractmethod
+    def writer(self, part: Path) -> "Writer":
+        """Of a store like this one, at another place."""
+
+
+class Writer(ABC):
+    """Writes the items of a layout in their order, and each from its first vector to its last."""
+
+    @abstractmethod
+    def start(self, key: str) -> None: ...
+
+    @abstractmethod
+    def put(self, where: Where, vectors: NDArray[Any]) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+def slabs(lead: tuple[int, ...], rows: int) -> Iterator[tuple[Where, slice]]:
+    """Cut leading axes into pieces of at most `rows` vectors: where each is in the array, and which these are."""
+    if rows < 1:
+        raise UsageError(f"{rows} vectors at a time are none")
+    if not lead:
+        yield (), slice(0, 1)
+    if 0 in lead or not lead:
+        return
+    axis = next(axis for axis in range(len(lead)) if math.prod(lead[axis + 1 :]) <= rows)
+    inner = math.prod(lead[axis + 1 :])
+    first, step = 0, rows // inner
+    for outer in np.ndindex(lead[:axis]):
+        for start in range(0, lead[axis], step):
+            stop = min(start + step, lead[axis])
+            last = first + (stop - start) * inner
+            yield (*outer, slice(start, stop)), slice(first, last)
+            first = last
+
+
+def problem(message: str) -> DataError:
+    """On one line, whatever the names in it are made of."""
+    return DataError("".join(c if c.isprintable() else "?" for c in message))
+
+
+class NumpyLayout(Layout):
+    """A .npy or .npz file, or a folder of them, however deep. Of .npz files one array at a time is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = path.is_dir()
+        self.suffixes = frozenset() if self.folder else NPZ if _zipped(path) else NPY
+        self.places: dict[str, tuple[str, zipfile.ZipInfo | None]] = {}
+        items, dropped = {}, []
+        for file in sorted(path.rglob("*")) if self.folder else [path]:
+            name = file.relative_to(path).as_posix() if self.folder else ""
+            if self.folder and file.suffix.lower() not in NPY | NPZ:
+                if file.is_symlink() or not file.is_dir():
+                    dropped.append(name)
+                continue
+            for member, item in _look_into(file):
+                inside = member.filename.removesuffix(".npy") if member else ""
+                key = "/".join(filter(None, (name, inside))) or path.name
+                if item and item.dtype.kind == "f" and item.shape:
+                    items[key], self.places[key] = item, (name, member)
+                else:
+                    dropped.append(key)
+        super().__init__(path, items, dropped)
+
+    def source(self, key: str) -> Any:
+        name, member = self.places[key]
+        with self._reading(key):
+            stored = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
+            if member is None:
+                return stored
+            with stored:
+                return stored[member.filename]
+
+    def writer(self, part: Path) -> Writer:
+        return _NumpyWriter(self, part)
+
+
+class _RefusedError(Exception):
+    """Why, for the person who trusted the file."""
+
+
+def _zipped(file: Path) -> bool:
+    """By its beginning. `zipfile` would look near the end, where a vector can look like the mark of an archive."""
+    with file.open("rb") as stored:
+        return stored.read(4) == b"PK\x03\x04"
+
+
+def _look_into(file: Path) -> Iterator[tuple[zipfile.ZipInfo | None, Item | None]]:
+    """What arrays the file says it has, if it is long enough for them."""
+    try:
+        if not _zipped(file):
+            with file.open("rb") as stored:
+                yield None, _header(stored, file.stat().st_size)
+            return
+        with zipfile.ZipFile(file) as zipped:
+            for member in zipped.infolist():
+                with zipped.open(member) as stored:
+                    yield member, _header(stored, member.file_size) if member.filename.endswith(".npy") else None
+    except _RefusedError as error:
+        raise problem(f"{file} is refused: {error}") from None
+    except PermissionError as error:
+        raise problem(f"{file} cannot be read: permission denied") from error
+    except Exception as error:  # a damaged file can fail in any way; none of them says more than this
+        raise problem(f"{file} is damaged or no file of numpy arrays: copy or make it again") from error
+
+
+def _header(stored: IO[bytes], size: int) -> Item:
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(stored)]
+    shape, _, dtype = read(stored)
+    if dtype.hasobject:
+        raise _RefusedError("it holds Python objects, which are programs; save it as an array of numbers")
+    if size - stored.tell() < math.prod(shape) * dtype.itemsize:
+        raise ValueError("cut short")
+    return Item(shape, dtype)
+
+
+class _NumpyWriter(Writer):
+    """Bytes one after the other: a full disk is an error then, where a mapped file would end the process."""
+
+    def __init__(self, layout: NumpyLayout, part: Path) -> None:
+        self.layout, self.part = layout, part
+        self.file: IO[bytes] | None = None
+        self.zipped: zipfile.ZipFile | None = None
+        if layout.folder:
+            part.mkdir()
+
+    def start(self, key: str) -> None:
+        name, member = self.layout.places[key]
+        path = self.part / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if self.zipped and member and self.zipped.filename == str(path):
+            self._end_array()
+        else:
+            self.close()
+        if member is None:
+            self.file = path.open("xb")
+        else:
+            self.zipped = self.zipped or zipfile.ZipFile(path, "x")
+            info = zipfile.ZipInfo(member.filename)
+            info.compress_type = member.compress_type
+            self.file = self.zipped.open(info, "w", force_zip64=True)
+        descr, shape = npy.dtype_to_descr(self.layout.dtype(key)), self.layout.shape(key)
+        npy.write_array_header_1_0(self.file, {"descr": descr, "fortran_order": False, "shape": shape})
+
+    def put(self, where: Where, vectors: NDArray[Any]) -> None:  # noqa: ARG002 - they come in the order of the file
+        assert self.file
+        self.file.write(vectors.reshape(-1).view(np.uint8).data)
+
+    def _end_array(self) -> None:
+        file, self.file = self.file, None
+        if file:
+            file.close()
+
+    def close(self) -> None:
+        self._end_array()
+        zipped, self.zipped = self.zipped, None
+        if zipped:
+            zipped.close()
+
+
+def open_layout(path: Path) -> Layout:
+    """Whichever layout this is, told by what the file begins with: TriDet's HDF5 files of HACS have no suffix."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            return NumpyLayout(path)
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise problem(f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}") from error
+    suffix = path.suffix.lower()
+    if head.startswith((b"\x93NUMPY", b"PK\x03\x04")) or suffix in NPY | NPZ:
+        return NumpyLayout(path)
+    from vidveil.features.hdf5 import Hdf5Layout, is_hdf5
+
+    if suffix in HDF5 or is_hdf5(path):
+        return Hdf5Layout(path)
+    raise problem(f"{path} is no store of features: give an HDF5 file, a .npy or .npz file, or a folder of those")
+
+
+def rewritten(
+    layout: Layout,
+    target: Path,
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    *,
+    rows: int = 65536,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write the store again with `change(vectors)` in the place of its vectors; how many these were.
+
+    `change` takes and gives (n, D), with n at most `rows`, all of one item. The target is there once it is whole; after
+    an error or an interruption it is as it was. `progress` is told how many vectors are done, and of how many.
+    """
+    target = Path(target).absolute()
+    _check_target(layout, target, overwrite)
+    part = target.with_name(f".{target.name}~{os.getpid()}.part")
+    keys, total = layout.keys(), layout.count()
+    writer, done = None, 0
+    try:
+        with _writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _remove(part)  # of a dead process that had our number
+            writer = layout.writer(part)
+        for key in keys:
+            source, pieces = layout.source(key), list(slabs(layout.shape(key)[:-1], rows))
+            if bad := sum(int((~np.isfinite(layout.vectors(key, source, where))).sum()) for where, _ in pieces):
+                raise problem(
+                    f"{layout.path}: {key} has {bad} values that are NaN, infinite or too large: make it again"
+                )
+            with _writing(target):
+                writer.start(key)
+            for where, which in pieces:
+                vectors = _changed(layout, key, change, layout.vectors(key, source, where))
+                with _writing(target):
+                    writer.put(where, vectors)
+                done += which.stop - which.start
+                if progress:
+                    progress(done, total)
+        with _writing(target):
+            writer.close()
+            _put_in_place(part, target, overwrite)
+    except BaseException:
+        if writer:
+            with suppress(Exception):
+                writer.close()
+        _remove(part)
+        raise
+    return done
+
+
+def _changed(
+    layout: Layout, key: str, change: Callable[[NDArray[np.float32]], NDArray[np.float32]], old: NDArray[np.float32]
+) -> NDArray[Any]:
+    """In the item's own type. float16 ends at 65504: what is beyond would silently become infinite."""
+    shape, dtype = old.shape, layout.dtype(key)
+    new = np.asarray(change(old))
+    if new.shape != shape or new.dtype.kind != "f":
+        what = f"{layout.path}: {key} was changed from float32 {shape} to {new.dtype} {new.shape}"
+        raise problem(f"{what}: the method does not fit this store")
+    if not np.isfinite(new).all():
+        raise problem(f"{layout.path}: {key} was changed to NaN or infinite values: the method does not fit this store")
+    with np.errstate(over="ignore"):
+        kept = np.ascontiguousarray(new, dtype=dtype)
+    if not np.isfinite(kept).all():
+        raise problem(f"{layout.path}: {key} became too large for {dtype}: convert it to float32 first")
+    return kept
+
+
+def _check_target(layout: Layout, target: Path, overwrite: bool) -> None:
+    source, there = layout.path.resolve(), target.resolve()
+    if source == there or source in there.parents or there in source.parents:
+        raise OutputError(f"{target} and its source {layout.path} would be in each other: give another name")
+    if os.path.lexists(target):
+        if not overwrite:
+            raise OutputError(f"{target} exists: give another name, or ask to overwrite it")
+        if target.exists() and target.samefile(layout.path):
+            raise OutputError(f"{target} is its source {layout.path} by another name: give another name")
+        if target.is_dir() != layout.path.is_dir():
+            raise OutputError(f"{target} is {'a folder' if target.is_dir() else 'a file'}: give another name")
+        other = [file for file in target.rglob("*") if not file.is_dir() and file.suffix.lower() not in NPY | NPZ]
+        if other:  # somebody's folder, that a slip of the hand would empty
+            raise OutputError(f"{target} holds {other[0].name}, which is no features: give another name")
+    if target.suffix.lower() in (HDF5 | NPY | NPZ) - layout.suffixes:
+        raise OutputError(f"{target} would be in the layout of {layout.path}: give it a name that says so")
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # the second is what HDF5 says of a full disk at times
+        number = getattr(error, "errno", None)  # what HDF5 makes of it is several lines long
+        reason = (os.strerror(number) if number else type(error).__name__).lower()
+        raise OutputError(f"{target} cannot be written: {reason}") from error
+
+
+def _put_in_place(part: Path, target: Path, overwrite: bool) -> None:
+    if not overwrite and os.path.lexists(target):
+        raise OutputError(f"{target} was made by another meanwhile: give another name")
+    if not target.is_dir():
+        part.replace(target)
+        return
+    old = part.with_name(f"{part.name[:-5]}.old.part")  # a folder cannot be renamed over another
+    try:
+        target.rename(old)
+        part.rename(target)
+        _remove(old)
+    except BaseException:
+        if not os.path.lexists(target):
+            old.rename(target)
+        elif not os.path.lexists(part):  # the new one is in its place
+            _remove(old)
+        raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,230 @@
+"""Features in memory-mapped shards: made once, resumable, and never mixed with those of another encoder.
+
+    NAME/store.json            what it is about: encoder, videos and how clips were cut; the videos' ids. Written first
+    NAME/clips-00000.npy       (n, D) float32: all clips of the first videos, one after the other
+    NAME/static-00000.npy      (m, D): static clips of the same videos, each one frame of a video that stands still
+    NAME/shard-00000.json      how many of both each video has, and the sha256 of both files. Written last
+    NAME/labels.csv            who and what is seen, if that is known (`labels`)
+
+A shard is whole where its JSON is. A run that was cut off goes on with the first shard that is missing or damaged.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.data.store_files import turn
+from vidveil.errors import DataError, OutputError
+
+LAYOUT = 1
+VIDEOS = 256
+"""Videos a shard."""
+KINDS = ("clips", "static")
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Shard:
+    counts: Mapping[str, Sequence[int]]
+    """Clips and static clips of each video."""
+    sha256: Mapping[str, str]
+
+
+class FeatureStore:
+    """Get one by `open`; `fill` makes one."""
+
+    def __init__(self, folder: Path, about: Mapping[str, Any], ids: Sequence[str], shards: Sequence[Shard]) -> None:
+        self.folder, self.about, self.ids, self.shards = folder, about, ids, shards
+        self.width = int(about["encoder"]["width"])
+
+    def __len__(self) -> int:
+        """Videos."""
+        return len(self.ids)
+
+    @property
+    def encoder(self) -> str:
+        """Fingerprint of the encoder that made it."""
+        return str(self.about["encoder"]["fingerprint"])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        told = [self.about, list(self.ids), [dict(shard.sha256) for shard in self.shards]]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    def counts(self, kind: str = "clips") -> NDArray[np.int64]:
+        """(V,) how many vectors each video has."""
+        return np.array([count for shard in self.shards for count in shard.counts[kind]], np.int64)
+
+    def shard(self, number: int, kind: str = "clips") -> Vectors:
+        """(n, D) straight from the file."""
+        return _mapped(self.folder / _file(kind, number))
+
+    def all(self, kind: str = "clips") -> Vectors:
+        """(n, D) of all videos in memory, one after the other."""
+        parts = [self.shard(number, kind) for number in range(len(self.shards))]
+        return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
+
+    def verify(self) -> None:
+        """Read everything and compare with the sums that were noted while writing."""
+        for number, shard in enumerate(self.shards):
+            for kind, expected in shard.sha256.items():
+                if _sha256(self.shard(number, kind)) != expected:
+                    raise DataError(f"{self.folder / _file(kind, number)} is damaged; `vidveil extract` makes it anew")
+
+    @classmethod
+    def open(cls, folder: Path) -> "FeatureStore":
+        about, ids = _read_about(folder)
+        size = int(about["videos_a_shard"])
+        wanted = -(-len(ids) // size)
+        shards = []
+        for number in range(wanted):
+            shard = _read_shard(folder, number, min(size, len(ids) - number * size), int(about["encoder"]["width"]))
+            if isinstance(shard, str):
+                raise DataError(f"{shard}; {number} of {wanted} shards are whole: `vidveil extract` again goes on")
+            shards.append(shard)
+        return cls(folder, about, ids, shards)
+
+
+def is_store(folder: Path) -> bool:
+    return (folder / "store.json").is_file()
+
+
+def fill(
+    folder: Path,
+    about: Mapping[str, Any],
+    ids: Sequence[str],
+    make: Callable[[range], Iterable[Mapping[str, Vectors]]],
+    *,
+    videos: int = VIDEOS,
+) -> FeatureStore:
+    """Make the store, or what is missing of it.
+
+    Args:
+        about: has `encoder`, as `Encoder.about` tells it. A store that is about something else is refused, and left
+            as it is.
+        make: called with the numbers of the videos of a shard; gives each one's vectors by kind, in order.
+        videos: a shard.
+    """
+    folder = Path(folder).absolute()
+    plain = json.loads(json.dumps({"layout": LAYOUT, **about, "videos_a_shard": videos}))
+    width = int(about["encoder"]["width"])
+    with turn(folder):
+        if is_store(folder):
+            _refuse_other(folder, plain, ids)
+        elif folder.exists() and any(folder.iterdir()):
+            raise OutputError(f"{folder} is there and is no store of features: choose another name")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not is_store(folder):
+                _put(folder / "store.json", json.dumps({**plain, "ids": list(ids)}).encode())
+            for number, start in enumerate(range(0, len(ids), videos)):
+                rows = range(start, min(start + videos, len(ids)))
+                if isinstance(_read_shard(folder, number, len(rows), width), str):
+                    _write_shard(folder, number, make(rows), rows, width)
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise OutputError(f"{folder} cannot be written: {reason}") from error
+    return FeatureStore.open(folder)
+
+
+def _refuse_other(folder: Path, plain: Mapping[str, Any], ids: Sequence[str]) -> None:
+    about, there = _read_about(folder)
+    if about["encoder"]["fingerprint"] != plain["encoder"]["fingerprint"]:
+        raise DataError(
+            f"{folder} was made by another encoder ({about['encoder']['spec']}): features of two must not be mixed; "
+            "choose another folder"
+        )
+    if list(there) != list(ids) or about != plain:
+        differ = next((key for key in plain if about.get(key) != plain[key]), "videos")
+        raise DataError(f"{folder} is of other {differ}: choose another folder, or delete it")
+
+
+def _read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    path = folder / "store.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["layout"] != LAYOUT:
+            raise DataError(f"{folder} has layout {told['layout']}, this vidveil reads {LAYOUT}: extract it anew")
+        ids = told.pop("ids")
+        int(told["encoder"]["width"]), str(told["encoder"]["fingerprint"]), int(told["videos_a_shard"])
+    except FileNotFoundError as error:
+        raise DataError(f"there is no store of features at {folder}: `vidveil extract` makes one") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} cannot be read, or makes no sense") from error
+    return told, ids
+
+
+def _read_shard(folder: Path, number: int, videos: int, width: int) -> Shard | str:
+    """The shard, or what is wrong with it."""
+    told = folder / f"shard-{number:05d}.json"
+    try:
+        found = json.loads(told.read_text(encoding="utf-8"))
+        shard = Shard(found["counts"], found["sha256"])
+        if any(len(shard.counts[kind]) != videos for kind in KINDS):
+            raise ValueError
+    except FileNotFoundError:
+        return f"{told} is missing"
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"{told} cannot be read"
+    for kind in KINDS:
+        path = folder / _file(kind, number)
+        wanted = sum(shard.counts[kind])
+        try:
+            shape = _mapped(path).shape
+        except (OSError, ValueError):
+            return f"{path} is missing or cut off"
+        if shape != (wanted, width):
+            return f"{path} has {shape} numbers instead of {(wanted, width)}"
+    return shard
+
+
+def _write_shard(folder: Path, number: int, made: Iterable[Mapping[str, Vectors]], rows: range, width: int) -> None:
+    parts: dict[str, list[Vectors]] = {kind: [] for kind in KINDS}
+    for row, vectors in zip(rows, made, strict=True):
+        for kind in KINDS:
+            array = np.asarray(vectors.get(kind, np.zeros((0, width))), np.float32)
+            if array.ndim != 2 or array.shape[1] != width:
+                raise DataError(f"{kind} of video {row} are {array.shape}, not (n, {width})")
+            if not np.isfinite(array).all():
+                raise DataError(f"{kind} of video {row} are not all finite: nothing was written of its shard")
+            parts[kind].append(array)
+    counts = {kind: [len(array) for array in arrays] for kind, arrays in parts.items()}
+    sums = {}
+    for kind, arrays in parts.items():
+        whole = np.concatenate(arrays) if arrays else np.zeros((0, width), np.float32)
+        sums[kind] = _sha256(whole)
+        path = folder / _file(kind, number)
+        part = path.with_name(f".{path.name}~{os.getpid()}.part")
+        with part.open("wb") as file:
+            np.save(file, whole)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    _put(folder / f"shard-{number:05d}.json", json.dumps({"counts": counts, "sha256": sums}).encode())
+
+
+def _put(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}~{os.getpid()}.part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+def _mapped(path: Path) -> Vectors:
+    found: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    return found
+
+
+def _file(kind: str, number: int) -> str:
+    return f"{kind}-{number:05d}.npy"
+
+
+def _sha256(array: Vectors) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()

@@ -1,0 +1,148 @@
+"""SPLAVU: an adapter that anonymizes the features of a frozen video encoder ("Privacy Beyond Pixels").
+
+    z = f_E(clip) (B, D)   →   AAM   →   ẑ (B, D)   →   whatever read z before reads ẑ
+
+The adapter (AAM) is three layers of self-attention and nothing else, no norm and no MLP:
+
+    z ← z + W_o · Attention(W_q z, W_k z, W_v z)                          8 heads
+
+Attention over what? The published code hands it (B, D), and a sequence is what that becomes: clips attend to the other
+clips of their batch, so that the result of one depends on its neighbours (`reference`). Here a clip is alone: queries,
+keys and values are cut into g = 8 groups of channels, and these groups attend to each other, told apart by embeddings
+of their own. (One token alone would attend to itself, which is a linear map.) W_o starts at 0, so the adapter starts as
+the identity, exactly.
+
+Training, one joint step (eq. 7):
+
+    L = Σ ω · L_task  −  ω_B · min(NT-Xent(ẑ_s, ẑ_s′), log(2B − 1))  +  ω_L · ‖ẑ − z‖²             (eqs. 4, 5, 6)
+
+z_s, z_s′ are static clips of the same video: one frame each, tiled. What they share is what is seen without motion.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vidveil.errors import RecipeError
+
+Kind = Literal["attention", "mlp"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How an adapter is built."""
+
+    width: int
+    """D, of the features."""
+    kind: Kind = "attention"
+    layers: int = 3
+    heads: int = 8
+    groups: int = 8
+    """Of channels, that attend to each other."""
+    reference: bool = False
+    """As published: clips attend across the batch; an MLP replaces its input."""
+    dropout: float = 0.1
+    """Of MLP layers."""
+
+    def __post_init__(self) -> None:
+        if self.kind == "attention" and self.width % (self.heads * self.tokens):
+            more = "" if self.reference else f" × {self.groups} groups"
+            raise RecipeError(
+                f"features of {self.width} numbers cannot be cut into {self.heads} heads{more}: choose others"
+            )
+
+    @property
+    def tokens(self) -> int:
+        """That each head of a clip is cut into."""
+        return 1 if self.reference else self.groups
+
+
+class Attend(nn.Module):
+    """z + W_o · Attention(z)."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.inner = nn.Linear(shape.width, 3 * shape.width)
+        self.outer = nn.Linear(shape.width, shape.width)
+        nn.init.xavier_uniform_(self.inner.weight)
+        for zero in (self.inner.bias, self.outer.weight, self.outer.bias):
+            nn.init.zeros_(zero)
+        if not shape.reference:
+            self.places = nn.Parameter(torch.randn(2, shape.groups, shape.width // shape.groups) * 0.02)
+
+    def forward(self, z: Tensor) -> Tensor:
+        tokens = (1, len(z)) if self.shape.reference else (len(z), self.shape.groups)  # (sequences, tokens of each)
+        q, k, v = (x.reshape(*tokens, -1) for x in self.inner(z).chunk(3, dim=-1))
+        if not self.shape.reference:
+            q, k = q + self.places[0], k + self.places[1]
+        q, k, v = (x.unflatten(2, (self.shape.heads, -1)).transpose(1, 2) for x in (q, k, v))  # (…, heads, tokens, d)
+        mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2)
+        out: Tensor = z + self.outer(mixed.reshape(z.shape))
+        return out
+
+
+class MLP(nn.Module):
+    """Layers of Linear, ReLU, BatchNorm and dropout (table 10), added to z by a projection that starts at 0; as
+    published they replace z, and have to learn the identity first."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        width = shape.width
+        self.layers = nn.Sequential(
+            *(
+                layer
+                for _ in range(shape.layers)
+                for layer in (nn.Linear(width, width), nn.ReLU(), nn.BatchNorm1d(width), nn.Dropout(shape.dropout))
+            )
+        )
+        self.outer: nn.Linear | None = None
+        if not shape.reference:
+            self.outer = nn.Linear(width, width)
+            nn.init.zeros_(self.outer.weight)
+            nn.init.zeros_(self.outer.bias)
+
+    def forward(self, z: Tensor) -> Tensor:
+        found: Tensor = self.layers(z)
+        return found if self.outer is None else z + self.outer(found)
+
+
+class AAM(nn.Module):
+    """The anonymizing adapter: (B, D) → (B, D).
+
+    Features are first brought to a common size: `scale` is their root mean square over training clips, so that losses
+    and rates mean the same for every encoder. It is a single number, and is undone at the end.
+    """
+
+    scale: Tensor
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.register_buffer("scale", torch.ones(()))
+        blocks = [Attend(shape) for _ in range(shape.layers)] if shape.kind == "attention" else [MLP(shape)]
+        self.blocks = nn.Sequential(*blocks)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Features as the encoder made them → the same, anonymized."""
+        of_size_1 = z / self.scale
+        return z + (self.adapt(of_size_1) - of_size_1) * self.scale  # so that no change is exactly none
+
+    def adapt(self, z: Tensor) -> Tensor:
+        """The same of features that are brought to size 1 already."""
+        found: Tensor = self.blocks(z)
+        return found
+
+    def about(self) -> dict[str, Any]:
+        return asdict(self.shape)
+
+
+def rebuilt(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AAM:
+    """An adapter out of its checkpoint, ready for use."""
+    adapter = AAM(Shape(**about))
+    adapter.load_state_dict(dict(tensors))
+    return adapter.eval().requires_grad_(False)

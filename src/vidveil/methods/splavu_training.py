@@ -1,0 +1,137 @@
+"""Training of an adapter: one joint step for the adapter and the heads of its tasks (Algorithm 1).
+
+    ẑ = AAM(z)                            z: a clip of each video, drawn anew each epoch
+    L = Σ ω_T · CE(head(ẑ)) − ω_B · min(NT-Xent(AAM(z_s), AAM(z_s′)), log(2B − 1)) + ω_L · mean (ẑ − z)²
+
+The budget is not learned by anybody: two static clips of a video, z_s and z_s′, are simply not to be found by each
+other. With `budget: supervised` a small network learns to tell the attributes, and the adapter to make it fail, behind
+a gradient reversal.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vidveil.data.views import ORDER, VIEW, draw
+from vidveil.errors import DataError, RecipeError
+from vidveil.features.sets import FeatureSet
+from vidveil.layers.contrastive import chance, nt_xent
+from vidveil.layers.gradient_reversal import ramp, reverse_gradient
+from vidveil.methods.splavu import AAM, Shape
+from vidveil.methods.splavu_recipe import SplavuRecipe
+from vidveil.tasks import TASKS, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A batch of videos, and how far training is."""
+
+    clip: Tensor
+    """(B, D), a clip of each."""
+    static: tuple[Tensor, Tensor] | None
+    """(B, D) twice, static clips."""
+    rows: Tensor
+    """(B,) of the set."""
+    progress: float
+    """From 0 to 1."""
+
+
+class Draws:
+    """Batches that depend on (seed, epoch) alone."""
+
+    def __init__(self, data: FeatureSet, recipe: SplavuRecipe, *, static: bool) -> None:
+        self.data, self.recipe, self.static = data, recipe, static
+        self.rows = data.labels.indices("train")
+        self.batch = min(recipe.batch, len(self.rows))
+
+    def __len__(self) -> int:
+        return len(self.rows) // self.batch
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Moment]:
+        seed, data = self.recipe.seed, self.data
+        order = np.random.default_rng((seed, ORDER, epoch)).permutation(self.rows)
+        for number in range(start, len(self)):
+            rows = order[number * self.batch : (number + 1) * self.batch]
+            lots = draw(seed, VIEW, epoch, rows, 3)  # (B, 3)
+            static = data.static.two(rows, lots[:, 1:]) if self.static and data.static is not None else None
+            done = (epoch + number / len(self)) / self.recipe.epochs
+            yield Moment(data.clips.one(rows, lots[:, 0]), static, torch.from_numpy(rows), done)
+
+
+class Joint(nn.Module):
+    """The adapter, and whoever learns beside it."""
+
+    def __init__(self, recipe: SplavuRecipe, data: FeatureSet, device: str) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self.adapter = AAM(shape_of(recipe, data.width))
+        rows = data.labels.indices("train")
+        self.adapter.scale.copy_(data.clips.even(rows).pow(2).mean().sqrt())
+        if not float(self.adapter.scale) > 0:
+            raise DataError(f"{data.labels.name}: all features of training clips are 0")
+        self.tasks: list[Task] = [TASKS[name](data.labels, device, recipe.label_smoothing) for name in recipe.tasks]
+        self.heads = nn.ModuleDict({task.name: nn.Linear(data.width, task.outputs) for task in self.tasks})
+        self.told: Task | None = None
+        self.attacker: nn.Module | None = None
+        if recipe.budget == "supervised":
+            self.told = TASKS["attributes"](data.labels, device, 0.0)
+            self.attacker = nn.Sequential(
+                nn.Linear(data.width, data.width), nn.ReLU(), nn.Linear(data.width, self.told.outputs)
+            )
+
+    def forward(self, moment: Moment) -> Tensor:
+        """The loss of a batch."""
+        recipe = self.recipe
+        before = moment.clip / self.adapter.scale
+        after = self.adapter.adapt(before)
+        losses = [recipe.task_weight * task.loss(self.heads[task.name](after), moment.rows) for task in self.tasks]
+        if recipe.latent_weight:
+            losses.append(recipe.latent_weight * F.mse_loss(after.float(), before))
+        if moment.static is not None:
+            first, second = (self.adapter.adapt(static / self.adapter.scale) for static in moment.static)
+            found = nt_xent(first, second, recipe.temperature)
+            most = found if recipe.reference else found.clamp(max=chance(len(first)))
+            losses.append(-recipe.budget_weight * most)
+        if self.attacker is not None and self.told is not None:
+            seen = reverse_gradient(after, recipe.budget_weight * ramp(moment.progress))
+            losses.append(self.told.loss(self.attacker(seen), moment.rows))
+        return torch.stack(losses).sum()
+
+
+class Copying(nn.Module):
+    """Learning the identity by L1, before anything else."""
+
+    def __init__(self, adapter: AAM) -> None:
+        super().__init__()
+        self.adapter = adapter
+
+    def forward(self, moment: Moment) -> Tensor:
+        given = moment.clip / self.adapter.scale
+        return F.l1_loss(self.adapter.adapt(given), given)
+
+
+def shape_of(recipe: SplavuRecipe, width: int) -> Shape:
+    return Shape(
+        width=width,
+        kind=recipe.adapter,
+        layers=recipe.layers,
+        heads=recipe.heads,
+        groups=recipe.groups,
+        reference=recipe.reference,
+    )
+
+
+def refuse(recipe: SplavuRecipe, data: FeatureSet) -> None:
+    """What cannot be learned is said before anything is."""
+    labels = data.labels
+    if not len(labels.indices("train")):
+        raise DataError(f"{labels.name} has no training videos")
+    if recipe.budget == "static" and data.static is None:
+        raise RecipeError(f"{labels.name} has no static clips: extract them, or budget: supervised")
+    if recipe.budget == "supervised" and not len(labels.attribute_names):
+        raise RecipeError(f"{labels.name} names no attributes: budget: static needs none")
+    shape_of(recipe, data.width)
