@@ -26,8 +26,8 @@ PREROLL_S = 1  # containers index by decoding time, which is earlier than displa
 NEVER_SIDE_BY_SIDE = frozenset({"ffv1"})
 """Decoders that must not work on several frames at once, only on several slices of one.
 
-FFmpeg's FFV1 (8.1) lets the threads of two frames copy each other's state without waiting once a packet between them
-is damaged. It writes past its memory then, and sooner or later that ends the whole process.
+FFmpeg's FFV1 (8.1) with a thread for each frame corrupts memory after a packet that breaks off, most of all the first
+one after a key picture: now and then the whole process dies of it, or hangs. With slices alone it never did.
 """
 
 

@@ -1,0 +1,189 @@
+"""Every vector of a store through an adapter, a few at a time, into a store of the same layout.
+
+    anonymize_features(Path("features.h5"), "splavu:RUN")       features_anonymized.h5, and a manifest beside it
+
+A store of ours knows its encoder, and one that the adapter does not belong to is refused. Files of others do not say
+whose they are: only the length of their vectors can be compared. Labels are not carried over, nor static clips: they
+were for training. The new store has a fingerprint of its own, so that it cannot be taken for raw features.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vidveil import __version__
+from vidveil.errors import DataError, OutputError, UsageError
+from vidveil.features.store import FeatureStore, Vectors, fill, is_store
+from vidveil.methods.checkpoint import Checkpoint, find
+from vidveil.methods.splavu import AAM, rebuilt
+from vidveil.video.manifest import file_hash
+from vidveil.video.sources import MARK
+
+ROWS = 4096
+"""Vectors at once: what fits into a processor's caches is done fastest."""
+Progress = Callable[[int, int], None]
+SUFFIXES = (".h5", ".hdf5", ".npy", ".npz")
+
+
+@dataclass(frozen=True)
+class Done:
+    output: Path
+    manifest: Path
+    vectors: int
+    knows_encoder: bool
+    """Whether the store says which encoder made it."""
+
+
+def is_features(path: Path) -> bool:
+    """Whether this is for adapters, and not for methods of video."""
+    return is_store(path) or path.suffix.lower() in SUFFIXES
+
+
+def anonymize_features(
+    source: Path,
+    method: str,
+    output: Path | None = None,
+    *,
+    overwrite: bool = False,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Done:
+    """What `vidveil anonymize STORE --method splavu:RUN` does."""
+    checkpoint = find(method.removeprefix("splavu:"))
+    if checkpoint.method != "splavu":
+        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which works on video, not on features")
+    adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
+    if adapter.shape.reference and adapter.shape.kind == "attention":
+        raise UsageError(
+            f"{method} was trained with reference: true, and what it makes of a vector depends on its neighbours in the "
+            "batch: such an adapter can be judged, but not be used on stores"
+        )
+    target = output or source.with_name(f"{source.stem if source.is_file() else source.name}{MARK}{source.suffix}")
+    if source.resolve() == target.resolve():
+        raise OutputError(f"{target} is its own source: give another name")
+    change = changing(adapter, device)
+    dropped: tuple[str, ...]
+    if is_store(source):
+        vectors, dropped = _store(source, target, checkpoint, adapter, change, overwrite, progress)
+    else:
+        vectors, dropped = _foreign(source, target, adapter, change, overwrite, progress)
+    manifest = target.with_name(f"{target.stem if target.is_file() else target.name}.json")
+    _write_manifest(manifest, source, target, checkpoint, vectors, dropped)
+    return Done(target, manifest, vectors, is_store(source))
+
+
+def changing(adapter: AAM, device: str = "cpu") -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """(n, D) → (n, D), a few rows at a time."""
+
+    @torch.inference_mode()
+    def change(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        made = np.empty_like(vectors)
+        for start in range(0, len(vectors), ROWS):
+            some = torch.from_numpy(np.ascontiguousarray(vectors[start : start + ROWS])).to(device)
+            made[start : start + ROWS] = adapter(some).cpu().numpy()
+        return made
+
+    return change
+
+
+def _foreign(
+    source: Path,
+    target: Path,
+    adapter: AAM,
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    overwrite: bool,
+    progress: Progress | None,
+) -> tuple[int, tuple[str, ...]]:
+    from vidveil.features.layouts import open_layout, rewritten
+
+    layout = open_layout(source)
+    _refuse_width(source, layout.width, adapter)
+    return rewritten(layout, target, change, overwrite=overwrite, progress=progress), layout.dropped
+
+
+def _store(
+    source: Path,
+    target: Path,
+    checkpoint: Checkpoint,
+    adapter: AAM,
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    overwrite: bool,
+    progress: Progress | None,
+) -> tuple[int, tuple[str, ...]]:
+    store = FeatureStore.open(source)
+    _refuse_width(source, store.width, adapter)
+    if store.about.get("anonymized"):
+        raise DataError(f"{source} went through an adapter already")
+    wanted = (checkpoint.about.get("encoder") or {}).get("fingerprint")
+    if store.encoder != wanted:
+        raise DataError(f"{source} was made by another encoder than the one that {checkpoint.name} was trained for")
+    encoder = dict(store.about["encoder"])
+    mixed = hashlib.sha256(f"{store.encoder}{checkpoint.sha256}".encode()).hexdigest()
+    encoder |= {"spec": f"{encoder['spec']} | splavu:{checkpoint.name}", "fingerprint": mixed}
+    about = {"encoder": encoder, "clips": dict(store.about["clips"]) | {"static": 0}, "anonymized": checkpoint.sha256}
+    counts, size, total = store.counts(), int(store.about["videos_a_shard"]), int(store.counts().sum())
+    done = 0
+
+    def make(rows: range) -> Iterator[Mapping[str, Vectors]]:
+        nonlocal done
+        after = change(np.asarray(store.shard(rows.start // size)))
+        if not np.isfinite(after).all():
+            raise DataError(f"{source}: the adapter made numbers that are not finite of shard {rows.start // size}")
+        done += len(after)
+        if progress is not None:
+            progress(done, total)
+        ends = np.cumsum(counts[rows.start : rows.stop])
+        for end, count in zip(ends.tolist(), counts[rows.start : rows.stop].tolist(), strict=True):
+            yield {"clips": after[end - count : end]}
+
+    if target.exists() and overwrite and is_store(target):
+        shutil.rmtree(target)
+    fill(target, about, store.ids, make, videos=size)
+    left = [name for name in ("labels.csv",) if (source / name).exists()]
+    still = int(store.counts("static").sum())
+    return total, (*left, *(["static clips"] if still else []))
+
+
+def _refuse_width(source: Path, width: int, adapter: AAM) -> None:
+    if width != adapter.shape.width:
+        raise DataError(f"{source} has vectors of {width} numbers, the adapter is for {adapter.shape.width}")
+
+
+def _write_manifest(
+    path: Path, source: Path, target: Path, checkpoint: Checkpoint, vectors: int, dropped: tuple[str, ...]
+) -> None:
+    about: dict[str, Any] = {
+        "features_manifest": 1,
+        "input": {"name": source.name, "sha256": content_hash(source)},
+        "output": {"name": target.name, "sha256": content_hash(target)},
+        "method": f"splavu:{checkpoint.name}",
+        "weights": checkpoint.sha256,
+        "encoder": checkpoint.about.get("encoder"),
+        "vectors": vectors,
+        "dropped": list(dropped),
+        "versions": {"vidveil": __version__, "python": platform.python_version(), "torch": torch.__version__},
+    }
+    part = path.with_name(f".{path.name}~{os.getpid()}.part")
+    part.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def content_hash(path: Path) -> str:
+    """sha256 of a file; of a folder, of the names and hashes of all its files."""
+    if path.is_file():
+        return file_hash(path)
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            digest.update(f"{file.relative_to(path).as_posix()} {file_hash(file)}\n".encode())
+    return digest.hexdigest()
