@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidveil.errors import DataError, OutputError, UsageError
-from vidveil.features.layouts import NumpyLayout, open_layout, rewritten, slabs
+from vidveil.features.layouts import open_layout, rewritten, slabs
+from vidveil.features.numpy_files import NumpyLayout
 
 D = 8
 KINDS = ("hdf5", "folder of npy", "folder of npz", "npy", "npz")

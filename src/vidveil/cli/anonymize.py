@@ -6,7 +6,7 @@ import signal
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -20,7 +20,10 @@ DEFAULT_METHOD = "blur:strong"
 
 def anonymize(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE", help="Video, image, folder, glob, camera number or stream URL.")
+        list[str],
+        typer.Argument(
+            metavar="SOURCE", help="Video, image, folder, glob, camera, stream URL, or a store of features."
+        ),
     ],
     output: Annotated[
         str | None,
@@ -109,10 +112,13 @@ def anonymize(
     vidveil anonymize talk.mkv --start 1:30 --end 2:00 --preview look.mp4
     vidveil anonymize clip.mp4 --method my_run --keep 0.8 --guard faces     a learned method, and faces on top
     vidveil anonymize rtsp://door/1 -o door.mp4         a camera (or 0: the first one here), until Ctrl-C
+    vidveil anonymize features.h5 --method splavu:my_adapter            stored features: features_anonymized.h5
 
     A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
+    if _names_adapter(method):
+        _features(sources, output, method, device=device, overwrite=overwrite, dry_run=dry_run)
     import cv2
 
     from vidveil.cli.progress import Screen
@@ -128,7 +134,7 @@ def anonymize(
         raise UsageError(f"x264 has no preset {preset!r}; there are {', '.join(PRESETS)}")
     anonymizer = load(method)
     learned = masker_in(anonymizer) is not None
-    place = _device(device, learned=learned)
+    place = device_for(device, learned=learned)
     anonymizer = tuned(anonymizer, keep, privacy_weight, place)
     masker = masker_in(anonymizer)
     if masker is not None and guard == "none":
@@ -182,6 +188,53 @@ def anonymize(
     raise typer.Exit(0 if all(outcome.ok for outcome in outcomes) else 1)
 
 
+def _names_adapter(method: str) -> bool:
+    """Whether the method works on features: by its name, or since it is a checkpoint of one that does."""
+    if method.partition(":")[0].strip() == "splavu":
+        return True
+    from vidveil.methods import METHODS
+    from vidveil.methods.checkpoint import find, locate
+
+    return method.partition(":")[0] not in METHODS and locate(method) is not None and find(method).method == "splavu"
+
+
+def _features(
+    sources: list[str], output: str | None, method: str, *, device: str, overwrite: bool, dry_run: bool
+) -> NoReturn:
+    """Stores of features, one after the other. Those that fail are told, and the others are done."""
+    from vidveil.errors import VidveilError
+    from vidveil.features.anonymize import anonymize_features, target_of
+    from vidveil.features.extract import told
+
+    if output is not None and len(sources) > 1:
+        raise UsageError("several stores need no -o: each gets a name of its own, beside it")
+    failed = False
+    for name in sources:
+        source, target = Path(name), Path(output) if output else None
+        try:
+            if dry_run:
+                typer.echo(f"{source} → {target or target_of(source)}")
+                continue
+            with told(source.name, 1) as progress:
+                done = anonymize_features(
+                    source,
+                    method,
+                    target,
+                    overwrite=overwrite,
+                    device=device_for(device, learned=True),
+                    progress=progress,
+                )
+            typer.echo(f"{done.output}: {done.vectors:,} vectors, told in {done.manifest.name}", err=True)
+            if not done.knows_encoder:
+                typer.echo(
+                    f"note: {source.name} does not say which encoder made it: see that it is {method}'s", err=True
+                )
+        except VidveilError as error:
+            typer.echo(f"error: {error}", err=True)
+            failed = True
+    raise typer.Exit(1 if failed else 0)
+
+
 def _seconds(text: str | None) -> Fraction | None:
     if text is None:
         return None
@@ -207,7 +260,7 @@ def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
         )
 
 
-def _device(wanted: str, *, learned: bool) -> str:
+def device_for(wanted: str, *, learned: bool) -> str:
     """The device that the method will run on. Only learned methods have a use for another than the processor."""
     if wanted == "cpu" or (wanted == "auto" and not learned):
         return "cpu"

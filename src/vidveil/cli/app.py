@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from vidveil import __version__
-from vidveil.cli import anonymize, data, demo, doctor, evaluate, fetch, ls, report, review, train
+from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
 from vidveil.errors import VidveilError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command()(review.review)
 app.command()(evaluate.evaluate)
 app.command()(report.report)
 app.command()(train.train)
+app.command()(extract.extract)
 app.command()(ls.ls)
 app.add_typer(data.app, name="data")
 app.command()(fetch.fetch)

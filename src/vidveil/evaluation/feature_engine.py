@@ -14,6 +14,7 @@ from time import monotonic
 
 import numpy as np
 from rich.console import Console
+from torch import Tensor
 
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.engine import Judged, told
@@ -25,6 +26,8 @@ from vidveil.evaluation.lookups import retrieval_numbers
 from vidveil.evaluation.measure import Crossing, Floats, Measure, Number
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.projections import lda
+from vidveil.evaluation.reconstruction import numbers_of, pictures, reconstructed
+from vidveil.evaluation.reconstruction_sheet import sheet
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.telling import about_data, attribute_excess
 from vidveil.features.sets import FeatureSet, load_features
@@ -104,6 +107,9 @@ class FeatureEngine:
         self.cost: dict[str, dict[str, float]] = {}
         self.raw_heads: dict[str, dict[str, list[Taught]]] = {}
         """Task → name of a head → one a seed, trained on raw features."""
+        self.wanted: Tensor | None = None
+        """What was filmed, where it is to be reconstructed."""
+        self.came_back: dict[str, Tensor] = {}
         labels = data.labels
         if empty := [split for split in ("train", "val", "test") if not len(labels.indices(split))]:
             raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}")
@@ -160,6 +166,8 @@ class FeatureEngine:
             numbers, about.constant = self.measure.attributes(self._said(heads, data, tag))
             about.numbers |= numbers
         about.numbers |= retrieval_numbers(self.measure, self._looked_up(data))
+        if "reconstruction" in recipe.attack and about.method in ("raw", recipe.method):
+            about.numbers |= self._reconstructed(data, tag)
         if raw is not None:
             about.numbers |= self._by_raw_heads(data, tag)
             if self.names_people:
@@ -214,6 +222,15 @@ class FeatureEngine:
             found |= {f"{name}{RAW_HEADS}": number for name, number in numbers.items() if name == "cmap"}
         return found
 
+    def _reconstructed(self, data: Sequence[FeatureSet], tag: str) -> dict[str, Number]:
+        """Pictures out of features; a sheet of them stays in the run, and is not for sharing."""
+        if self.wanted is None:
+            self.wanted = pictures(self.data)
+        found = [reconstructed(one, self.wanted, seed=seed) for one, seed in zip(data, self.recipe.seeds, strict=True)]
+        self.came_back[f"from {tag} features" if tag == "raw" else f"after {tag}"] = found[0].pictures
+        sheet(self.data, self.came_back, self.run.folder / "reconstruction.png")
+        return numbers_of(self.measure, found)
+
     def _looked_up(self, data: Sequence[FeatureSet]) -> dict[str, dict[str, list[Retrieval]]]:
         found: dict[str, dict[str, list[Retrieval]]] = {}
         each = [seen(one) for one in data]
@@ -243,4 +260,4 @@ class FeatureEngine:
             self.console.print(shown, highlight=False, markup=False, soft_wrap=True)
 
 
-SHOWN = ("action_top1", "action_cmap", "linkage_rank1", "cmap", "retrieval_map")
+SHOWN = ("action_top1", "action_cmap", "linkage_rank1", "cmap", "retrieval_map", "reconstruction_psnr")

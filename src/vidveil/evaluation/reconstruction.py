@@ -16,7 +16,6 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -26,7 +25,7 @@ from torch.nn import functional as F
 
 from vidveil.data.clips import Split
 from vidveil.data.views import ORDER, cropped
-from vidveil.errors import DataError, OutputError
+from vidveil.errors import DataError
 from vidveil.evaluation.feature_judges import seen
 from vidveil.evaluation.learner import TESTED
 from vidveil.evaluation.measure import Crossing, Floats, Measure, Number, mean
@@ -38,36 +37,26 @@ from vidveil.tasks import Predictions
 
 SIDE = 32
 EPOCHS, RATE, DECAY, DROPOUT = 60, 1e-3, 0.01, 0.2
-STEPS, BATCH = 16, 128
-"""Steps an epoch, at least; clips at once, at most."""
-LOOKS, PATIENCE = 20, 5
-"""Times that validation is asked, at most; how often in vain before training ends."""
+STEPS, BATCH = 16, 128  # steps an epoch, at least; clips at once, at most
+LOOKS, PATIENCE = 20, 5  # times that validation is asked, at most; how often in vain before training ends
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.001)
 """Of what pulls the straight line to the mean picture, which stays if no line is better."""
-CHANNELS = (64, 32, 16)
-"""At 4, 8 and 16 pixels."""
-WEIGHTS = 1 << 19
-"""Of the first layer, at most: longer features get fewer channels."""
-EDGE = 1 / 512
-"""Half a grey level: a guess of 0 or 1 could never be changed."""
+CHANNELS = (64, 32, 16)  # at 4, 8 and 16 pixels
+WEIGHTS = 1 << 19  # of the first layer, at most: longer features get fewer channels
+EDGE = 1 / 512  # half a grey level: a guess of 0 or 1 could never be changed
 LEAST_ERROR = (1 / 255) ** 2 / 12
 """Mean square of rounding to 8 bits: who comes nearer is near to nothing that was filmed. PSNR ends at 58.9 dB."""
-WINDOW, C1, C2 = 7, 0.01**2, 0.03**2
-"""Of SSIM."""
-DECIMALS = 4
-"""Of a pixel that count in linkage: below is noise of arithmetic, which has directions, too."""
+WINDOW, C1, C2 = 7, 0.01**2, 0.03**2  # of SSIM
+DECIMALS = 4  # of a pixel that count in linkage: below is noise of arithmetic, which has directions, too
 AT_ONCE = 1024
-SHOWN = 8
-"""Videos on a sheet."""
 
 
 def pictures(data: FeatureSet) -> Tensor:
     """(n, 3, SIDE, SIDE) in [0, 1], of all clips in the order of `data.clips`: 12 kB a clip."""
-    rows = range(len(data.labels))
-    return torch.cat([_of_video(data, row) for row in rows]).to(data.clips.all.device)
+    return torch.cat([of_video(data, row) for row in range(len(data.labels))]).to(data.clips.all.device)
 
 
-def _of_video(data: FeatureSet, row: int) -> Tensor:
+def of_video(data: FeatureSet, row: int) -> Tensor:
     """(k, 3, SIDE, SIDE) of its clips."""
     if data.pixels is None:
         raise DataError(f"reconstruction needs the videos, and these are features alone: {data.store.folder}")
@@ -76,9 +65,8 @@ def _of_video(data: FeatureSet, row: int) -> Tensor:
     video = data.pixels.frames(row)  # (T, H, W, 3)
     middle = clip_picks(len(video), frames, stride)[:, frames // 2]
     if len(middle) != data.clips.count[row]:
-        raise DataError(
-            f"{data.store.ids[row]} has {data.clips.count[row]} clips of features, but {len(middle)} in its video"
-        )
+        name, count = data.store.ids[row], data.clips.count[row]
+        raise DataError(f"{name} has {count} clips of features, but {len(middle)} in its video")
     square = cropped(torch.from_numpy(np.array(video[middle]))[None, None], size=SIDE, crops=1)[0, 0]
     return square.transpose(0, 1)  # colours were first
 
@@ -138,7 +126,8 @@ def decoder(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = EPOCHS
         torch.manual_seed(seed)
         network = Decoder(given, target.mean(0)).to(given.device)
         best, kept = error(), copy.deepcopy(network.state_dict())
-        for network.line in _lines(network.standard(given), (target - network.usual).flatten(1)):
+        for line in _lines(network.standard(given), (target - network.usual).flatten(1)):
+            network.line.copy_(line)
             if (now := error()) < best:
                 best, kept = now, copy.deepcopy(network.state_dict())
         network.load_state_dict(kept)
@@ -158,7 +147,7 @@ def decoder(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = EPOCHS
             in_vain += 1
             if (now := error()) < best:
                 best, kept, in_vain = now, copy.deepcopy(network.state_dict()), 0
-            if in_vain == PATIENCE:
+            elif in_vain == PATIENCE:
                 break
         network.load_state_dict(kept)
     return network.eval().requires_grad_(False)
@@ -183,13 +172,12 @@ class Reconstruction:
     """What came back of test videos; of each number one a video, the mean over its clips."""
 
     psnr: Floats
-    """(N,) in dB."""
     ssim: Floats
     floor_psnr: Floats
-    """(N,) of the mean training picture."""
     floor_ssim: Floats
+    """(N,) all four; floors are of the mean training picture."""
     val: Mapping[str, float]
-    """Mean PSNR and SSIM on validation."""
+    """Means of the first two on validation."""
     pictures: Tensor
     """(N, 3, SIDE, SIDE): the middle clip of each."""
     seen: Mapping[str, Predictions]
@@ -216,9 +204,8 @@ def reconstructed(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = 
 
 def _by_video(data: FeatureSet, values: Tensor) -> Floats:
     """(n,) of clips → (V,) their means."""
-    sums = np.add.reduceat(values.double().cpu().numpy(), data.clips.first)
-    by_video: Floats = sums / data.clips.count
-    return by_video
+    means: Floats = np.add.reduceat(values.double().cpu().numpy(), data.clips.first) / data.clips.count
+    return means
 
 
 def psnr(a: Tensor, b: Tensor) -> Tensor:
@@ -229,16 +216,14 @@ def psnr(a: Tensor, b: Tensor) -> Tensor:
 def ssim(a: Tensor, b: Tensor) -> Tensor:
     """(n, 3, H, W) in [0, 1] twice → (n,): Wang et al. (2004), a mean over colours and over all windows inside the
     picture. Windows weigh all pixels alike and covariances are of samples, as scikit-image has it if told nothing."""
-    pairs = zip(torch.split(a, AT_ONCE), torch.split(b, AT_ONCE), strict=True)
-    return torch.cat([_similar(x, y) for x, y in pairs])
+    return torch.cat(list(map(_similar, torch.split(a, AT_ONCE), torch.split(b, AT_ONCE))))
 
 
 def _similar(a: Tensor, b: Tensor) -> Tensor:
     def local(values: Tensor) -> Tensor:
         return F.avg_pool2d(values, WINDOW, 1)
 
-    mean_a, mean_b = local(a), local(b)
-    sample = WINDOW**2 / (WINDOW**2 - 1)
+    mean_a, mean_b, sample = local(a), local(b), WINDOW**2 / (WINDOW**2 - 1)
     spread = sample * (local(a * a) + local(b * b) - mean_a**2 - mean_b**2)
     shared = sample * (local(a * b) - mean_a * mean_b)
     light = (2 * mean_a * mean_b + C1) / (mean_a**2 + mean_b**2 + C1)
@@ -253,10 +238,8 @@ def reconstruction_numbers(measure: Measure, after: Sequence[FeatureSet], seeds:
 
 def numbers_of(measure: Measure, found: Sequence[Reconstruction]) -> dict[str, Number]:
     """PSNR and SSIM; and rank-1, where people are known."""
-    numbers = {
-        "reconstruction_psnr": _number(measure, "PSNR", found, "in dB"),
-        "reconstruction_ssim": _number(measure, "SSIM", found, f"{WINDOW} x {WINDOW} windows"),
-    }
+    ways = {"PSNR": "in dB", "SSIM": f"{WINDOW} x {WINDOW} windows"}
+    numbers = {f"reconstruction_{name.lower()}": _number(measure, name, found, how) for name, how in ways.items()}
     if (measure.data.person >= 0).any():
         each = [_spaces(measure, one) for one in found]
         crossings = {name: [Crossing(one[name], one[name]) for one in each] for name in each[0]}
@@ -290,40 +273,3 @@ def _spaces(measure: Measure, found: Reconstruction) -> dict[str, dict[str, Floa
         "pixels, LDA": lda(train.features, measure.data.person[train.rows]),
     }
     return {name: {split: to(found.seen[split].features) for split in TESTED} for name, to in maps.items()}
-
-
-def sheet(data_raw: FeatureSet, columns: Mapping[str, Tensor], path: Path) -> None:
-    """A PNG for people: below what was filmed, a row for each of `columns`, which are pictures (N, 3, SIDE, SIDE) of
-    the middle clips of test videos. It shows people as they were filmed: it may go where the set itself may go."""
-    try:
-        from matplotlib.figure import Figure  # slow to import; no window and no global state this way
-    except ImportError as error:
-        raise OutputError("the picture needs matplotlib: pip install matplotlib") from error
-
-    test = data_raw.labels.indices("test")
-    chosen = np.unique(np.linspace(0, len(test) - 1, SHOWN).astype(np.int64))
-    filmed = torch.stack([_middle(data_raw, row) for row in test[chosen].tolist()])
-    rows = {"what was filmed": filmed} | {name: these[torch.from_numpy(chosen)] for name, these in columns.items()}
-    figure = Figure(figsize=(1.6 + 1.1 * len(chosen), 0.4 + 1.15 * len(rows)), dpi=150, layout="constrained")
-    axes = figure.subplots(len(rows), len(chosen), squeeze=False)
-    for line, (name, these) in zip(axes, rows.items(), strict=True):
-        told = "" if these is filmed else f"\n{psnr(these, filmed).mean().item():.1f} dB"
-        line[0].set_ylabel(name + told, rotation=0, ha="right", va="center", fontsize=8, labelpad=6)
-        for axis, picture in zip(line, these, strict=True):
-            axis.imshow(picture.permute(1, 2, 0).numpy(), vmin=0, vmax=1, interpolation="nearest")
-            axis.set_xticks([])
-            axis.set_yticks([])
-            axis.spines[:].set_visible(False)
-    for axis, row in zip(axes[0], test[chosen].tolist(), strict=True):
-        action = data_raw.labels.action[row]
-        axis.set_title(data_raw.labels.actions[action] if action >= 0 else "", fontsize=8)
-    try:
-        figure.savefig(path, format="png")
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _middle(data: FeatureSet, row: int) -> Tensor:
-    """What was filmed in the clip that `Vectors.even` calls the middle one."""
-    these = _of_video(data, row)
-    return these[len(these) // 2]

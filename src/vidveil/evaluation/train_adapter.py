@@ -110,9 +110,10 @@ def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
     rows = data.labels.indices("val")
     if not len(rows):
         return {}
-    before = data.clips.even(rows) / joint.adapter.scale  # (n, V, D)
-    after = joint.adapter.adapt(before.flatten(0, 1)).view(before.shape)
-    found = {"moved": float((after - before).pow(2).mean())}
+    before = data.clips.even(rows)  # (n, V, D)
+    moved = joint.adapter(before.flatten(0, 1)).view(before.shape)
+    after = moved / joint.adapter.scale
+    found = {"moved": float((moved - before).pow(2).mean() / before.pow(2).mean())}
     for task in joint.tasks:
         said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
         found[f"{task.name}_top1"] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))

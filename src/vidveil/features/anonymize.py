@@ -32,7 +32,6 @@ from vidveil.video.sources import MARK
 ROWS = 4096
 """Vectors at once: what fits into a processor's caches is done fastest."""
 Progress = Callable[[int, int], None]
-SUFFIXES = (".h5", ".hdf5", ".npy", ".npz")
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,6 @@ class Done:
     vectors: int
     knows_encoder: bool
     """Whether the store says which encoder made it."""
-
-
-def is_features(path: Path) -> bool:
-    """Whether this is for adapters, and not for methods of video."""
-    return is_store(path) or path.suffix.lower() in SUFFIXES
 
 
 def anonymize_features(
@@ -65,10 +59,12 @@ def anonymize_features(
     adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
     if adapter.shape.reference and adapter.shape.kind == "attention":
         raise UsageError(
-            f"{method} was trained with reference: true, and what it makes of a vector depends on its neighbours in the "
-            "batch: such an adapter can be judged, but not be used on stores"
+            f"{method} was trained with reference: true: what it makes of a vector depends on the rest of the batch, "
+            "so it can be judged, but not be used on stores"
         )
-    target = output or source.with_name(f"{source.stem if source.is_file() else source.name}{MARK}{source.suffix}")
+    target = output or target_of(source)
+    if not source.exists():
+        raise DataError(f"there is nothing at {source}")
     if source.resolve() == target.resolve():
         raise OutputError(f"{target} is its own source: give another name")
     change = changing(adapter, device)
@@ -80,6 +76,11 @@ def anonymize_features(
     manifest = target.with_name(f"{target.stem if target.is_file() else target.name}.json")
     _write_manifest(manifest, source, target, checkpoint, vectors, dropped)
     return Done(target, manifest, vectors, is_store(source))
+
+
+def target_of(source: Path) -> Path:
+    """`features.h5` → `features_anonymized.h5`, beside it."""
+    return source.with_name(f"{source.stem}{MARK}{source.suffix}" if source.is_file() else f"{source.name}{MARK}")
 
 
 def changing(adapter: AAM, device: str = "cpu") -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:

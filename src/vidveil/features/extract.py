@@ -39,7 +39,7 @@ def told(title: str, total: int) -> Iterator[Progress]:
     console = Console(stderr=True)
     with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
         bar = bars.add_task(title, total=total)
-        yield lambda done, _: bars.update(bar, completed=done)
+        yield lambda done, of: bars.update(bar, completed=done, total=of)
 
 
 def extract(

@@ -1,15 +1,16 @@
 """Who and what is seen in the videos of a store, as a table that people can read and write.
 
-    id,split,group,action,person,attribute:face,tag:outfit
-    Biking/v_Biking_g01_c01,train,Biking 1,Biking,12,1,
+    id,split,group,action,person,attribute:face,tag:outfit,gallery
+    Biking/v_Biking_g01_c01,train,Biking 1,Biking,12,1,0,same action
 
 One line a video, in any order. `split` is train, val or test; `group` is what must not be in two splits; a person of -1
-and an empty attribute are unknown. `action` is a word, `person` a number or a word. Only id, split and action must be
-there.
+and an empty attribute are unknown. `action` is a word, `person` a number or a word. `gallery`, the same in every line,
+says among which clips somebody is looked for: any, same action, other action. Only id, split and action must be there.
 """
 
 import csv
 from pathlib import Path
+from typing import cast, get_args
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class FeatureRows:
 
 def write_labels(data: ClipSet, path: Path) -> None:
     head = ["id", "split", "group", "action", "person"]
-    head += [ATTRIBUTE + name for name in data.attribute_names] + [TAG + name for name in data.tags]
+    head += [ATTRIBUTE + name for name in data.attribute_names] + [TAG + name for name in data.tags] + ["gallery"]
     part = path.with_name(f".{path.name}.part")
     with part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -50,13 +51,15 @@ def write_labels(data: ClipSet, path: Path) -> None:
             known = ["" if np.isnan(value) else f"{value:g}" for value in data.attributes[i]]
             tags = [int(values[i]) for values in data.tags.values()]
             action = data.actions[int(data.action[i])] if data.action[i] >= 0 else ""
-            writer.writerow([name, data.split[i], data.group[i], action, int(data.person[i]), *known, *tags])
+            writer.writerow(
+                [name, data.split[i], data.group[i], action, int(data.person[i]), *known, *tags, data.gallery]
+            )
     part.replace(path)
 
 
-def labelled(store: FeatureStore, path: Path | None = None, gallery: Gallery | None = None) -> ClipSet:
+def labelled(store: FeatureStore) -> ClipSet:
     """The store with the labels beside it. A video that the table does not name is an error."""
-    path = path or store.folder / FILE
+    path = store.folder / FILE
     if not path.is_file():
         raise DataError(f"{store.folder} has no {FILE}: who is in it is not known (see docs/features.md)")
     rows = {row["id"]: row for row in read_manifest(path, ("id", "split", "action"))}
@@ -65,6 +68,11 @@ def labelled(store: FeatureStore, path: Path | None = None, gallery: Gallery | N
         raise DataError(f"{path} does not name {missing[0]}{more}")
     listed = [rows[name] for name in store.ids]
     columns = list(listed[0])
+    gallery: Gallery = "any"
+    if (told := listed[0].get("gallery")) in get_args(Gallery):
+        gallery = cast(Gallery, told)
+    elif told:
+        raise DataError(f"{path}: a gallery is {', '.join(get_args(Gallery))}, not {told!r}")
     action, actions = codes([row["action"] for row in listed])
     people = [row.get("person") or "-1" for row in listed]
     if all(name.lstrip("-").isdigit() for name in people):
@@ -74,7 +82,7 @@ def labelled(store: FeatureStore, path: Path | None = None, gallery: Gallery | N
         person = np.where(person == names.index("-1"), -1, person) if "-1" in names else person
     names = [column for column in columns if column.startswith(ATTRIBUTE)]
     try:
-        told = [[float(row[name] or "nan") for name in names] for row in listed]
+        known = [[float(row[name] or "nan") for name in names] for row in listed]
         tags = {
             column.removeprefix(TAG): np.array([int(row[column] or -1) for row in listed], np.int64)
             for column in columns
@@ -83,7 +91,7 @@ def labelled(store: FeatureStore, path: Path | None = None, gallery: Gallery | N
     except ValueError as error:
         raise DataError(f"{path}: attributes and tags are numbers ({error})") from error
     return ClipSet(
-        name=str(store.about.get("data", store.folder.name)),
+        name=store.folder.name,
         videos=FeatureRows(store),
         ids=list(store.ids),
         split=np.array([row["split"] for row in listed]),
@@ -91,8 +99,8 @@ def labelled(store: FeatureStore, path: Path | None = None, gallery: Gallery | N
         action=action,
         actions=actions,
         person=person,
-        attributes=np.array(told, np.float32).reshape(len(listed), len(names)),
+        attributes=np.array(known, np.float32).reshape(len(listed), len(names)),
         attribute_names=[name.removeprefix(ATTRIBUTE) for name in names],
-        gallery=gallery or store.about.get("gallery", "any"),
+        gallery=gallery,
         tags=tags,
     )

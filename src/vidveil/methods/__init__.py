@@ -47,6 +47,15 @@ def _learned(spec: str, argument: str | None) -> Anonymizer:
     return built
 
 
+def _on_features(spec: str, argument: str | None) -> Anonymizer:  # noqa: ARG001
+    """Named, so that it is found; but there is nothing that it could do to pixels."""
+    name = spec.partition(":")[0].strip()
+    raise UsageError(
+        f"{name} works on stored features, not on video: `vidveil anonymize STORE --method {name}:RUN`, where STORE is "
+        "what `vidveil extract` made, an HDF5 file, or .npy files"
+    )
+
+
 METHODS = {
     "blur": Method(
         classical.Blur, "blur:weak|strong", "Gaussian blur, as wide as a share of the frame (default strong)"
@@ -67,6 +76,9 @@ METHODS = {
     ),
     "dual_cls": Method(
         _learned, "dual_cls:RUN|FOLDER", "two tokens decide tubelet by tubelet what may stay (train it first)"
+    ),
+    "splavu": Method(
+        _on_features, "splavu:RUN|FOLDER", "an adapter of stored features, not of pixels (train it first)"
     ),
     "stride": Method(classical.Stride, "stride:N", "every N-th frame, unchanged: combine it with another (default 5)"),
 }

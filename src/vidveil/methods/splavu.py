@@ -17,6 +17,10 @@ Training, one joint step (eq. 7):
     L = Σ ω · L_task  −  ω_B · min(NT-Xent(ẑ_s, ẑ_s′), log(2B − 1))  +  ω_L · ‖ẑ − z‖²             (eqs. 4, 5, 6)
 
 z_s, z_s′ are static clips of the same video: one frame each, tiled. What they share is what is seen without motion.
+
+**An adapter that can be inverted hides nothing** from whoever learns to read it, and this one can. So before it stands
+a projection (`erase`, ours; `layers.erasure`) that loses the directions which moving clips share with still ones. What
+comes behind a projection has no more than it leaves. The published method has none: erase 0.
 """
 
 from collections.abc import Mapping
@@ -43,22 +47,32 @@ class Shape:
     heads: int = 8
     groups: int = 8
     """Of channels, that attend to each other."""
+    inner: int = 0
+    """Channels of queries, keys and values; 0: a quarter of D; as published, D."""
     reference: bool = False
     """As published: clips attend across the batch; an MLP replaces its input."""
     dropout: float = 0.1
     """Of MLP layers."""
+    erase: float = 0.0
+    """Share of directions that are lost before, of those that do not tell the tasks apart."""
 
     def __post_init__(self) -> None:
-        if self.kind == "attention" and self.width % (self.heads * self.tokens):
+        if self.kind == "attention" and self.channels % (self.heads * self.tokens):
             more = "" if self.reference else f" × {self.groups} groups"
-            raise RecipeError(
-                f"features of {self.width} numbers cannot be cut into {self.heads} heads{more}: choose others"
-            )
+            raise RecipeError(f"{self.channels} channels cannot be cut into {self.heads} heads{more}: choose others")
 
     @property
     def tokens(self) -> int:
         """That each head of a clip is cut into."""
         return 1 if self.reference else self.groups
+
+    @property
+    def channels(self) -> int:
+        """Of queries, keys and values."""
+        if self.inner or self.reference:
+            return self.inner or self.width
+        least = self.heads * self.groups
+        return max(1, self.width // 4 // least) * least
 
 
 class Attend(nn.Module):
@@ -67,13 +81,13 @@ class Attend(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
-        self.inner = nn.Linear(shape.width, 3 * shape.width)
-        self.outer = nn.Linear(shape.width, shape.width)
+        self.inner = nn.Linear(shape.width, 3 * shape.channels)
+        self.outer = nn.Linear(shape.channels, shape.width)
         nn.init.xavier_uniform_(self.inner.weight)
         for zero in (self.inner.bias, self.outer.weight, self.outer.bias):
             nn.init.zeros_(zero)
         if not shape.reference:
-            self.places = nn.Parameter(torch.randn(2, shape.groups, shape.width // shape.groups) * 0.02)
+            self.places = nn.Parameter(torch.randn(2, shape.groups, shape.channels // shape.groups) * 0.02)
 
     def forward(self, z: Tensor) -> Tensor:
         tokens = (1, len(z)) if self.shape.reference else (len(z), self.shape.groups)  # (sequences, tokens of each)
@@ -82,7 +96,7 @@ class Attend(nn.Module):
             q, k = q + self.places[0], k + self.places[1]
         q, k, v = (x.unflatten(2, (self.shape.heads, -1)).transpose(1, 2) for x in (q, k, v))  # (…, heads, tokens, d)
         mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2)
-        out: Tensor = z + self.outer(mixed.reshape(z.shape))
+        out: Tensor = z + self.outer(mixed.reshape(len(z), -1))
         return out
 
 
@@ -119,21 +133,31 @@ class AAM(nn.Module):
     """
 
     scale: Tensor
+    centre: Tensor
+    left: Tensor
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
         self.register_buffer("scale", torch.ones(()))
+        if shape.erase:
+            self.register_buffer("centre", torch.zeros(shape.width))
+            self.register_buffer("left", torch.eye(shape.width))
         blocks = [Attend(shape) for _ in range(shape.layers)] if shape.kind == "attention" else [MLP(shape)]
         self.blocks = nn.Sequential(*blocks)
 
     def forward(self, z: Tensor) -> Tensor:
         """Features as the encoder made them → the same, anonymized."""
-        of_size_1 = z / self.scale
-        return z + (self.adapt(of_size_1) - of_size_1) * self.scale  # so that no change is exactly none
+        left = self.erased(z)
+        of_size_1 = left / self.scale
+        return left + (self.adapt(of_size_1) - of_size_1) * self.scale  # so that no change is exactly none
+
+    def erased(self, z: Tensor) -> Tensor:
+        """What the projection leaves of features."""
+        return self.centre + (z - self.centre) @ self.left if self.shape.erase else z
 
     def adapt(self, z: Tensor) -> Tensor:
-        """The same of features that are brought to size 1 already."""
+        """What comes behind it, of features that are brought to size 1."""
         found: Tensor = self.blocks(z)
         return found
 

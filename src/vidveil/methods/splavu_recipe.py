@@ -28,6 +28,9 @@ class SplavuRecipe(LearningRecipe):
     """Of channels."""
     reference: bool = False
     """As published: clips attend across the batch, and the budget has no cap."""
+    erase: float = 0.5
+    """Share of the directions that do not tell the tasks apart, of which those that moving clips share most with still
+    ones are lost for good. 0: none, as published; 1: nothing is left but what tells the tasks apart."""
 
     tasks: tuple[Literal["action"], ...] = ("action",)
     """What the features have to stay useful for, a linear head each; none: no utility loss (table 6)."""
@@ -53,5 +56,9 @@ class SplavuRecipe(LearningRecipe):
             self.at_least_one(key)
         if min(self.task_weight, self.budget_weight, self.latent_weight) < 0 or self.temperature <= 0:
             raise RecipeError("weights are 0 or more, and temperature is above 0")
+        if not 0 <= self.erase <= 1:
+            raise RecipeError(f"erase is a share between 0 and 1, got {self.erase:g}")
+        if self.reference and self.erase:
+            raise RecipeError("reference: true is the published method, which erases nothing: erase: 0")
         if not self.tasks and self.budget == "none":
             raise RecipeError("without tasks and without a budget there is nothing to learn")

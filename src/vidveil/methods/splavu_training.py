@@ -20,6 +20,7 @@ from vidveil.data.views import ORDER, VIEW, draw
 from vidveil.errors import DataError, RecipeError
 from vidveil.features.sets import FeatureSet
 from vidveil.layers.contrastive import chance, nt_xent
+from vidveil.layers.erasure import erasing
 from vidveil.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.methods.splavu import AAM, Shape
 from vidveil.methods.splavu_recipe import SplavuRecipe
@@ -71,6 +72,10 @@ class Joint(nn.Module):
         self.adapter = AAM(shape_of(recipe, data.width))
         rows = data.labels.indices("train")
         self.adapter.scale.copy_(data.clips.even(rows).pow(2).mean().sqrt())
+        if recipe.erase:
+            centre, left = erasing_of(data, recipe)
+            self.adapter.centre.copy_(centre)
+            self.adapter.left.copy_(left)
         if not float(self.adapter.scale) > 0:
             raise DataError(f"{data.labels.name}: all features of training clips are 0")
         self.tasks: list[Task] = [TASKS[name](data.labels, device, recipe.label_smoothing) for name in recipe.tasks]
@@ -86,20 +91,46 @@ class Joint(nn.Module):
     def forward(self, moment: Moment) -> Tensor:
         """The loss of a batch."""
         recipe = self.recipe
-        before = moment.clip / self.adapter.scale
-        after = self.adapter.adapt(before)
+        before = [self._before(features) for features in (moment.clip, *(moment.static or ()))]
+        after, *static = self._after(before)
         losses = [recipe.task_weight * task.loss(self.heads[task.name](after), moment.rows) for task in self.tasks]
         if recipe.latent_weight:
-            losses.append(recipe.latent_weight * F.mse_loss(after.float(), before))
-        if moment.static is not None:
-            first, second = (self.adapter.adapt(static / self.adapter.scale) for static in moment.static)
-            found = nt_xent(first, second, recipe.temperature)
-            most = found if recipe.reference else found.clamp(max=chance(len(first)))
+            losses.append(recipe.latent_weight * F.mse_loss(after.float(), before[0]))
+        if static:
+            found = nt_xent(static[0], static[1], recipe.temperature)
+            most = found if recipe.reference else found.clamp(max=chance(len(after)))
             losses.append(-recipe.budget_weight * most)
         if self.attacker is not None and self.told is not None:
             seen = reverse_gradient(after, recipe.budget_weight * ramp(moment.progress))
             losses.append(self.told.loss(self.attacker(seen), moment.rows))
         return torch.stack(losses).sum()
+
+    def _after(self, features: list[Tensor]) -> list[Tensor]:
+        """In one go, unless a batch is more than its clips: published attention and BatchNorm look across it."""
+        if self.recipe.reference or self.recipe.adapter == "mlp":
+            return [self.adapter.adapt(each) for each in features]
+        return list(self.adapter.adapt(torch.cat(features)).chunk(len(features)))
+
+    def _before(self, features: Tensor) -> Tensor:
+        """What is left of them, brought to size 1."""
+        return self.adapter.erased(features) / self.adapter.scale
+
+
+def erasing_of(data: FeatureSet, recipe: SplavuRecipe) -> tuple[Tensor, Tensor]:
+    """Of training videos: every clip beside the mean of its video's static clips."""
+    assert data.static is not None
+    rows = data.labels.indices("train")
+    owners = np.repeat(rows, data.clips.count[rows])
+    places = np.concatenate([np.arange(data.clips.count[row]) + data.clips.first[row] for row in rows])
+    still = torch.stack(
+        [
+            data.static.all[first : first + count].mean(0)
+            for first, count in zip(data.static.first[rows], data.static.count[rows], strict=True)
+        ]
+    )
+    which = np.searchsorted(rows, owners)
+    classes = torch.from_numpy(data.labels.action[owners]) if recipe.tasks else None
+    return erasing(data.clips.all[torch.from_numpy(places)], still[torch.from_numpy(which)], classes, recipe.erase)
 
 
 class Copying(nn.Module):
@@ -110,7 +141,7 @@ class Copying(nn.Module):
         self.adapter = adapter
 
     def forward(self, moment: Moment) -> Tensor:
-        given = moment.clip / self.adapter.scale
+        given = self.adapter.erased(moment.clip) / self.adapter.scale
         return F.l1_loss(self.adapter.adapt(given), given)
 
 
@@ -122,6 +153,7 @@ def shape_of(recipe: SplavuRecipe, width: int) -> Shape:
         heads=recipe.heads,
         groups=recipe.groups,
         reference=recipe.reference,
+        erase=recipe.erase,
     )
 
 
@@ -132,6 +164,8 @@ def refuse(recipe: SplavuRecipe, data: FeatureSet) -> None:
         raise DataError(f"{labels.name} has no training videos")
     if recipe.budget == "static" and data.static is None:
         raise RecipeError(f"{labels.name} has no static clips: extract them, or budget: supervised")
+    if recipe.erase and data.static is None:
+        raise RecipeError(f"{labels.name} has no static clips: extract them, or erase: 0")
     if recipe.budget == "supervised" and not len(labels.attribute_names):
         raise RecipeError(f"{labels.name} names no attributes: budget: static needs none")
     shape_of(recipe, data.width)
