@@ -202,16 +202,19 @@ def _features(
     sources: list[str], output: str | None, method: str, *, device: str, overwrite: bool, dry_run: bool
 ) -> NoReturn:
     """Stores of features, one after the other. Those that fail are told, and the others are done."""
-    from vidveil.errors import VidveilError
-    from vidveil.features.anonymize import anonymize_features, target_of
+    from vidveil.errors import DataError, VidveilError
+    from vidveil.features.anonymize import anonymize_features, checkpoint_of, target_of
     from vidveil.features.extract import told
 
     if output is not None and len(sources) > 1:
         raise UsageError("several stores need no -o: each gets a name of its own, beside it")
+    checkpoint_of(method)  # a mistake in its name is told once, and not for each store
     failed = False
     for name in sources:
         source, target = Path(name), Path(output) if output else None
         try:
+            if not source.exists():
+                raise DataError(f"there is nothing at {source}")
             if dry_run:
                 typer.echo(f"{source} → {target or target_of(source)}")
                 continue

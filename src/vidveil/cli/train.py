@@ -26,7 +26,7 @@ def train(
     from vidveil.evaluation.train import run
     from vidveil.evaluation.train_method import run as run_method
     from vidveil.methods.masker import RAW, loaded_unless_raw
-    from vidveil.recipe import find, read_for
+    from vidveil.recipe import find, names, read_for
     from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
     wanted = read_for("train", LearningRecipe, find(recipe), overrides or [])
@@ -35,6 +35,13 @@ def train(
         guessed = {name: f" (guessing {value:.3f})" for name, value in made.floors.items()}
         told = (f"{name} {value:.3f}{guessed.get(name, '')}" for name, value in made.metrics.items())
         typer.echo("on validation: " + "  ".join(told))
+        if made.method == "splavu":
+            known = wanted.data.partition(":")[0]
+            judging = f"splavu_{known}_table" if f"splavu_{known}_table" in names() else "splavu_puppets_table"
+            worth = f"vidveil evaluate {judging} method=splavu:{wanted.name} name={wanted.name}_table"
+            typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
+            typer.echo(f"On your features: vidveil anonymize STORE --method splavu:{wanted.name}", err=True)
+            return
         judging = "dual_cls_puppets_table" if wanted.data.startswith("puppets") else "RECIPE"
         named = f"{made.method}:{wanted.name}"
         worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"

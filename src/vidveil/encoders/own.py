@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from vidveil.encoders.encoder import Encoder
-from vidveil.errors import UsageError
+from vidveil.errors import UsageError, WeightsError
 from vidveil.recognizers import build
 from vidveil.recognizers.pretrained import read_tensors
 from vidveil.recognizers.recognizer import Recognizer
@@ -47,13 +47,18 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
     try:
         recipe: dict[str, Any] = json.loads((folder / "checkpoint.json").read_text(encoding="utf-8"))["recipe"]
         network, own = str(recipe["recognizer"]), (int(recipe["frames"]), int(recipe["size"]))
-    except FileNotFoundError as error:
+    except OSError as error:
         raise UsageError(f"there is no finished run {name!r} in {runs_folder()}: `vidveil train` makes one") from error
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"run {name!r} trained no recognizer: an encoder is a network that tells something") from error
     frames, size = frames or own[0], size or own[1]
     built = build(network.partition(":")[0], frames=frames, size=size)
-    built.load_state_dict(read_tensors(folder / "weights.safetensors"))
+    try:
+        built.load_state_dict(read_tensors(folder / "weights.safetensors"))
+    except RuntimeError as error:
+        if (frames, size) != own:
+            raise UsageError(f"run {name!r} is for {own[0]} frames of {own[1]} pixels, and no other") from error
+        raise WeightsError(f"{folder / 'weights.safetensors'} does not fit {network}: it is damaged") from error
     return OwnEncoder(f"run:{name}", built, frames, size, half, device)
 
 

@@ -53,7 +53,7 @@ def run(
     console: Console | None = None,
 ) -> Results:
     device = options(recipe, 0).accelerator()
-    adapters = [load_adapter(recipe.method.format(seed=seed)) for seed in recipe.seeds]
+    adapters = [load_adapter(recipe.method.replace("{seed}", str(seed))) for seed in recipe.seeds]
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_features(
         recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
@@ -98,6 +98,9 @@ class FeatureEngine:
         console: Console | None,
     ) -> None:
         self.recipe, self.data, self.adapters, self.run, self.console = recipe, data, adapters, run, console
+        labels = data.labels
+        if empty := [split for split in ("train", "val", "test") if not len(labels.indices(split))]:
+            raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}")
         self.device = options(recipe, 0).accelerator()
         self.measure = Measure(
             data.labels, permutations=recipe.permutations, resamples=recipe.resamples,
@@ -110,9 +113,6 @@ class FeatureEngine:
         self.wanted: Tensor | None = None
         """What was filmed, where it is to be reconstructed."""
         self.came_back: dict[str, Tensor] = {}
-        labels = data.labels
-        if empty := [split for split in ("train", "val", "test") if not len(labels.indices(split))]:
-            raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}")
         self.names_people = "linkage" in recipe.attack and bool((labels.person >= 0).any())
         self.names_attributes = "attributes" in recipe.attack and bool(len(labels.attribute_names))
         if not self.names_people and not self.names_attributes:
@@ -165,7 +165,8 @@ class FeatureEngine:
             )
             numbers, about.constant = self.measure.attributes(self._said(heads, data, tag))
             about.numbers |= numbers
-        about.numbers |= retrieval_numbers(self.measure, self._looked_up(data))
+        if self.data.labels.action_labels is None:  # of several at once, no clip is of the same action
+            about.numbers |= retrieval_numbers(self.measure, self._looked_up(data))
         if "reconstruction" in recipe.attack and about.method in ("raw", recipe.method):
             about.numbers |= self._reconstructed(data, tag)
         if raw is not None:

@@ -28,6 +28,8 @@ from vidveil.tasks import Predictions, Task
 DROPOUT = 0.1
 SPACE = "features:frozen"
 """Linkage needs no head: the features are a space, and what `Measure` makes of them are others."""
+TAUGHT = "mlp.safetensors"
+"""Where `Measure` keeps what a small network made of them."""
 LOOKS = 20
 """Times that validation is asked, at most: every epoch would take longer than the training."""
 
@@ -81,8 +83,9 @@ def seen(data: FeatureSet) -> dict[str, Predictions]:
 
 
 def space(data: FeatureSet, folder: Path) -> Learned:
-    """For linkage: nobody has learned anything yet."""
+    """For linkage: nobody has learned anything yet. What an interrupted run has learned of other features is gone."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / TAUGHT).unlink(missing_ok=True)
     return Learned(seen(data), {}, 0, 0.0, SPACE, folder)
 
 

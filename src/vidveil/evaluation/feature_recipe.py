@@ -52,5 +52,7 @@ class FeaturesRecipe(LearningRecipe):
             self.at_least_one(key)
         if not self.attackers or not self.attack or not self.attacker_lr:
             raise RecipeError("attackers, attack and attacker_lr need one entry at least: unattacked proves nothing")
+        if not {"linkage", "attributes"} & set(self.attack):
+            raise RecipeError("attack: what comes back by inversion is for linkage or attributes to judge: add one")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise RecipeError("seeds must be different numbers, at least one")

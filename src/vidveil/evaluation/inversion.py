@@ -1,22 +1,31 @@
 """Raw features out of anonymized ones: whether an adapter hides, or only writes in another hand.
 
-    black box    the attacker has pairs (z, ẑ) of training videos, and learns ẑ → z: a network of two hidden layers
+    black box    the attacker has pairs (z, ẑ) of training videos, and learns ẑ → z: least squares, and a network of
+                 two hidden layers for what is left
     white box    the attacker has the adapter, and looks for an x with AAM(x) = ẑ, from x = ẑ on, by gradient descent
 
-Nobody attacks test videos with what is known of test videos: pairs are of training videos alone.
+Nobody attacks test videos with what is known of test videos: pairs are of training videos, and of validation videos to
+choose by.
 """
 
+import copy
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vidveil.data.clips import Split
 from vidveil.features.sets import FeatureSet, Vectors
 from vidveil.methods.splavu import AAM
 
 EPOCHS, BATCH, RATE = 100, 512, 1e-3
-"""Of the black box."""
+LEAST, LOOKS = 300, 20
+"""Of the black box: steps that it takes at least, and times that validation is asked."""
+RIDGES = (1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0)
+"""What holds least squares back, as shares of the mean variance."""
 STEPS, STEP = 300, 0.02
 """Of the white box: Adam, in units of the features' own size."""
 AT_ONCE = 4096
@@ -29,33 +38,70 @@ def adapted(data: FeatureSet, adapter: AAM) -> FeatureSet:
 
 
 def black_box(raw: FeatureSet, after: FeatureSet, *, seed: int) -> FeatureSet:
-    """What an attacker recovers who has seen pairs of training videos."""
-    device = raw.clips.all.device
-    rows = raw.labels.indices("train")
-    mine = torch.zeros(len(raw.clips.all), dtype=torch.bool)
-    for first, count in zip(raw.clips.first[rows].tolist(), raw.clips.count[rows].tolist(), strict=True):
-        mine[first : first + count] = True
-    given, wanted = after.clips.all[mine.to(device)], raw.clips.all[mine.to(device)]
-    size = given.pow(2).mean().sqrt()
-    width = given.shape[1]
+    """What an attacker recovers who has seen pairs of training videos; validation videos tell him when to stop."""
+    given, wanted = _of(after, "train"), _of(raw, "train")
+    asked, hoped = _of(after, "val"), _of(raw, "val")
+    if not len(asked):
+        asked, hoped = given, wanted
+    line = _straight(given, wanted, asked, hoped)
+    width, middle = given.shape[1], given.mean(0)
+    size = (given - middle).pow(2).mean().sqrt().clamp(min=1e-12)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         layers = (nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, 2 * width), nn.GELU())
-        inverse = nn.Sequential(*layers, nn.Linear(2 * width, width)).to(device)
-        optimizer = torch.optim.AdamW(inverse.parameters(), RATE, weight_decay=0.01)
+        last = nn.Linear(2 * width, width)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        bent = nn.Sequential(*layers, last).to(given.device)
+
+        def recovered(features: Tensor) -> Tensor:
+            found: Tensor = line(features) + size * bent((features - middle) / size)
+            return found
+
+        optimizer = torch.optim.AdamW(bent.parameters(), RATE, weight_decay=0.01)
         batch = min(BATCH, len(given))
-        steps = EPOCHS * (len(given) // batch)
+        steps = max(LEAST, EPOCHS * (len(given) // batch))
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-        for _ in range(steps):
-            some = torch.randint(len(given), (batch,), device=device)
-            guess = given[some] / size + inverse(given[some] / size)  # the change is what has to be learned
+        best, kept = float("inf"), copy.deepcopy(bent.state_dict())
+        for step in range(steps + 1):
+            if step % max(1, steps // LOOKS) == 0 or step == steps:
+                with torch.no_grad():
+                    error = float(sum((recovered(g) - w).pow(2).sum() for g, w in _parts(asked, hoped)))
+                if error < best:
+                    best, kept = error, copy.deepcopy(bent.state_dict())
+            if step == steps:
+                break
+            some = torch.randint(len(given), (batch,), device=given.device)
             optimizer.zero_grad()
-            F.mse_loss(guess, wanted[some] / size).backward()  # type: ignore[no-untyped-call]
+            F.mse_loss(recovered(given[some]) / size, wanted[some] / size).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
-    inverse.requires_grad_(False)
-    found = torch.cat([part + size * inverse(part / size) for part in torch.split(after.clips.all, AT_ONCE)])
+    bent.load_state_dict(kept)
+    bent.requires_grad_(False)
+    found = torch.cat([recovered(part) for part in torch.split(after.clips.all, AT_ONCE)])
     return replace(after, clips=replace(after.clips, all=found))
+
+
+def _straight(given: Tensor, wanted: Tensor, asked: Tensor, hoped: Tensor) -> Callable[[Tensor], Tensor]:
+    """Least squares, held back by as much as does best on what is asked: a rotation needs no more."""
+    middle, target = given.double().mean(0), wanted.double().mean(0)
+    x, y = given.double() - middle, wanted.double() - target
+    moments, one = x.T @ x / len(x), torch.eye(x.shape[1], dtype=torch.float64, device=x.device)
+    level = (moments.trace() / len(one)).clamp(min=1e-12)
+    tried = [torch.linalg.solve(moments + ridge * level * one, x.T @ y / len(x)) for ridge in RIDGES]
+    errors = [float(((asked.double() - middle) @ map_ + target - hoped).pow(2).mean()) for map_ in tried]
+    best = tried[errors.index(min(errors))]
+    return lambda features: ((features.double() - middle) @ best + target).to(features.dtype)
+
+
+def _of(data: FeatureSet, split: Split) -> Tensor:
+    """(n, D): all clips of the videos of a split."""
+    mine = torch.from_numpy(np.repeat(data.labels.split == split, data.clips.count))
+    return data.clips.all[mine.to(data.clips.all.device)]
+
+
+def _parts(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    return zip(*(torch.split(one, AT_ONCE) for one in tensors), strict=True)
 
 
 def white_box(after: FeatureSet, adapter: AAM) -> FeatureSet:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from vidveil import __version__
 from vidveil.errors import DataError, OutputError, UsageError
-from vidveil.features.store import FeatureStore, Vectors, fill, is_store
+from vidveil.features.store import FeatureStore, Vectors, fill, is_store, read_about
 from vidveil.methods.checkpoint import Checkpoint, find
 from vidveil.methods.splavu import AAM, rebuilt
 from vidveil.video.manifest import file_hash
@@ -53,9 +54,7 @@ def anonymize_features(
     progress: Progress | None = None,
 ) -> Done:
     """What `vidveil anonymize STORE --method splavu:RUN` does."""
-    checkpoint = find(method.removeprefix("splavu:"))
-    if checkpoint.method != "splavu":
-        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which works on video, not on features")
+    checkpoint = checkpoint_of(method)
     adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
     if adapter.shape.reference and adapter.shape.kind == "attention":
         raise UsageError(
@@ -65,8 +64,9 @@ def anonymize_features(
     target = output or target_of(source)
     if not source.exists():
         raise DataError(f"there is nothing at {source}")
-    if source.resolve() == target.resolve():
-        raise OutputError(f"{target} is its own source: give another name")
+    here, there = source.resolve(), target.resolve()
+    if here == there or here in there.parents or there in here.parents:
+        raise OutputError(f"{target} and its source {source} would be in each other: give another name")
     change = changing(adapter, device)
     dropped: tuple[str, ...]
     if is_store(source):
@@ -78,9 +78,28 @@ def anonymize_features(
     return Done(target, manifest, vectors, is_store(source))
 
 
+def checkpoint_of(method: str) -> Checkpoint:
+    """Of `splavu:RUN`, or of the run alone."""
+    family, _, name = method.partition(":")
+    if family.strip() != "splavu":
+        name = method
+    elif not name.strip():
+        raise UsageError("splavu needs a checkpoint: `vidveil train splavu_puppets`, then splavu:splavu_puppets")
+    checkpoint = find(name.strip())
+    if checkpoint.method != "splavu":
+        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which works on video, not on features")
+    return checkpoint
+
+
 def target_of(source: Path) -> Path:
     """`features.h5` → `features_anonymized.h5`, beside it."""
+    source = _named(source)
     return source.with_name(f"{source.stem}{MARK}{source.suffix}" if source.is_file() else f"{source.name}{MARK}")
+
+
+def _named(source: Path) -> Path:
+    """`.` and `..` have no name of their own."""
+    return source if source.name not in ("", "..") else source.resolve()
 
 
 def changing(adapter: AAM, device: str = "cpu") -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
@@ -90,7 +109,7 @@ def changing(adapter: AAM, device: str = "cpu") -> Callable[[NDArray[np.float32]
     def change(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         made = np.empty_like(vectors)
         for start in range(0, len(vectors), ROWS):
-            some = torch.from_numpy(np.ascontiguousarray(vectors[start : start + ROWS])).to(device)
+            some = torch.from_numpy(np.array(vectors[start : start + ROWS])).to(device)  # a store's are read-only
             made[start : start + ROWS] = adapter(some).cpu().numpy()
         return made
 
@@ -130,8 +149,13 @@ def _store(
         raise DataError(f"{source} was made by another encoder than the one that {checkpoint.name} was trained for")
     encoder = dict(store.about["encoder"])
     mixed = hashlib.sha256(f"{store.encoder}{checkpoint.sha256}".encode()).hexdigest()
-    encoder |= {"spec": f"{encoder['spec']} | splavu:{checkpoint.name}", "fingerprint": mixed}
-    about = {"encoder": encoder, "clips": dict(store.about["clips"]) | {"static": 0}, "anonymized": checkpoint.sha256}
+    encoder |= {"spec": f"{_shown(encoder['spec'])} | splavu:{checkpoint.name}", "fingerprint": mixed}
+    about = {
+        "encoder": encoder,
+        "source": store.fingerprint,  # else what is there of another store would be taken for done
+        "clips": dict(store.about["clips"]) | {"static": 0},
+        "anonymized": checkpoint.sha256,
+    }
     counts, size, total = store.counts(), int(store.about["videos_a_shard"]), int(store.counts().sum())
     done = 0
 
@@ -147,12 +171,33 @@ def _store(
         for end, count in zip(ends.tolist(), counts[rows.start : rows.stop].tolist(), strict=True):
             yield {"clips": after[end - count : end]}
 
-    if target.exists() and overwrite and is_store(target):
-        shutil.rmtree(target)
+    if overwrite and is_store(target):
+        _make_room(target)
     fill(target, about, store.ids, make, videos=size)
     left = [name for name in ("labels.csv",) if (source / name).exists()]
     still = int(store.counts("static").sum())
     return total, (*left, *(["static clips"] if still else []))
+
+
+def _make_room(target: Path) -> None:
+    """For a new one. Raw features took hours to make, and are not lost by a slip of the hand."""
+    if not read_about(target)[0].get("anonymized"):
+        raise OutputError(f"{target} holds features that no adapter made: give another name, or delete it yourself")
+    try:
+        shutil.rmtree(target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"{path} cannot be written: {(error.strerror or type(error).__name__).lower()}")
+
+
+def _shown(spec: str) -> str:
+    """An encoder as others may read it: of the folder that it lies in, only the last name."""
+    family, colon, where = spec.partition(":")
+    on_hub = re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", where)
+    return f"{family}{colon}{where if on_hub else Path(where).name}"
 
 
 def _refuse_width(source: Path, width: int, adapter: AAM) -> None:
@@ -163,20 +208,24 @@ def _refuse_width(source: Path, width: int, adapter: AAM) -> None:
 def _write_manifest(
     path: Path, source: Path, target: Path, checkpoint: Checkpoint, vectors: int, dropped: tuple[str, ...]
 ) -> None:
+    encoder = dict(checkpoint.about.get("encoder") or {})
     about: dict[str, Any] = {
         "features_manifest": 1,
-        "input": {"name": source.name, "sha256": content_hash(source)},
+        "input": {"name": _named(source).name, "sha256": content_hash(source)},
         "output": {"name": target.name, "sha256": content_hash(target)},
         "method": f"splavu:{checkpoint.name}",
         "weights": checkpoint.sha256,
-        "encoder": checkpoint.about.get("encoder"),
+        "encoder": encoder | {"spec": _shown(str(encoder["spec"]))} if "spec" in encoder else encoder or None,
         "vectors": vectors,
         "dropped": list(dropped),
         "versions": {"vidveil": __version__, "python": platform.python_version(), "torch": torch.__version__},
     }
     part = path.with_name(f".{path.name}~{os.getpid()}.part")
-    part.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def content_hash(path: Path) -> str:

@@ -3,16 +3,21 @@
     id,split,group,action,person,attribute:face,tag:outfit,gallery
     Biking/v_Biking_g01_c01,train,Biking 1,Biking,12,1,0,same action
 
-One line a video, in any order. `split` is train, val or test; `group` is what must not be in two splits; a person of -1
-and an empty attribute are unknown. `action` is a word, `person` a number or a word. `gallery`, the same in every line,
-says among which clips somebody is looked for: any, same action, other action. Only id, split and action must be there.
+One line a video, in any order. `split` is train, val or test; `group` is what must not be in two splits. `action` is a
+word, `person` a number or a word; an empty action, a person of -1 and an empty attribute are unknown. `gallery`, the
+same in every line, says among which clips somebody is looked for: any, same action, other action. Only id, split and
+action must be there.
 """
 
 import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet, Gallery
 from vidveil.data.small_sets import codes, read_manifest
@@ -62,7 +67,13 @@ def labelled(store: FeatureStore) -> ClipSet:
     path = store.folder / FILE
     if not path.is_file():
         raise DataError(f"{store.folder} has no {FILE}: who is in it is not known (see docs/features.md)")
-    rows = {row["id"]: row for row in read_manifest(path, ("id", "split", "action"))}
+    lines = read_manifest(path, ("id", "split", "action"))
+    rows = {row["id"]: row for row in lines}
+    if len(rows) < len(lines):
+        again = next(name for name, count in Counter(row["id"] for row in lines).items() if count > 1)
+        raise DataError(f"{path} names {again} twice")
+    if longer := next((name for name, row in rows.items() if None in row), None):  # an unquoted comma shifts the rest
+        raise DataError(f"{path}: the line of {longer} has more fields than the first line names")
     if missing := [name for name in store.ids if name not in rows]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise DataError(f"{path} does not name {missing[0]}{more}")
@@ -73,13 +84,12 @@ def labelled(store: FeatureStore) -> ClipSet:
         gallery = cast(Gallery, told)
     elif told:
         raise DataError(f"{path}: a gallery is {', '.join(get_args(Gallery))}, not {told!r}")
-    action, actions = codes([row["action"] for row in listed])
+    action, actions = _codes([row["action"] for row in listed])
     people = [row.get("person") or "-1" for row in listed]
-    if all(name.lstrip("-").isdigit() for name in people):
+    if all(re.fullmatch(r"-?[0-9]{1,18}", name) for name in people):
         person = np.array(people, np.int64)
     else:
-        person, names = codes(people)
-        person = np.where(person == names.index("-1"), -1, person) if "-1" in names else person
+        person, _ = _codes(["" if name == "-1" else name for name in people])
     names = [column for column in columns if column.startswith(ATTRIBUTE)]
     try:
         known = [[float(row[name] or "nan") for name in names] for row in listed]
@@ -88,7 +98,7 @@ def labelled(store: FeatureStore) -> ClipSet:
             for column in columns
             if column.startswith(TAG)
         }
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataError(f"{path}: attributes and tags are numbers ({error})") from error
     return ClipSet(
         name=store.folder.name,
@@ -104,3 +114,9 @@ def labelled(store: FeatureStore) -> ClipSet:
         gallery=gallery,
         tags=tags,
     )
+
+
+def _codes(words: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """Numbers for words, and the words; -1 for the empty one, which is nobody's name."""
+    numbers, names = codes(words)
+    return (numbers - 1, names[1:]) if names[0] == "" else (numbers, names)

@@ -6,6 +6,7 @@ data = load_features("features:FOLDER", "")                                    #
 
 import hashlib
 import json
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,12 +19,13 @@ from torch import Tensor
 from vidveil.data import load_data
 from vidveil.data.clips import ClipSet, Videos
 from vidveil.data.store import cache_folder
+from vidveil.data.store_files import turn
 from vidveil.encoders import check_encoder, load_encoder
 from vidveil.encoders.encoder import Encoder
 from vidveil.errors import DataError, UsageError
 from vidveil.features.extract import CUT, STATIC, extract, told
 from vidveil.features.labels import FeatureRows, labelled
-from vidveil.features.store import FeatureStore
+from vidveil.features.store import FeatureStore, is_store, read_about
 
 GIVEN = "features:"
 VIEWS = 5
@@ -116,8 +118,19 @@ def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device
     folder = cache_folder() / "stores" / f"{clips.name.partition(':')[0]}-{key}"
     with suppress(DataError):  # not there, cut off or damaged: what is missing is made below
         return FeatureStore.open(folder)
+    with turn(folder):
+        _clear_nonsense(folder)
     with told(f"features of {clips.name}", len(clips)) as progress:
         return extract(clips, encoder, folder, stride=stride, static=static, device=device, progress=progress)
+
+
+def _clear_nonsense(folder: Path) -> None:
+    """What does not even say what it is about cannot be gone on with, and nobody looks into a cache to delete it."""
+    if is_store(folder):
+        try:
+            read_about(folder)
+        except DataError:
+            shutil.rmtree(folder)
 
 
 def on_device(labels: ClipSet, store: FeatureStore, device: str) -> FeatureSet:

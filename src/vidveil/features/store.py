@@ -77,11 +77,12 @@ class FeatureStore:
         for number, shard in enumerate(self.shards):
             for kind, expected in shard.sha256.items():
                 if _sha256(self.shard(number, kind)) != expected:
-                    raise DataError(f"{self.folder / _file(kind, number)} is damaged; `vidveil extract` makes it anew")
+                    path = self.folder / _file(kind, number)
+                    raise DataError(f"{path} is damaged: delete it, and `vidveil extract` makes it anew")
 
     @classmethod
     def open(cls, folder: Path) -> "FeatureStore":
-        about, ids = _read_about(folder)
+        about, ids = read_about(folder)
         size = int(about["videos_a_shard"])
         wanted = -(-len(ids) // size)
         shards = []
@@ -119,10 +120,12 @@ def fill(
     with turn(folder):
         if is_store(folder):
             _refuse_other(folder, plain, ids)
-        elif folder.exists() and any(folder.iterdir()):
+        elif folder.exists() and not (folder.is_dir() and all(map(_is_part, folder.iterdir()))):
             raise OutputError(f"{folder} is there and is no store of features: choose another name")
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            for left in filter(_is_part, folder.iterdir()):  # it is our turn, so their writers are dead
+                left.unlink()
             if not is_store(folder):
                 _put(folder / "store.json", json.dumps({**plain, "ids": list(ids)}).encode())
             for number, start in enumerate(range(0, len(ids), videos)):
@@ -136,7 +139,7 @@ def fill(
 
 
 def _refuse_other(folder: Path, plain: Mapping[str, Any], ids: Sequence[str]) -> None:
-    about, there = _read_about(folder)
+    about, there = read_about(folder)
     if about["encoder"]["fingerprint"] != plain["encoder"]["fingerprint"]:
         raise DataError(
             f"{folder} was made by another encoder ({about['encoder']['spec']}): features of two must not be mixed; "
@@ -147,7 +150,8 @@ def _refuse_other(folder: Path, plain: Mapping[str, Any], ids: Sequence[str]) ->
         raise DataError(f"{folder} is of other {differ}: choose another folder, or delete it")
 
 
-def _read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
+def read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """What `store.json` says, and the videos' ids. Shards may be missing."""
     path = folder / "store.json"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
@@ -158,7 +162,7 @@ def _read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
     except FileNotFoundError as error:
         raise DataError(f"there is no store of features at {folder}: `vidveil extract` makes one") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} cannot be read, or makes no sense") from error
+        raise DataError(f"{path} cannot be read, or makes no sense: delete {folder}, and extract it anew") from error
     return told, ids
 
 
@@ -170,19 +174,19 @@ def _read_shard(folder: Path, number: int, videos: int, width: int) -> Shard | s
         shard = Shard(found["counts"], found["sha256"])
         if any(len(shard.counts[kind]) != videos for kind in KINDS):
             raise ValueError
+        wanted = {kind: (sum(shard.counts[kind]), width) for kind in KINDS}
     except FileNotFoundError:
         return f"{told} is missing"
     except (OSError, ValueError, KeyError, TypeError):
         return f"{told} cannot be read"
     for kind in KINDS:
         path = folder / _file(kind, number)
-        wanted = sum(shard.counts[kind])
         try:
-            shape = _mapped(path).shape
-        except (OSError, ValueError):
+            found = _mapped(path)
+        except (OSError, ValueError, EOFError):  # the last is what numpy says of an empty file
             return f"{path} is missing or cut off"
-        if shape != (wanted, width):
-            return f"{path} has {shape} numbers instead of {(wanted, width)}"
+        if found.shape != wanted[kind] or found.dtype != np.float32:
+            return f"{path} has {found.shape} numbers of {found.dtype} instead of {wanted[kind]} of float32"
     return shard
 
 
@@ -213,8 +217,16 @@ def _write_shard(folder: Path, number: int, made: Iterable[Mapping[str, Vectors]
 
 def _put(path: Path, content: bytes) -> None:
     part = path.with_name(f".{path.name}~{os.getpid()}.part")
-    part.write_bytes(content)
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
     part.replace(path)
+
+
+def _is_part(path: Path) -> bool:
+    """Whether it is a file of ours that was never finished."""
+    return path.match(".*~*.part")
 
 
 def _mapped(path: Path) -> Vectors:

@@ -141,8 +141,8 @@ class AAM(nn.Module):
         self.shape = shape
         self.register_buffer("scale", torch.ones(()))
         if shape.erase:
-            self.register_buffer("centre", torch.zeros(shape.width))
-            self.register_buffer("left", torch.eye(shape.width))
+            self.register_buffer("centre", torch.zeros(shape.width, dtype=torch.float64))
+            self.register_buffer("left", torch.eye(shape.width, dtype=torch.float64))
         blocks = [Attend(shape) for _ in range(shape.layers)] if shape.kind == "attention" else [MLP(shape)]
         self.blocks = nn.Sequential(*blocks)
 
@@ -153,8 +153,8 @@ class AAM(nn.Module):
         return left + (self.adapt(of_size_1) - of_size_1) * self.scale  # so that no change is exactly none
 
     def erased(self, z: Tensor) -> Tensor:
-        """What the projection leaves of features."""
-        return self.centre + (z - self.centre) @ self.left if self.shape.erase else z
+        """What the projection leaves of features: in 64 bits, or the last ones of 32 tell of the rest."""
+        return (self.centre + (z.double() - self.centre) @ self.left).to(z.dtype) if self.shape.erase else z
 
     def adapt(self, z: Tensor) -> Tensor:
         """What comes behind it, of features that are brought to size 1."""

@@ -72,12 +72,12 @@ class Joint(nn.Module):
         self.adapter = AAM(shape_of(recipe, data.width))
         rows = data.labels.indices("train")
         self.adapter.scale.copy_(data.clips.even(rows).pow(2).mean().sqrt())
+        if not float(self.adapter.scale) > 0:
+            raise DataError(f"{data.labels.name}: all features of training clips are 0")
         if recipe.erase:
             centre, left = erasing_of(data, recipe)
             self.adapter.centre.copy_(centre)
             self.adapter.left.copy_(left)
-        if not float(self.adapter.scale) > 0:
-            raise DataError(f"{data.labels.name}: all features of training clips are 0")
         self.tasks: list[Task] = [TASKS[name](data.labels, device, recipe.label_smoothing) for name in recipe.tasks]
         self.heads = nn.ModuleDict({task.name: nn.Linear(data.width, task.outputs) for task in self.tasks})
         self.told: Task | None = None
@@ -166,6 +166,8 @@ def refuse(recipe: SplavuRecipe, data: FeatureSet) -> None:
         raise RecipeError(f"{labels.name} has no static clips: extract them, or budget: supervised")
     if recipe.erase and data.static is None:
         raise RecipeError(f"{labels.name} has no static clips: extract them, or erase: 0")
+    if recipe.erase and recipe.tasks and labels.action_labels is not None:
+        raise RecipeError(f"{labels.name} shows several actions at once, and erasing knows one a clip: erase: 0")
     if recipe.budget == "supervised" and not len(labels.attribute_names):
         raise RecipeError(f"{labels.name} names no attributes: budget: static needs none")
     shape_of(recipe, data.width)

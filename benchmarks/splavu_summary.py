@@ -1,0 +1,161 @@
+"""The numbers of `splavu_table.py`: each setting on all splits of a set together, beside raw features of these clips.
+
+Test people of all splits are put side by side, and drawn from all of them; a change is measured in the same draws. Who
+attacks is chosen split by split, on validation people. Floors are means over the clips that asked. Attributes are
+known of puppets alone, which have one split: their excess and its interval are the evaluation's own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dual_cls_summary import told
+from numpy.typing import NDArray
+from splavu_table import SETS, SETTINGS, run_of
+
+from vidveil.evaluation.intervals import Estimate, Resamples, difference
+from vidveil.evaluation.results import Point
+from vidveil.evaluation.results import read as read_results
+from vidveil.evaluation.tradeoff import Leak, excess
+from vidveil.report.same_clips import Run, open_run
+from vidveil.training.runs import runs_folder
+
+USES = ("action_top1", "retrieval_map", "action_top1_raw_heads")
+LEAKS = (
+    "linkage_rank1",
+    "linkage_rank1_raw_gallery",
+    "reconstruction_psnr",
+    "reconstruction_ssim",
+    "reconstruction_rank1",
+)
+RAW_OF = {"action_top1_raw_heads": "action_top1", "linkage_rank1_raw_gallery": "linkage_rank1"}
+"""What it is a share of, where raw features have no such number."""
+WAYS = {"inverted by pairs": "black_box", "inverted by the adapter": "white_box"}
+
+
+def summary() -> dict[str, Any]:
+    """Set → setting → how it was judged (anew, and after each inversion) → numbers."""
+    found: dict[str, Any] = {}
+    for of, folds in SETS.items():
+        done = [name for name, setting in SETTINGS.items() if of in setting.sets and all(map(_done, _runs(name, of)))]
+        if "raw" not in done:
+            continue
+        raw = [_open(run) for run in _runs("raw", of)]
+        people = _people(raw)
+        found[of] = {
+            "splits": list(folds.values()),
+            "clips": len(people),
+            "people": len(np.unique(people)),
+            "settings": {name: _setting(name, of, raw) for name in done},
+        }
+    return found
+
+
+def _setting(name: str, of: str, raw: Sequence[Run]) -> dict[str, Any]:
+    runs = [_open(run) for run in _runs(name, of)]
+    told_of = {"title": SETTINGS[name].title, "machine": runs[0].results.machine.get("processor", "")}
+    if not runs[0].results.points:
+        return told_of | {"anew": numbers(runs, [run.results.raw for run in runs], raw)}
+    kinds: dict[str, list[Point]] = {}
+    for run in runs:
+        for point in run.results.points:
+            kind = next((way for words, way in WAYS.items() if point.method.endswith(words)), "anew")
+            kinds.setdefault(kind, []).append(point)
+    return told_of | {kind: numbers(runs, points, raw) for kind, points in kinds.items()}
+
+
+def numbers(runs: Sequence[Run], points: Sequence[Point], raw: Sequence[Run]) -> dict[str, Any]:
+    """Each with its seeds and its floor; of uses the change from raw features, of leaks the excess."""
+    draws = Resamples(_people(runs))
+    found: dict[str, Any] = {}
+    for name in (*USES, *LEAKS):
+        if not all(name in point.metrics for point in points):
+            continue
+        value = draws.mean(_values(runs, points, name))
+        before_name = RAW_OF.get(name, name)
+        first = [run.results.raw for run in raw]
+        before = draws.mean(_values(raw, first, before_name)) if before_name in first[0].metrics else None
+        asked = np.array(
+            [np.sum(~np.isnan(run.values(point, name)[0])) for run, point in zip(runs, points, strict=True)]
+        )
+        share = asked / asked.sum()
+        floor = float(share @ [point.metrics[name].floor for point in points])
+        found[name] = {
+            "value": told(value),
+            "floor": floor,
+            "seeds": np.nanmean(_values(runs, points, name), axis=1).tolist(),
+            "by": " / ".join(dict.fromkeys(point.metrics[name].measured_by for point in points)),
+            "highest": _highest(points, name, share),
+        }
+        if before is None:
+            continue
+        if name in USES:
+            found[name]["change"] = told(difference(value, before))
+        else:
+            leaks = [
+                Leak("rank-1" if "rank1" in name else name, mean, at, chance)
+                for mean, at, chance in (
+                    (value, floor, _chance(runs, points, name, draws)),
+                    (before, _floor(first, before_name, share), _chance(raw, first, before_name, draws)),
+                )
+            ]
+            estimate = excess(leaks[0], leaks[1], name).estimate
+            found[name]["excess"] = told(estimate) if estimate else None
+            found[name]["change"] = told(difference(value, before))
+    point = points[0]
+    if len(points) == 1 and "cmap" in point.metrics:
+        metric = point.metrics["cmap"]
+        found["cmap"] = {
+            "value": [metric.value, *metric.interval],
+            "floor": metric.floor,
+            "seeds": metric.seeds,
+            "by": metric.measured_by,
+            "excess": None
+            if point.attribute_excess is None
+            else [point.attribute_excess, *(point.attribute_excess_interval or [])],
+            "raw_heads": point.metrics["cmap_raw_heads"].value if "cmap_raw_heads" in point.metrics else None,
+        }
+    return found
+
+
+def _chance(runs: Sequence[Run], points: Sequence[Point], name: str, draws: Resamples) -> Estimate | None:
+    each = [run.chance(point, name) for run, point in zip(runs, points, strict=True)]
+    return (
+        None
+        if any(one is None for one in each)
+        else draws.mean(np.concatenate([one for one in each if one is not None]))
+    )
+
+
+def _floor(points: Sequence[Point], name: str, share: NDArray[np.float64]) -> float:
+    return float(share @ [point.metrics[name].floor for point in points])
+
+
+def _highest(points: Sequence[Point], name: str, share: NDArray[np.float64]) -> float | None:
+    """The strongest of those who tried, on test people: in hindsight."""
+    tried = [point.metrics[name].others for point in points]
+    names = set(tried[0]).intersection(*tried[1:]) if tried else set()
+    return max((float(share @ [one[who]["test"] for one in tried]) for who in names), default=None)
+
+
+def _values(runs: Sequence[Run], points: Sequence[Point], name: str) -> NDArray[np.float64]:
+    return np.concatenate([run.values(point, name) for run, point in zip(runs, points, strict=True)], axis=1)
+
+
+def _people(runs: Sequence[Run]) -> NDArray[np.int64]:
+    """Those of each split are others."""
+    apart = 1 + max(int(run.people.max()) for run in runs)
+    return np.concatenate([run.people.astype(np.int64) + apart * i for i, run in enumerate(runs)])
+
+
+def _runs(name: str, of: str) -> list[str]:
+    return [run_of(name, end) for end in SETS[of]]
+
+
+def _done(run: str) -> bool:
+    return (runs_folder() / run / "results.json").is_file()
+
+
+def _open(run: str) -> Run:
+    file = runs_folder() / run / "results.json"
+    return open_run(file, read_results(file))

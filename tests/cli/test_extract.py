@@ -1,0 +1,155 @@
+"""`vidveil extract`: a dataset becomes a folder of features with its labels, once."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from tests.data.made_weizmann import PATHS, length, spoil, weizmann
+from tests.features import made
+from tests.features.made import FRAMES, hashes
+from vidveil.cli.app import app
+from vidveil.data import load_data
+from vidveil.encoders.own import OwnEncoder
+from vidveil.errors import DataError, OutputError, UsageError
+from vidveil.features.labels import labelled
+from vidveil.features.sets import load_features
+from vidveil.features.store import FeatureStore, fill
+
+WORDS = ("weizmann:people=0", "--encoder", "run:mine", "--device", "cpu")
+FOLDER = "weizmann_people_0_run_mine"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Ninety small videos, decoded once for all tests here, and a trained network."""
+    place = tmp_path_factory.mktemp("extract")
+    weizmann(place / "sets")
+    network = made.run(place / "runs")
+    return place, network
+
+
+@pytest.fixture
+def place(prepared, tmp_path, monkeypatch):
+    shared, _ = prepared
+    for name, folder in (("VIDVEIL_DATA", "sets"), ("VIDVEIL_RUNS", "runs"), ("VIDVEIL_CACHE", "cache")):
+        monkeypatch.setenv(name, str(shared / folder))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How many clips went into the encoder, call by call."""
+    seen, encode = [], OwnEncoder.encode
+    monkeypatch.setattr(OwnEncoder, "encode", lambda self, clip: seen.append(len(clip)) or encode(self, clip))
+    return seen
+
+
+def extract(*words):
+    return CliRunner().invoke(app, ["extract", *words])
+
+
+def test_a_dataset_becomes_a_folder_with_features_and_labels(place, prepared):
+    result = extract(*WORDS, "--static", "2")
+    assert result.exit_code == 0, result.output
+    clips = sum(max(1, length(path) // FRAMES) for path in PATHS)
+    assert result.stdout == f"{FOLDER}: {clips} clips and 180 static clips of 90 videos\n"
+    store = FeatureStore.open(place / FOLDER)
+    assert store.ids == PATHS
+    assert store.about["clips"] == {"stride": 1, "static": 2}
+    data = load_data("weizmann:people=0", frames=FRAMES, size=16)
+    row = next(row for row, path in enumerate(PATHS) if length(path) == 8)
+    video = torch.from_numpy(data.videos.frames(row).copy()).permute(3, 0, 1, 2)[None].float() / 255
+    assert video.shape[-2:] == (16, 16)  # the encoder's own size: nothing is to be resized
+    at = int(store.counts()[:row].sum())
+    for number, start in enumerate((0, FRAMES)):
+        with torch.inference_mode():
+            wanted = prepared[1].features(video[:, :, start : start + FRAMES])[0]
+        np.testing.assert_allclose(store.all()[at + number], wanted, rtol=1e-4, atol=1e-5)
+    found = labelled(store)
+    for name in ("split", "group", "action", "person"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(data, name))
+    assert found.gallery == "other action"
+    assert load_features(f"features:{FOLDER}", "").clips.all.shape == (clips, prepared[1].width)
+
+
+def test_what_was_cut_off_goes_on_where_it_was(place, calls, monkeypatch):
+    monkeypatch.setitem(fill.__kwdefaults__, "videos", 32)
+    assert extract(*WORDS, "-o", "whole").exit_code == 0
+    whole = len(calls)
+    encode = OwnEncoder.encode
+
+    def dies(self, clip):
+        if len(calls) == whole + whole // 2:
+            raise KeyboardInterrupt
+        return encode(self, clip)
+
+    monkeypatch.setattr(OwnEncoder, "encode", dies)
+    assert extract(*WORDS, "-o", "set").exit_code != 0
+    monkeypatch.setattr(OwnEncoder, "encode", encode)
+    with pytest.raises(DataError, match="1 of 3 shards are whole: `vidveil extract` again goes on"):
+        FeatureStore.open(place / "set")
+    calls.clear()
+    assert extract(*WORDS, "-o", "set").exit_code == 0
+    assert 0 < len(calls) < whole
+    assert hashes(place / "set") == hashes(place / "whole")
+    calls.clear()
+    assert extract(*WORDS, "-o", "set").exit_code == 0
+    assert calls == []
+
+
+def test_labels_are_left_out_when_asked_and_half_precision_is_another_store(place):
+    assert extract(*WORDS, "--no-labels", "--static", "0").exit_code == 0
+    assert not (place / FOLDER / "labels.csv").exists()
+    assert FeatureStore.open(place / FOLDER).counts("static").sum() == 0
+    before = hashes(place / FOLDER)
+    for more, said in ((["--half"], "another encoder"), (["--stride", "2"], "other clips"), ([], "other clips")):
+        refused = extract(*WORDS, *more)
+        assert isinstance(refused.exception, DataError)
+        assert said in str(refused.exception)
+    assert hashes(place / FOLDER) == before
+
+
+def test_a_file_in_the_way_is_left_alone(place):
+    (place / "mine").write_text("mine")
+    refused = extract(*WORDS, "-o", "mine")
+    assert isinstance(refused.exception, OutputError)
+    assert (place / "mine").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("place")
+def test_a_mistake_is_told_before_any_video_is_read(calls, monkeypatch):
+    monkeypatch.setattr("vidveil.data.load_data", lambda *_, **__: pytest.fail("not yet"))
+    for encoder, said in (("run:none", "no finished run"), ("i3", "did you mean i3d?"), ("run", "behind a colon")):
+        refused = extract("weizmann", "--encoder", encoder)
+        assert isinstance(refused.exception, UsageError)
+        assert said in str(refused.exception)
+    assert calls == []
+
+
+def test_videos_that_cannot_be_decoded_are_left_out_unless_it_is_strict(tmp_path, place, monkeypatch):
+    names = spoil(weizmann(tmp_path / "spoiled"))
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+    words = (*WORDS, "--data", str(tmp_path / "spoiled"), "-o", "some")
+    assert isinstance(extract(*words, "--strict").exception, DataError)
+    assert not (place / "some").exists()
+    done = extract(*words)
+    assert done.exit_code == 0
+    assert "3 of 90 videos cannot be decoded and are left out" in done.stderr
+    assert set(PATHS) - set(FeatureStore.open(place / "some").ids) == set(names)
+
+
+def test_help_shows_examples_and_loads_nothing_heavy():
+    check = (
+        "import sys; from typer.testing import CliRunner; from vidveil.cli.app import app; "
+        "r = CliRunner().invoke(app, ['extract', '--help']); assert r.exit_code == 0, r.output; print(r.output); "
+        "print([m for m in ('torch', 'av', 'numpy', 'cv2', 'h5py') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert "vidveil extract puppets --encoder run:encoder_puppets" in done.stdout
+    assert "vidveil train splavu_puppets data=features:ucf_i3d" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
