@@ -41,7 +41,7 @@ class Setting:
     """Of the training; none: raw features."""
     sets: tuple[str, ...] = EVERY
     attack: str = ""
-    """Beside what the recipe attacks."""
+    """Beside people and attributes, of built-in people."""
     trained: bool = True
 
 
@@ -107,7 +107,7 @@ def commands(name: str, of: str, end: str) -> list[Command]:
             words = (f"data={data}", *setting.words, f"seed={seed}", f"name={adapter(name, end, seed)}")
             found.append(Command("train", recipe, words))
     attack = "linkage,attributes" if of == "puppets" else "linkage"
-    attack += f",{setting.attack}" if setting.attack and of != "weizmann" else ""
+    attack += f",{setting.attack}" if setting.attack and of == "puppets" else ""
     method = f"method=splavu:{adapter(name, end, '{seed}')}" if setting.trained else "method=raw"
     seeds = f"seeds=[{','.join(map(str, SEEDS))}]"
     words = (f"data={data}", method, seeds, f"attack=[{attack}]", f"name={run_of(name, end)}")

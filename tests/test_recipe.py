@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from vidveil.errors import RecipeError
+from vidveil.evaluation.feature_recipe import FeaturesRecipe
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.recipe import as_values, build, find, header, names, read, read_for
 from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
@@ -22,16 +24,16 @@ def recipe(folder: Path, text: str) -> Path:
 def test_every_recipe_that_comes_with_vidveil_is_read(name):
     path = find(name)
     found = read(path)
-    assert isinstance(found, EvaluateRecipe | TrainRecipe | DualCLSRecipe)
-    if "method: dual_cls\n" in path.read_text():
-        assert isinstance(found, DualCLSRecipe)
+    assert isinstance(found, EvaluateRecipe | FeaturesRecipe | TrainRecipe | DualCLSRecipe | SplavuRecipe)
+    for line, kind in (("method: dual_cls\n", DualCLSRecipe), ("method: splavu\n", SplavuRecipe)):
+        assert isinstance(found, kind) == (line in path.read_text())
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_recipe_opens_with_what_to_expect_and_its_command(name):
     path = find(name)
     lines = path.read_text().splitlines()
-    verb = "evaluate" if isinstance(read(path), EvaluateRecipe) else "train"
+    verb = "evaluate" if isinstance(read(path), EvaluateRecipe | FeaturesRecipe) else "train"
     assert header(path)
     assert lines[0].startswith("# ")
     assert any(re.match(rf"#   vidveil {verb} {name}\b", line) for line in lines[1:4])
@@ -125,7 +127,7 @@ def test_fields_of_a_method_are_read_as_strictly_as_all_others(tmp_path):
 
 @pytest.mark.parametrize("method", ["dual_clss", "[dual_cls]", "3", ""])
 def test_a_method_that_does_not_learn_is_refused(tmp_path, method):
-    with pytest.raises(RecipeError, match=r"mine\.yaml: method must be dual_cls, not"):
+    with pytest.raises(RecipeError, match=r"mine\.yaml: method must be dual_cls or splavu, not"):
         read(recipe(tmp_path, f"verb: train\nmethod: {method}\ndata: puppets"))
 
 

@@ -81,14 +81,14 @@ def test_an_unknown_run_gets_a_suggestion(trained):
 
 
 def test_without_any_run_it_is_told_how_to_make_one():
-    with pytest.raises(UsageError, match="`vidveil train dual_cls_puppets` makes one"):
+    with pytest.raises(UsageError, match="`vidveil train` makes one"):
         find("mine")
 
 
 def test_a_run_without_a_checkpoint_is_not_suggested(runs):
     (runs / "mine2").mkdir(parents=True)
     (runs / "mine2" / "recipe.json").write_text("{}")
-    with pytest.raises(UsageError, match="dual_cls_puppets` makes one"):
+    with pytest.raises(UsageError, match="vidveil train` makes one"):
         find("mine")
 
 

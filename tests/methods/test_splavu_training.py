@@ -12,6 +12,7 @@ from tests.layers.test_contrastive import plain
 from vidveil.errors import DataError, RecipeError
 from vidveil.layers.contrastive import chance
 from vidveil.layers.gradient_reversal import ramp
+from vidveil.methods.splavu import AAM, Shape
 from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.methods.splavu_training import Copying, Draws, Joint, Moment, refuse
 
@@ -42,7 +43,12 @@ def joint(data, recipe=RECIPE, **changes):
 
 def batch(data, recipe=RECIPE, epoch=0, **changes):
     chosen = replace(recipe, **changes)
-    return next(Draws(data, chosen, static=chosen.budget == "static").epoch(epoch))
+    return next(draws(data, chosen, static=chosen.budget == "static").epoch(epoch))
+
+
+def draws(data, recipe=RECIPE, *, static=True):
+    """Of features of which nothing is erased."""
+    return Draws(data, recipe, AAM(Shape(data.width, heads=2, groups=4)), static=static)
 
 
 def without_test(data, value=99.0):
@@ -76,19 +82,14 @@ def test_the_loss_is_that_of_the_paper_but_for_its_cap(data, adapter, reference)
     torch.testing.assert_close(model(moment), 2.0 * task - 0.7 * capped + 30.0 * latent, atol=1e-4, rtol=1e-4)
 
 
-def test_erased_features_are_what_has_to_stay_and_what_is_hidden(data):
+def test_what_is_left_after_erasing_is_what_has_to_stay_and_what_is_hidden(data):
     model = joint(data, erase=1.0)
-    moment = batch(data)
-    left = [model.adapter.erased(features) / model.adapter.scale for features in (moment.clip, *moment.static)]
-    assert (left[0] * model.adapter.scale - moment.clip).abs().max() > 1
-    bare = replace(moment, clip=left[0], static=(left[1], left[2]))
-    without = joint(data)
-    without.adapter.load_state_dict(
-        {k: v for k, v in model.adapter.state_dict().items() if k not in ("centre", "left")}
-    )
-    without.heads.load_state_dict(model.heads.state_dict())
-    without.adapter.scale.fill_(1)
-    torch.testing.assert_close(without(bare), model(moment), atol=1e-4, rtol=1e-4)
+    before = batch(data)
+    moment = next(Draws(data, replace(RECIPE, erase=1.0), model.adapter, static=True).epoch(0))
+    torch.testing.assert_close(moment.clip, model.adapter.erased(before.clip))
+    for left, whole in zip(moment.static, before.static, strict=True):
+        torch.testing.assert_close(left, model.adapter.erased(whole))
+    assert (moment.clip - before.clip).abs().max() > 1
 
 
 def opposites(data):
@@ -150,14 +151,14 @@ def all_same(these, others) -> bool:
 
 
 def test_batches_depend_on_the_seed_and_the_epoch_and_on_nothing_else(data):
-    draws = Draws(data, RECIPE, static=True)
-    epoch = list(draws.epoch(2))
+    drawn = draws(data)
+    epoch = list(drawn.epoch(2))
     torch.rand(7), np.random.random(7)
-    assert len(epoch) == len(draws) == 7  # of 72 videos
-    assert all_same(epoch, list(Draws(data, RECIPE, static=True).epoch(2)))
-    assert all_same(epoch[3:], draws.epoch(2, 3))
-    assert not same(epoch[0], next(draws.epoch(1)))
-    assert not same(epoch[0], next(Draws(data, replace(RECIPE, seed=1), static=True).epoch(2)))
+    assert len(epoch) == len(drawn) == 7  # of 72 videos
+    assert all_same(epoch, list(draws(data).epoch(2)))
+    assert all_same(epoch[3:], drawn.epoch(2, 3))
+    assert not same(epoch[0], next(drawn.epoch(1)))
+    assert not same(epoch[0], next(draws(data, replace(RECIPE, seed=1)).epoch(2)))
     assert [moment.progress for moment in epoch] == pytest.approx([(2 + i / 7) / 4 for i in range(7)])
 
 
@@ -165,16 +166,16 @@ def test_each_video_is_drawn_once_an_epoch_and_never_one_of_test_or_validation(d
     train = set(data.labels.indices("train").tolist())
     seen = []
     for epoch in range(3):
-        rows = torch.cat([moment.rows for moment in Draws(data, RECIPE, static=True).epoch(epoch)]).tolist()
+        rows = torch.cat([moment.rows for moment in draws(data).epoch(epoch)]).tolist()
         assert len(rows) == len(set(rows)) == 70
         seen += rows
     assert set(seen) == train
-    other = Draws(without_test(data), RECIPE, static=True)
-    assert all_same(other.epoch(0), Draws(data, RECIPE, static=True).epoch(0))
+    other = draws(without_test(data))
+    assert all_same(other.epoch(0), draws(data).epoch(0))
 
 
 def test_clips_and_static_clips_are_of_the_same_video_and_two_static_ones_differ(data):
-    for moment in Draws(data, RECIPE, static=True).epoch(0):
+    for moment in draws(data).epoch(0):
         for i, row in enumerate(moment.rows.tolist()):
             for vectors, drawn in ((data.clips, (moment.clip,)), (data.static, moment.static)):
                 own = vectors.all[vectors.first[row] : vectors.first[row] + vectors.count[row]]
@@ -185,16 +186,16 @@ def test_clips_and_static_clips_are_of_the_same_video_and_two_static_ones_differ
 def test_another_clip_of_a_video_is_drawn_in_another_epoch(data):
     found = {}
     for epoch in range(6):
-        for moment in Draws(data, RECIPE, static=True).epoch(epoch):
+        for moment in draws(data).epoch(epoch):
             for row, clip in zip(moment.rows.tolist(), moment.clip, strict=True):
                 found.setdefault(row, set()).add(tuple(clip.tolist()))
     assert np.mean([len(clips) > 1 for clips in found.values()]) > 0.9
 
 
 def test_a_batch_is_no_larger_than_the_training_set(data):
-    draws = Draws(data, replace(RECIPE, batch=512), static=True)
-    assert len(draws) == 1
-    assert len(next(draws.epoch(0)).rows) == 72
+    drawn = draws(data, replace(RECIPE, batch=512))
+    assert len(drawn) == 1
+    assert len(next(drawn.epoch(0)).rows) == 72
 
 
 def test_test_videos_have_no_say_in_what_is_erased_and_how_large_features_are(data):

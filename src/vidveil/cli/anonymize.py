@@ -6,11 +6,11 @@ import signal
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vidveil.errors import DeviceError, UsageError
+from vidveil.errors import UsageError
 
 if TYPE_CHECKING:
     from vidveil.methods.masker import TubeletMasker
@@ -117,8 +117,17 @@ def anonymize(
     A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
-    if _names_adapter(method):
-        _features(sources, output, method, device=device, overwrite=overwrite, dry_run=dry_run)
+    from vidveil.cli.device import device_for
+    from vidveil.cli.stores import anonymize_stores, names_adapter
+
+    if names_adapter(method):
+        of_video = {
+            "--region": region, "--guard": guard if guard != "none" else None, "--keep": keep,
+            "--privacy-weight": privacy_weight, "--tracks-out": tracks_out, "--tracks-in": tracks_in,
+            "--start": start, "--end": end, "--preview": preview, "--heatmap": heatmap,
+        }  # fmt: skip
+        given = [name for name, value in of_video.items() if value is not None]
+        raise typer.Exit(anonymize_stores(sources, output, method, given, device, overwrite, dry_run))
     import cv2
 
     from vidveil.cli.progress import Screen
@@ -188,56 +197,6 @@ def anonymize(
     raise typer.Exit(0 if all(outcome.ok for outcome in outcomes) else 1)
 
 
-def _names_adapter(method: str) -> bool:
-    """Whether the method works on features: by its name, or since it is a checkpoint of one that does."""
-    if method.partition(":")[0].strip() == "splavu":
-        return True
-    from vidveil.methods import METHODS
-    from vidveil.methods.checkpoint import find, locate
-
-    return method.partition(":")[0] not in METHODS and locate(method) is not None and find(method).method == "splavu"
-
-
-def _features(
-    sources: list[str], output: str | None, method: str, *, device: str, overwrite: bool, dry_run: bool
-) -> NoReturn:
-    """Stores of features, one after the other. Those that fail are told, and the others are done."""
-    from vidveil.errors import DataError, VidveilError
-    from vidveil.features.anonymize import anonymize_features, checkpoint_of, target_of
-    from vidveil.features.extract import told
-
-    if output is not None and len(sources) > 1:
-        raise UsageError("several stores need no -o: each gets a name of its own, beside it")
-    checkpoint_of(method)  # a mistake in its name is told once, and not for each store
-    failed = False
-    for name in sources:
-        source, target = Path(name), Path(output) if output else None
-        try:
-            if not source.exists():
-                raise DataError(f"there is nothing at {source}")
-            if dry_run:
-                typer.echo(f"{source} → {target or target_of(source)}")
-                continue
-            with told(source.name, 1) as progress:
-                done = anonymize_features(
-                    source,
-                    method,
-                    target,
-                    overwrite=overwrite,
-                    device=device_for(device, learned=True),
-                    progress=progress,
-                )
-            typer.echo(f"{done.output}: {done.vectors:,} vectors, told in {done.manifest.name}", err=True)
-            if not done.knows_encoder:
-                typer.echo(
-                    f"note: {source.name} does not say which encoder made it: see that it is {method}'s", err=True
-                )
-        except VidveilError as error:
-            typer.echo(f"error: {error}", err=True)
-            failed = True
-    raise typer.Exit(1 if failed else 0)
-
-
 def _seconds(text: str | None) -> Fraction | None:
     if text is None:
         return None
@@ -261,21 +220,3 @@ def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
         raise UsageError(
             f"{masker.spec} hides nothing at keep {keep:g}: take a smaller --keep, or hide people with --guard faces"
         )
-
-
-def device_for(wanted: str, *, learned: bool) -> str:
-    """The device that the method will run on. Only learned methods have a use for another than the processor."""
-    if wanted == "cpu" or (wanted == "auto" and not learned):
-        return "cpu"
-    if wanted == "auto":
-        import torch
-
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if not re.fullmatch(r"cuda(:\d+)?", wanted):
-        raise UsageError(f"{wanted!r} is no device: auto, cpu or cuda")
-    import torch
-
-    number = int(wanted.partition(":")[2] or 0)
-    if number >= torch.cuda.device_count():
-        raise DeviceError(f"--device {wanted}: no such CUDA device here; --device auto takes what there is")
-    return wanted

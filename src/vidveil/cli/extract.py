@@ -39,7 +39,7 @@ def extract(
 
     Clips do not overlap. What was cut off goes on where it was; a folder of another encoder is refused.
     """
-    from vidveil.cli.anonymize import device_for
+    from vidveil.cli.device import device_for
     from vidveil.data import load_data
     from vidveil.encoders import load_encoder
     from vidveil.features.extract import extract as run

@@ -37,8 +37,9 @@ def train(
         typer.echo("on validation: " + "  ".join(told))
         if made.method == "splavu":
             known = wanted.data.partition(":")[0]
-            judging = f"splavu_{known}_table" if f"splavu_{known}_table" in names() else "splavu_puppets_table"
-            worth = f"vidveil evaluate {judging} method=splavu:{wanted.name} name={wanted.name}_table"
+            judging = next(f"splavu_{one}_table" for one in (known, "vp") if f"splavu_{one}_table" in names())
+            words = f"data={wanted.data} method=splavu:{wanted.name} name={wanted.name}_table"
+            worth = f"vidveil evaluate {judging} {f'--data {data} ' if data else ''}{words}"
             typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
             typer.echo(f"On your features: vidveil anonymize STORE --method splavu:{wanted.name}", err=True)
             return

@@ -108,9 +108,8 @@ class HubEncoder(Encoder):
         wanted = (3, self.frames, self.size, self.size)
         if tuple(clip.shape[1:]) != wanted:
             raise UsageError(f"{self.spec} wants clips of shape {wanted}, not {tuple(clip.shape[1:])}")
-        with torch.autocast("cuda", torch.bfloat16, enabled=clip.is_cuda):
-            frames = self.pixels(clip).transpose(1, 2)  # (B, T, 3, H, W)
-            seen = self.network(**{self.family.clips: frames}, **self.family.calling)
+        frames = self.pixels(clip).transpose(1, 2)  # (B, T, 3, H, W)
+        seen = self.network(**{self.family.clips: frames}, **self.family.calling)
         tokens: Tensor = seen.last_hidden_state.float()  # (B, N, D), with [CLS] as the first where there is one
         return tokens[:, 0] if self.family.pooled == "[CLS]" else tokens.mean(1)
 

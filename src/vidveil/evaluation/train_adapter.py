@@ -57,7 +57,7 @@ def run(
         if recipe.adapter == "mlp" and recipe.reference and recipe.identity_epochs:
             fit(
                 Copying(joint.adapter),
-                batches=Draws(data, recipe, static=False),
+                batches=Draws(data, recipe, joint.adapter, static=False),
                 loss=lambda model, moment: model(moment),
                 validate=None,
                 options=replace(chosen, epochs=recipe.identity_epochs, lr=IDENTITY_RATE),
@@ -68,7 +68,7 @@ def run(
             )
         fit(
             joint,
-            batches=Draws(data, recipe, static=recipe.budget == "static"),
+            batches=Draws(data, recipe, joint.adapter, static=recipe.budget == "static"),
             loss=lambda model, moment: model(moment),
             validate=validate,
             options=chosen,

@@ -67,13 +67,15 @@ def anonymize_features(
     here, there = source.resolve(), target.resolve()
     if here == there or here in there.parents or there in here.parents:
         raise OutputError(f"{target} and its source {source} would be in each other: give another name")
+    manifest = manifest_of(source, target)
+    if manifest.exists() and not overwrite and not _is_ours(manifest):
+        raise OutputError(f"{manifest} is there, and is no manifest of features: give another name")
     change = changing(adapter, device)
     dropped: tuple[str, ...]
     if is_store(source):
         vectors, dropped = _store(source, target, checkpoint, adapter, change, overwrite, progress)
     else:
         vectors, dropped = _foreign(source, target, adapter, change, overwrite, progress)
-    manifest = target.with_name(f"{target.stem if target.is_file() else target.name}.json")
     _write_manifest(manifest, source, target, checkpoint, vectors, dropped)
     return Done(target, manifest, vectors, is_store(source))
 
@@ -100,6 +102,18 @@ def target_of(source: Path) -> Path:
 def _named(source: Path) -> Path:
     """`.` and `..` have no name of their own."""
     return source if source.name not in ("", "..") else source.resolve()
+
+
+def manifest_of(source: Path, target: Path) -> Path:
+    """`features_anonymized.h5` → `features_anonymized.json`, beside it."""
+    return target.with_name(f"{target.stem if source.is_file() else target.name}.json")
+
+
+def _is_ours(manifest: Path) -> bool:
+    try:
+        return "features_manifest" in json.loads(manifest.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def changing(adapter: AAM, device: str = "cpu") -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
@@ -153,7 +167,7 @@ def _store(
     about = {
         "encoder": encoder,
         "source": store.fingerprint,  # else what is there of another store would be taken for done
-        "clips": dict(store.about["clips"]) | {"static": 0},
+        "clips": dict(store.about.get("clips", {})) | {"static": 0},
         "anonymized": checkpoint.sha256,
     }
     counts, size, total = store.counts(), int(store.about["videos_a_shard"]), int(store.counts().sum())

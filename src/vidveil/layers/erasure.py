@@ -8,9 +8,10 @@ whatever direction features x of moving clips go along with them, they tell what
     (1 − T Tᵀ) E[x yᵀ] = U diag(ρ) Vᵀ         the others, by canonical correlation ρ with still clips of the same video
     ẑ = μ + Σ^½ (1 − U_k U_kᵀ) Σ^(−½) (z − μ)         the k largest are lost
 
-It is a projection: what it takes away is nowhere in ẑ, and no attacker gets it back, whatever he knows. (An invertible
-adapter takes nothing away from whoever learns to read it.) No label of anybody is needed. Of all linear maps that lose
-these directions, this one moves whitened features least (compare LEACE, Belrose et al. 2023).
+It is a projection: whoever has ẑ, and the map, and any number of pairs, has no more of the lost directions than what
+the others happen to tell of them. (An invertible adapter takes nothing away from whoever learns to read it.) No label
+of anybody is needed. What tells the task apart is kept, also where it tells who somebody is. The idea of erasing by a
+projection of whitened features is LEACE's (Belrose et al. 2023), which erases a label; here it is what stands still.
 """
 
 import torch
@@ -24,7 +25,9 @@ FLOOR = 1e-6
 """Variances below this share of the mean one are noise of arithmetic."""
 
 
-def erasing(clips: Tensor, static: Tensor, classes: Tensor | None, share: float) -> tuple[Tensor, Tensor]:
+def erasing(
+    clips: Tensor, static: Tensor, classes: Tensor | None, share: float, *, ridge: float = RIDGE
+) -> tuple[Tensor, Tensor]:
     """The mean (D,) and the map (D, D), for ẑ = μ + (z − μ) @ map.
 
     Both in 64 bits, and to be used in as many: rounded to 32, the map lets through a ten-millionth of what it is to
@@ -35,14 +38,16 @@ def erasing(clips: Tensor, static: Tensor, classes: Tensor | None, share: float)
         static: (n, D) of the same videos.
         classes: (n,) of the task, from 0 on, −1 where unknown; None: nothing is kept on purpose.
         share: of the directions that are not kept on purpose, how many are lost.
+        ridge: mean variances that are added to each; with 0, what is left is not correlated at all with what is lost,
+            on these clips.
     """
     if len(clips) < 2 or clips.shape != static.shape:
         raise DataError(f"erasing needs as many static clips as clips: {tuple(static.shape)} and {tuple(clips.shape)}")
     z, y = clips.double(), static.double()
     mean = z.mean(0)
-    whiten, colour = roots(covariance(z - mean))
+    whiten, colour = roots(covariance(z - mean, ridge))
     x = (z - mean) @ whiten
-    other = (y - y.mean(0)) @ roots(covariance(y - y.mean(0)))[0]
+    other = (y - y.mean(0)) @ roots(covariance(y - y.mean(0), ridge))[0]
     one = rest = torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
     if classes is not None and (classes >= 0).any():
         kept = telling(x, classes)
@@ -60,11 +65,11 @@ def telling(x: Tensor, classes: Tensor) -> Tensor:
     return told
 
 
-def covariance(centred: Tensor) -> Tensor:
+def covariance(centred: Tensor, ridge: float = RIDGE) -> Tensor:
     """With the mean variance added along all axes. Small variances of few videos are known badly, and whitening blows
     them up: without this, what tells the task apart is told wrongly (chosen on validation people of UCF101)."""
     found = centred.T @ centred / len(centred)
-    return found + RIDGE * found.diagonal().mean() * torch.eye(len(found), dtype=found.dtype, device=found.device)
+    return found + ridge * found.diagonal().mean() * torch.eye(len(found), dtype=found.dtype, device=found.device)
 
 
 def roots(symmetric: Tensor) -> tuple[Tensor, Tensor]:

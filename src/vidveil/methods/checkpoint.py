@@ -84,7 +84,7 @@ def find(name: str) -> Checkpoint:
     if close:
         hint = f"did you mean {close[0]}?"
     else:
-        hint = f"there are {', '.join(made)}" if made else "`vidveil train dual_cls_puppets` makes one"
+        hint = f"there are {', '.join(made)}" if made else "`vidveil train` makes one"
     raise UsageError(f"there is no checkpoint {name!r}, neither a run in {runs_folder()} nor a folder; {hint}")
 
 

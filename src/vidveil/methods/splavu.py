@@ -20,7 +20,7 @@ z_s, z_s′ are static clips of the same video: one frame each, tiled. What they
 
 **An adapter that can be inverted hides nothing** from whoever learns to read it, and this one can. So before it stands
 a projection (`erase`, ours; `layers.erasure`) that loses the directions which moving clips share with still ones. What
-comes behind a projection has no more than it leaves. The published method has none: erase 0.
+comes behind it has no more than it leaves. The published method has none: erase 0.
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ a gradient reversal.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ class Moment:
     """A batch of videos, and how far training is."""
 
     clip: Tensor
-    """(B, D), a clip of each."""
+    """(B, D), a clip of each: what is left of it, where some is erased."""
     static: tuple[Tensor, Tensor] | None
     """(B, D) twice, static clips."""
     rows: Tensor
@@ -44,8 +44,8 @@ class Moment:
 class Draws:
     """Batches that depend on (seed, epoch) alone."""
 
-    def __init__(self, data: FeatureSet, recipe: SplavuRecipe, *, static: bool) -> None:
-        self.data, self.recipe, self.static = data, recipe, static
+    def __init__(self, data: FeatureSet, recipe: SplavuRecipe, adapter: AAM, *, static: bool) -> None:
+        self.data, self.recipe, self.static = left_of(data, adapter), recipe, static
         self.rows = data.labels.indices("train")
         self.batch = min(recipe.batch, len(self.rows))
 
@@ -91,7 +91,7 @@ class Joint(nn.Module):
     def forward(self, moment: Moment) -> Tensor:
         """The loss of a batch."""
         recipe = self.recipe
-        before = [self._before(features) for features in (moment.clip, *(moment.static or ()))]
+        before = [features / self.adapter.scale for features in (moment.clip, *(moment.static or ()))]
         after, *static = self._after(before)
         losses = [recipe.task_weight * task.loss(self.heads[task.name](after), moment.rows) for task in self.tasks]
         if recipe.latent_weight:
@@ -111,9 +111,15 @@ class Joint(nn.Module):
             return [self.adapter.adapt(each) for each in features]
         return list(self.adapter.adapt(torch.cat(features)).chunk(len(features)))
 
-    def _before(self, features: Tensor) -> Tensor:
-        """What is left of them, brought to size 1."""
-        return self.adapter.erased(features) / self.adapter.scale
+
+@torch.no_grad()
+def left_of(data: FeatureSet, adapter: AAM) -> FeatureSet:
+    """What the adapter's projection leaves. It does not learn, so it is done once."""
+    if not adapter.shape.erase:
+        return data
+    clips = replace(data.clips, all=adapter.erased(data.clips.all))
+    static = None if data.static is None else replace(data.static, all=adapter.erased(data.static.all))
+    return replace(data, clips=clips, static=static)
 
 
 def erasing_of(data: FeatureSet, recipe: SplavuRecipe) -> tuple[Tensor, Tensor]:
@@ -141,7 +147,7 @@ class Copying(nn.Module):
         self.adapter = adapter
 
     def forward(self, moment: Moment) -> Tensor:
-        given = self.adapter.erased(moment.clip) / self.adapter.scale
+        given = moment.clip / self.adapter.scale
         return F.l1_loss(self.adapter.adapt(given), given)
 
 

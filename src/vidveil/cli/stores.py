@@ -1,0 +1,62 @@
+"""`vidveil anonymize` of stores of features, by an adapter."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from vidveil.cli.device import device_for
+from vidveil.errors import DataError, UsageError, VidveilError
+
+
+def names_adapter(method: str) -> bool:
+    """Whether the method works on features: by its name, or since it is a checkpoint of one that does."""
+    if method.partition(":")[0].strip() == "splavu":
+        return True
+    from vidveil.methods import METHODS
+    from vidveil.methods.checkpoint import find, locate
+
+    return method.partition(":")[0] not in METHODS and locate(method) is not None and find(method).method == "splavu"
+
+
+def anonymize_stores(
+    sources: Sequence[str],
+    output: str | None,
+    method: str,
+    given: Sequence[str],
+    device: str,
+    overwrite: bool,
+    dry_run: bool,
+) -> int:
+    """One after the other: the exit code. Those that fail are told, and the others are done.
+
+    Args:
+        given: options that say something about video, of which there is none here.
+    """
+    from vidveil.features.anonymize import anonymize_features, checkpoint_of, target_of
+    from vidveil.features.extract import told
+
+    if given:
+        raise UsageError(f"{method} works on stored features: leave out {', '.join(given)}")
+    if output is not None and len(sources) > 1:
+        raise UsageError("several stores need no -o: each gets a name of its own, beside it")
+    checkpoint_of(method)  # a mistake in its name is told once, and not for each store
+    place, failed = device_for(device, learned=True), False
+    for name in sources:
+        source, target = Path(name), Path(output) if output else None
+        try:
+            if not source.exists():
+                raise DataError(f"there is nothing at {source}")
+            if dry_run:
+                typer.echo(f"{source} → {target or target_of(source)}")
+                continue
+            with told(source.name, 1) as progress:
+                done = anonymize_features(source, method, target, overwrite=overwrite, device=place, progress=progress)
+            typer.echo(f"{done.output}: {done.vectors:,} vectors, told in {done.manifest.name}", err=True)
+            if not done.knows_encoder:
+                told_of = f"{source.name} does not say which encoder made it: see that it is {method}'s"
+                typer.echo(f"note: {told_of}", err=True)
+        except VidveilError as error:
+            typer.echo(f"error: {error}", err=True)
+            failed = True
+    return 1 if failed else 0
