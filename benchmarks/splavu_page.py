@@ -23,7 +23,7 @@ trained anew on what comes out. `python benchmarks/splavu_table.py --page` write
 - **Features.** Of built-in people by a small encoder that was trained on others (`encoder_puppets`); of real video by
   Kinetics I3D, 16 frames of 224 × 224. Three adapters a setting and split, one for each seed of the judges.
 - **Use.** *top-1*: a linear head tells the action; *retrieval*: mAP of clips of the same action among training clips,
-  which no adapter was trained for; *old heads*: top-1 of heads that were trained on raw features alone.
+  by cosine, which no loss asks for; *old heads*: top-1 of heads that were trained on raw features alone.
 - **Leakage.** *Linkage* is rank-1, by cosine, whitened, by discriminants and by a small network, whichever does best on
   validation people; *highest* is the best on test people, in hindsight. *Attributes* is cMAP by the stronger of an
   MLP and a linear head. *Excess*: 1 as much as raw features beyond chance, 0 none.
@@ -128,7 +128,7 @@ def _curves(axis: Any, settings: dict[str, Any], kind: str) -> None:
         axis.set_xticks(WEIGHTS, map(str, WEIGHTS))
     else:
         curves = {
-            "erased": [(0.0, "apart"), *((share, "ours" if share == 0.5 else f"erase{share:g}") for share in SHARES)]
+            "erased": [(0.0, "apart"), *((share, "ours" if share == 0.75 else f"erase{share:g}") for share in SHARES)]
         }
         axis.set(xlabel="share of directions that is erased")
     styles = {

@@ -113,7 +113,13 @@ def test_results_are_read_back_and_drawn(results, place):
     assert found.points[0].metrics["action_top1"].value == pytest.approx(results.points[0].metrics["action_top1"].value)
     assert found.recipe["method"] == "splavu:mine"
     drawn = table([found])
-    for word in ("splavu:mine", "inverted by pairs", "inverted by the adapter", "action, top-1, raw heads", "beard"):
+    for word in (
+        "splavu:mine",
+        "inverted by pairs",
+        "inverted by the adapter",
+        "action, top-1, heads of raw features",
+        "beard",
+    ):
         assert word in drawn, word
     assert found.cost["raw action linear"]["parameters"] == 24 * 3 + 3
     assert found.cost["splavu:mine attributes mlp"]["parameters"] == 24 * 24 + 24 + 24 + 1
@@ -159,7 +165,7 @@ def test_labels_of_test_people_change_nothing_of_what_is_chosen(recipe, place):
         assert second.raw.metrics[name].measured_by == metric.measured_by, name
         for who, got in metric.others.items():
             assert second.raw.metrics[name].others[who]["val"] == got["val"]
-    assert len(first.raw.metrics["cmap"].others) == 4  # two heads at two rates each
+    assert len(first.raw.metrics["cmap"].others) == 6  # three heads at two rates each
 
 
 def test_the_strongest_on_validation_is_reported_and_all_stand_beside_it(results):

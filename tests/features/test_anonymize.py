@@ -135,7 +135,7 @@ def test_files_of_others_keep_their_layout_and_lose_what_is_no_feature(place, ad
     assert (done.vectors, done.knows_encoder) == (10, False)
     for key, old in read_layout(source).items():
         close(read_layout(done.output)[key], one_by_one(adapter, old))
-    told = json.loads((place / "features_anonymized.json").read_text())
+    told = json.loads((place / f"features_anonymized{source.suffix}.json").read_text())
     wanted = ["labels", "train/a@actor", "train/b@actor"] if kind == "h5" else ["labels.csv"]
     assert told["dropped"] == wanted
     files = [done.output] if kind == "h5" else [file for file in done.output.rglob("*") if file.is_file()]
@@ -355,7 +355,7 @@ def test_whoever_gives_a_file_of_others_is_told_to_see_whose_it_is(place):
     result = vidveil(write_layout(place, "h5").name, "--method", METHOD, "-o", "safe.h5")
     assert result.exit_code == 0, result.output
     assert "note: features.h5 does not say which encoder made it: see that it is splavu:safe's" in result.stderr
-    assert (place / "safe.json").is_file()
+    assert (place / "safe.h5.json").is_file()
 
 
 @pytest.mark.usefixtures("adapter", "raw")

@@ -4,11 +4,14 @@
                    └─► adapter ─► ẑ ─► heads, attackers ─► v, top-1             excess (v − f)/(R − f), retention
                                   └─► inverted ─► the same again                what an attacker gets back
 
-Beside heads that are trained anew stand those that were trained on raw features (`…_raw_heads`): what a system tells
-that goes on as it was. Retrieval is a use that no adapter here was trained for.
+Attackers have pairs of raw and anonymized features of training videos, too: each tries on what they bring back of raw
+features as well, and the strongest on validation counts. Beside heads that are trained anew stand those that were
+trained on raw features (`…_raw_heads`): what a system tells that goes on as it was.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -29,7 +32,7 @@ from vidveil.evaluation.projections import lda
 from vidveil.evaluation.reconstruction import numbers_of, pictures, reconstructed
 from vidveil.evaluation.reconstruction_sheet import sheet
 from vidveil.evaluation.results import Results
-from vidveil.evaluation.telling import about_data, attribute_excess
+from vidveil.evaluation.telling import about_data, attribute_excess, labels_fingerprint
 from vidveil.features.sets import FeatureSet, load_features
 from vidveil.methods.checkpoint import find as find_checkpoint
 from vidveil.methods.splavu import AAM, rebuilt
@@ -40,6 +43,8 @@ from vidveil.training.machine import describe
 from vidveil.training.runs import Run
 
 RAW_HEADS = "_raw_heads"
+_RAW: "dict[str, tuple[Judged, dict[str, dict[str, list[Taught]]], Tensor | None, dict[str, Tensor]]]" = {}
+"""What raw features gave, of the last set: numbers, heads, pictures."""
 INVERTED = {"black_box": "inverted by pairs", "white_box": "inverted by the adapter"}
 """Setting → what it is called beside the method."""
 
@@ -121,19 +126,16 @@ class FeatureEngine:
     def evaluate(self) -> Results:
         recipe = self.recipe
         raw_data = [self.data] * len(recipe.seeds)
-        raw = self.judge(raw_data, Judged("raw", None))
+        raw = self._raw(raw_data)
         judged = []
         if recipe.method != "raw":
             adapters = [one for one in self.adapters if one is not None]
             after = [adapted(self.data, adapter) for adapter in adapters]
-            judged.append(self.judge(after, Judged(recipe.method, None), raw_data))
+            pairs = [black_box(self.data, one, seed=seed) for one, seed in zip(after, recipe.seeds, strict=True)]
+            judged.append(self.judge(after, Judged(recipe.method, None), raw_data, pairs))
             if "inversion" in recipe.attack:
-                ways: dict[str, Callable[[int], FeatureSet]] = {
-                    "black_box": lambda i: black_box(self.data, after[i], seed=recipe.seeds[i]),
-                    "white_box": lambda i: white_box(after[i], adapters[i]),
-                }
-                for way, recover in ways.items():
-                    back = [recover(i) for i in range(len(after))]
+                found = [white_box(one, adapter) for one, adapter in zip(after, adapters, strict=True)]
+                for way, back in {"black_box": pairs, "white_box": found}.items():
                     judged.append(self.judge(back, Judged(f"{recipe.method} {INVERTED[way]}", None), raw_data))
         per_clip = {f"{one.tag}/{name}": number for one in (raw, *judged) for name, number in one.numbers.items()}
         shares = {one.tag: attribute_excess(one.numbers, raw.numbers) for one in judged}
@@ -150,20 +152,46 @@ class FeatureEngine:
             cost=self.cost,
         )
 
-    def judge(self, data: Sequence[FeatureSet], about: Judged, raw: Sequence[FeatureSet] | None = None) -> Judged:
-        """Heads and attackers on these features, one set a seed."""
+    def _raw(self, data: Sequence[FeatureSet]) -> Judged:
+        """Judged once by a process, however many adapters stand beside it."""
+        attack = tuple(what for what in self.recipe.attack if what != "inversion")
+        recipe = replace(self.recipe, name="raw", method="raw", attack=attack)
+        key = json.dumps([self.data.labels.name, labels_fingerprint(self.data.labels), as_values(recipe)])
+        key += self.data.store.fingerprint
+        if key not in _RAW:
+            found = self.judge(data, Judged("raw", None))
+            _RAW.clear()
+            _RAW[key] = found, self.raw_heads, self.wanted, dict(self.came_back)
+        found, self.raw_heads, self.wanted, came_back = _RAW[key]
+        self.came_back = dict(came_back)
+        return found
+
+    def judge(
+        self,
+        data: Sequence[FeatureSet],
+        about: Judged,
+        raw: Sequence[FeatureSet] | None = None,
+        pairs: Sequence[FeatureSet] = (),
+    ) -> Judged:
+        """Heads and attackers on these features, one set a seed; attackers also on what `pairs` brought back."""
         recipe, tag = self.recipe, about.tag
         use = self._heads(data, "action", (recipe.utility,), recipe.epochs, (recipe.lr,), tag, first=raw is None)
         about.numbers[self.measure.use] = self.measure.action(self._said(use, data, tag))
         if self.names_people:
             spaces = [space(one, self._folder(tag, "linkage", i)) for i, one in enumerate(data)]
             about.attackers = {SPACE: spaces}
+            if pairs:
+                back = [space(one, self._folder(tag, "linkage by pairs", i)) for i, one in enumerate(pairs)]
+                about.attackers[f"by pairs, {SPACE}"] = back
             about.numbers |= self.measure.linkage(about.attackers)
         if self.names_attributes:
-            heads = self._heads(
-                data, "attributes", recipe.attackers, recipe.attacker_epochs, recipe.attacker_lr, tag, first=raw is None
-            )
-            numbers, about.constant = self.measure.attributes(self._said(heads, data, tag))
+            trained = (recipe.attackers, recipe.attacker_epochs, recipe.attacker_lr)
+            said = self._said(self._heads(data, "attributes", *trained, tag, first=raw is None), data, tag)
+            if pairs:
+                back_tag = f"{tag} by pairs"
+                heads = self._heads(pairs, "attributes", *trained, back_tag, first=False)
+                said |= {f"by pairs, {name}": one for name, one in self._said(heads, pairs, back_tag).items()}
+            numbers, about.constant = self.measure.attributes(said)
             about.numbers |= numbers
         if self.data.labels.action_labels is None:  # of several at once, no clip is of the same action
             about.numbers |= retrieval_numbers(self.measure, self._looked_up(data))
@@ -172,7 +200,10 @@ class FeatureEngine:
         if raw is not None:
             about.numbers |= self._by_raw_heads(data, tag)
             if self.names_people:
-                about.numbers["linkage_rank1_raw_gallery"] = self.measure.raw_gallery(self._crossed(data, raw))
+                crossed = self._crossed(data, raw, "")
+                if pairs:
+                    crossed |= self._crossed(pairs, raw, "by pairs, ")
+                about.numbers["linkage_rank1_raw_gallery"] = self.measure.raw_gallery(crossed)
         values = {name: about.numbers[name].leak.value.value for name in SHOWN if name in about.numbers}
         self._say(f"{tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
         return about
@@ -239,9 +270,9 @@ class FeatureEngine:
             found[split] = {"cosine": [retrieval(self.data.labels, one[split], one["train"]) for one in each]}
         return found
 
-    def _crossed(self, data: Sequence[FeatureSet], raw: Sequence[FeatureSet]) -> dict[str, list[Crossing]]:
+    def _crossed(self, data: Sequence[FeatureSet], raw: Sequence[FeatureSet], prefix: str) -> dict[str, list[Crossing]]:
         """Anonymized features looked up among raw ones: as they are, and in discriminants of raw training people."""
-        found: dict[str, list[Crossing]] = {"cosine": [], "LDA": []}
+        found: dict[str, list[Crossing]] = {f"{prefix}cosine": [], f"{prefix}LDA": []}
         for after, before in zip(data, raw, strict=True):
             probes, gallery = seen(after), seen(before)
             train = gallery["train"]
@@ -249,7 +280,7 @@ class FeatureEngine:
             for name, to in (("cosine", lambda features: features.astype(np.float64)), ("LDA", apart)):
                 asked: dict[str, Floats] = {split: to(probes[split].features) for split in TESTED}
                 among: dict[str, Floats] = {split: to(gallery[split].features) for split in TESTED}
-                found[name].append(Crossing(asked, among))
+                found[prefix + name].append(Crossing(asked, among))
         return found
 
     def _folder(self, tag: str, name: str, seed: int) -> Path:

@@ -7,7 +7,7 @@ from vidveil.errors import RecipeError
 from vidveil.evaluation.metrics import Threshold
 from vidveil.training.recipe import LearningRecipe
 
-Judge = Literal["linear", "mlp"]
+Judge = Literal["linear", "mlp", "mlp2"]
 Attack = Literal["linkage", "attributes", "inversion", "reconstruction"]
 
 
@@ -27,8 +27,9 @@ class FeaturesRecipe(LearningRecipe):
 
     utility: Judge = "linear"
     """Head of the action, trained on anonymized features."""
-    attackers: tuple[Judge, ...] = ("mlp", "linear")
-    """Heads that tell attributes; every one is reported, the strongest on validation counts. mlp: a hidden layer."""
+    attackers: tuple[Judge, ...] = ("linear", "mlp", "mlp2")
+    """Heads that tell attributes; every one is reported, the strongest on validation counts. mlp: a hidden layer, as in
+    the paper; mlp2: two. Each tries on anonymized features, and on what it recovers of raw ones by pairs."""
     attack: tuple[Attack, ...] = ("linkage", "attributes")
     """What attackers are after. inversion: the raw features, out of anonymized ones, by pairs (black box) and by the
     adapter itself (white box); reconstruction: the pixels."""

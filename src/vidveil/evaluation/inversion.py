@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.data.clips import Split
+from vidveil.data.clips import SPLITS, Split
 from vidveil.features.sets import FeatureSet, Vectors
 from vidveil.methods.splavu import AAM
 
@@ -33,8 +33,22 @@ AT_ONCE = 4096
 
 def adapted(data: FeatureSet, adapter: AAM) -> FeatureSet:
     """The set after the adapter; static clips, too."""
+    if adapter.shape.reference and adapter.shape.kind == "attention":
+        return replace(data, clips=_among_others(data, adapter), static=None)
     static = None if data.static is None else _through(data.static, adapter)
     return replace(data, clips=_through(data.clips, adapter), static=static)
+
+
+@torch.inference_mode()
+def _among_others(data: FeatureSet, adapter: AAM) -> Vectors:
+    """Published attention looks across a batch: batches are as large as in training, of clips of one split, by lot."""
+    made = torch.empty_like(data.clips.all)
+    lots = np.random.default_rng(0)
+    for split in SPLITS:
+        rows = lots.permutation(np.flatnonzero(np.repeat(data.labels.split == split, data.clips.count)))
+        for some in torch.split(torch.from_numpy(rows).to(made.device), BATCH):
+            made[some] = adapter(data.clips.all[some])
+    return replace(data.clips, all=made)
 
 
 def black_box(raw: FeatureSet, after: FeatureSet, *, seed: int) -> FeatureSet:

@@ -30,6 +30,8 @@ from vidveil.methods.splavu import AAM, rebuilt
 from vidveil.video.manifest import file_hash
 from vidveil.video.sources import MARK
 
+OWN_FILES = r"store\.json|shard-\d+\.json|(clips|static)-\d+\.npy|\..*"
+"""Of a store."""
 ROWS = 4096
 """Vectors at once: what fits into a processor's caches is done fastest."""
 Progress = Callable[[int, int], None]
@@ -67,7 +69,7 @@ def anonymize_features(
     here, there = source.resolve(), target.resolve()
     if here == there or here in there.parents or there in here.parents:
         raise OutputError(f"{target} and its source {source} would be in each other: give another name")
-    manifest = manifest_of(source, target)
+    manifest = manifest_of(target)
     if manifest.exists() and not overwrite and not _is_ours(manifest):
         raise OutputError(f"{manifest} is there, and is no manifest of features: give another name")
     change = changing(adapter, device)
@@ -104,9 +106,9 @@ def _named(source: Path) -> Path:
     return source if source.name not in ("", "..") else source.resolve()
 
 
-def manifest_of(source: Path, target: Path) -> Path:
-    """`features_anonymized.h5` → `features_anonymized.json`, beside it."""
-    return target.with_name(f"{target.stem if source.is_file() else target.name}.json")
+def manifest_of(target: Path) -> Path:
+    """`features_anonymized.h5` → `features_anonymized.h5.json`, beside it: `features_anonymized.npy` has another."""
+    return target.with_name(f"{target.name}.json")
 
 
 def _is_ours(manifest: Path) -> bool:
@@ -186,21 +188,33 @@ def _store(
             yield {"clips": after[end - count : end]}
 
     if overwrite and is_store(target):
-        _make_room(target)
-    fill(target, about, store.ids, make, videos=size)
+        _replaced(target, lambda place: fill(place, about, store.ids, make, videos=size))
+    else:
+        fill(target, about, store.ids, make, videos=size)
     left = [name for name in ("labels.csv",) if (source / name).exists()]
     still = int(store.counts("static").sum())
     return total, (*left, *(["static clips"] if still else []))
 
 
-def _make_room(target: Path) -> None:
-    """For a new one. Raw features took hours to make, and are not lost by a slip of the hand."""
+def _replaced(target: Path, make: Callable[[Path], object]) -> None:
+    """A new one beside it, which then takes its place: until it is whole, the old one stays. Raw features took hours to
+    make, and are not lost by a slip of the hand; nor is what else somebody put there."""
     if not read_about(target)[0].get("anonymized"):
         raise OutputError(f"{target} holds features that no adapter made: give another name, or delete it yourself")
+    if other := [file.name for file in target.iterdir() if not re.fullmatch(OWN_FILES, file.name)]:
+        raise OutputError(f"{target} holds {min(other)}, which is no features: give another name")
+    part, old = (target.with_name(f".{target.name}~{os.getpid()}{end}") for end in (".part", ".old.part"))
     try:
-        shutil.rmtree(target)
+        make(part)
+        target.rename(old)
+        part.rename(target)
     except OSError as error:
         raise _unwritable(target, error) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        part.with_name(f".{part.name}.lock").unlink(missing_ok=True)
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:

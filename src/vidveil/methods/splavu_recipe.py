@@ -28,12 +28,15 @@ class SplavuRecipe(LearningRecipe):
     """Of channels."""
     reference: bool = False
     """As published: clips attend across the batch, and the budget has no cap."""
-    erase: float = 0.5
+    erase: float = 0.75
     """Share of the directions that do not tell the tasks apart, of which those that moving clips share most with still
     ones are lost for good. 0: none, as published; 1: nothing is left but what tells the tasks apart."""
 
     tasks: tuple[Literal["action"], ...] = ("action",)
     """What the features have to stay useful for, a linear head each; none: no utility loss (table 6)."""
+    known_actions: int = 0
+    """How many of the set's actions the adapter is told of, the first ones; the others are uses that it does not know.
+    0: all of them."""
     budget: Literal["static", "supervised", "none"] = "static"
     """static: two static clips of a video must not be found by each other (NT-Xent); supervised: a small network must
     not tell the attributes (table 2); none (table 6)."""
@@ -56,6 +59,8 @@ class SplavuRecipe(LearningRecipe):
             self.at_least_one(key)
         if min(self.task_weight, self.budget_weight, self.latent_weight) < 0 or self.temperature <= 0:
             raise RecipeError("weights are 0 or more, and temperature is above 0")
+        if self.known_actions < 0:
+            raise RecipeError(f"known_actions is 0 or more, got {self.known_actions}")
         if not 0 <= self.erase <= 1:
             raise RecipeError(f"erase is a share between 0 and 1, got {self.erase:g}")
         if self.reference and self.erase:

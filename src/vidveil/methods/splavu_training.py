@@ -9,6 +9,7 @@ a gradient reversal.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vidveil.data.clips import ClipSet
 from vidveil.data.views import ORDER, VIEW, draw
 from vidveil.errors import DataError, RecipeError
 from vidveil.features.sets import FeatureSet
@@ -25,6 +27,9 @@ from vidveil.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.methods.splavu import AAM, Shape
 from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.tasks import TASKS, Task
+
+BLIND = -100
+"""What torch's cross-entropy takes for no label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ class Joint(nn.Module):
             centre, left = erasing_of(data, recipe)
             self.adapter.centre.copy_(centre)
             self.adapter.left.copy_(left)
-        self.tasks: list[Task] = [TASKS[name](data.labels, device, recipe.label_smoothing) for name in recipe.tasks]
+        labels = told_of(data.labels, recipe.known_actions)
+        self.tasks: list[Task] = [TASKS[name](labels, device, recipe.label_smoothing) for name in recipe.tasks]
         self.heads = nn.ModuleDict({task.name: nn.Linear(data.width, task.outputs) for task in self.tasks})
         self.told: Task | None = None
         self.attacker: nn.Module | None = None
@@ -112,6 +118,15 @@ class Joint(nn.Module):
         return list(self.adapter.adapt(torch.cat(features)).chunk(len(features)))
 
 
+def told_of(labels: ClipSet, known: int) -> ClipSet:
+    """The labels with no more than the first actions; to the others a loss is blind."""
+    if not known:
+        return labels
+    changed = copy(labels)
+    object.__setattr__(changed, "action", np.where(labels.action < known, labels.action, BLIND))
+    return changed
+
+
 @torch.no_grad()
 def left_of(data: FeatureSet, adapter: AAM) -> FeatureSet:
     """What the adapter's projection leaves. It does not learn, so it is done once."""
@@ -135,7 +150,7 @@ def erasing_of(data: FeatureSet, recipe: SplavuRecipe) -> tuple[Tensor, Tensor]:
         ]
     )
     which = np.searchsorted(rows, owners)
-    classes = torch.from_numpy(data.labels.action[owners]) if recipe.tasks else None
+    classes = torch.from_numpy(told_of(data.labels, recipe.known_actions).action[owners]) if recipe.tasks else None
     return erasing(data.clips.all[torch.from_numpy(places)], still[torch.from_numpy(which)], classes, recipe.erase)
 
 
