@@ -11,7 +11,7 @@ trained on raw features (`…_raw_heads`): what a system tells that goes on as i
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
@@ -43,10 +43,23 @@ from vidveil.training.machine import describe
 from vidveil.training.runs import Run
 
 RAW_HEADS = "_raw_heads"
-_RAW: "dict[str, tuple[Judged, dict[str, dict[str, list[Taught]]], Tensor | None, dict[str, Tensor]]]" = {}
-"""What raw features gave, of the last set: numbers, heads, pictures."""
 INVERTED = {"black_box": "inverted by pairs", "white_box": "inverted by the adapter"}
 """Setting → what it is called beside the method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What raw features gave."""
+
+    judged: Judged
+    heads: dict[str, dict[str, list[Taught]]]
+    wanted: Tensor | None
+    came_back: dict[str, Tensor]
+    cost: dict[str, dict[str, float]]
+
+
+_RAW: dict[str, Seen] = {}
+"""Of the last set that this process looked at."""
 
 
 def run(
@@ -161,10 +174,11 @@ class FeatureEngine:
         if key not in _RAW:
             found = self.judge(data, Judged("raw", None))
             _RAW.clear()
-            _RAW[key] = found, self.raw_heads, self.wanted, dict(self.came_back)
-        found, self.raw_heads, self.wanted, came_back = _RAW[key]
-        self.came_back = dict(came_back)
-        return found
+            _RAW[key] = Seen(found, self.raw_heads, self.wanted, dict(self.came_back), dict(self.cost))
+        seen_before = _RAW[key]
+        self.raw_heads, self.wanted = seen_before.heads, seen_before.wanted
+        self.came_back, self.cost = dict(seen_before.came_back), dict(seen_before.cost)
+        return seen_before.judged
 
     def judge(
         self,

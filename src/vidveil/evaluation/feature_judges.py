@@ -5,7 +5,7 @@
     mlp2      … → Linear(D, 512) → ReLU → Linear(512, 256) → ReLU → Linear            for what no straight line tells
 
 A clip of each training video is drawn anew each epoch. A test video is told by the mean probability over five clips.
-The epoch is chosen on validation. Few videos are gone through more often: a head takes 1,000 steps at least.
+The epoch is chosen on validation. Few videos are gone through more often (`least_steps`).
 """
 
 import copy
@@ -29,8 +29,6 @@ from vidveil.tasks import Predictions, Task
 
 DROPOUT = {"linear": 0.0, "mlp": 0.1, "mlp2": 0.3}
 WIDTHS = (512, 256)
-LEAST = 1000
-"""Steps of a training, at least: a small set has few an epoch."""
 SALT = 1000
 """Added to seeds: whoever judges must not draw what the adapter of the same seed drew."""
 SPACE = "features:frozen"
@@ -106,7 +104,7 @@ def teach(
     rows, device = data.labels.indices("train"), data.clips.all.device
     batch = min(recipe.batch, len(rows))
     steps = len(rows) // batch
-    epochs, seed = max(epochs, -(-LEAST // steps)), seed + SALT
+    epochs, seed = max(epochs, -(-recipe.least_steps // steps)), seed + SALT
     every = max(1, epochs // LOOKS)
     with torch.random.fork_rng():
         torch.manual_seed(seed)

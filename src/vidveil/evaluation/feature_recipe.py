@@ -35,6 +35,8 @@ class FeaturesRecipe(LearningRecipe):
     adapter itself (white box); reconstruction: the pixels."""
     attacker_epochs: int = 100
     """As `epochs`, of attackers."""
+    least_steps: int = 1000
+    """Of each training of a head: a small set has few steps an epoch, and is gone through more often."""
     attacker_lr: tuple[float, ...] = (1e-3,)
     """Each attacker is trained at each of these, and the better one on validation counts."""
 
@@ -49,7 +51,7 @@ class FeaturesRecipe(LearningRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("attacker_epochs", "permutations", "resamples"):
+        for key in ("attacker_epochs", "least_steps", "permutations", "resamples"):
             self.at_least_one(key)
         if not self.attackers or not self.attack or not self.attacker_lr:
             raise RecipeError("attackers, attack and attacker_lr need one entry at least: unattacked proves nothing")
