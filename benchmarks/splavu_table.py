@@ -45,52 +45,53 @@ class Setting:
     trained: bool = True
 
 
+KINDS = {"ours": ("ours", ("erase=0.75",)), "apart": ("published losses", ("erase=0",))}
 SETTINGS = {
     "raw": Setting("raw features", attack="reconstruction", trained=False),
     "ours": Setting("ours: 0.75 of the directions erased", ("erase=0.75",), attack="inversion,reconstruction"),
-    "published": Setting(
-        "published attention and losses, our schedule", ("reference=true", "erase=0"), attack="inversion"
-    ),
-    "apart": Setting("the same, each clip by itself", ("erase=0",), attack="inversion,reconstruction"),
-    "supervised": Setting("budget: attributes", ("erase=0", "budget=supervised"), PUPPETS),
+    "apart": Setting("published losses, each clip by itself", ("erase=0",), attack="inversion"),
+    "published": Setting("published losses and attention", ("reference=true", "erase=0"), PUPPETS),
     **{
         f"{kind}-lc{weight}": Setting(
-            f"{kind}, latent consistency × {weight}", (*words, f"latent_weight={weight}"), TWO
+            f"{title}, latent consistency × {weight}",
+            (*words, f"latent_weight={weight}"),
+            TWO if kind == "ours" else PUPPETS,
         )
-        for kind, words in {"ours": ("erase=0.75",), "apart": ("erase=0",)}.items()
+        for kind, (title, words) in KINDS.items()
         for weight in WEIGHTS
         if weight != 100
     },
     **{
-        f"erase{share:g}": Setting(f"{share:g} of the directions erased", (f"erase={share}",), EVERY)
+        f"{kind}-no-{name}": Setting(f"{title}, without {name}", (*words, *without), PUPPETS)
+        for kind, (title, words) in KINDS.items()
+        for name, without in {"utility": ("tasks=[]",), "budget": ("budget=none",)}.items()
+    },
+    **{
+        f"erase{share:g}": Setting(f"{share:g} of the directions erased", (f"erase={share}",), PUPPETS)
         for share in SHARES
         if share != 0.75
     },
     **{
-        f"{kind}-no-{name}": Setting(f"{kind}, without {name}", (*words, *without), TWO)
-        for kind, words in {"ours": ("erase=0.75",), "apart": ("erase=0",)}.items()
-        for name, without in {"utility": ("tasks=[]",), "budget": ("budget=none",)}.items()
+        f"{kind}{ending}-known": Setting(
+            f"{title}{told}, told of 10 of 19 actions", (*words, *more, "known_actions=10"), PUPPETS
+        )
+        for kind, (title, words) in KINDS.items()
+        for ending, (told, more) in {"": ("", ()), "-lc0": (", latent consistency × 0", ("latent_weight=0",))}.items()
+    },
+    **{
+        f"{kind}-elsewhere": Setting(f"{title}, learned on people of another world", (*words, OTHER), PUPPETS)
+        for kind, (title, words) in KINDS.items()
+    },
+    "supervised": Setting("published losses, budget: attributes", ("erase=0", "budget=supervised"), PUPPETS),
+    **{
+        f"mlp{layers}": Setting(f"MLP, {layers} layers", ("erase=0", "adapter=mlp", f"layers={layers}"), PUPPETS)
+        for layers in (1, 3, 5)
     },
     **{
         f"attention{layers}": Setting(f"attention, {layers} layers", ("erase=0", f"layers={layers}"), PUPPETS)
         for layers in (1, 5)
     },
-    **{
-        f"mlp{layers}": Setting(f"MLP, {layers} layers", ("erase=0", "adapter=mlp", f"layers={layers}"), PUPPETS)
-        for layers in (1, 3, 5)
-    },
     **{f"heads{heads}": Setting(f"{heads} heads", ("erase=0", f"heads={heads}"), PUPPETS) for heads in (4, 16)},
-    **{
-        f"{kind}-known": Setting(f"{title}, told of 10 of 19 actions", (*words, "known_actions=10"), PUPPETS)
-        for kind, (title, words) in {
-            "ours": ("ours", ("erase=0.75",)),
-            "ours-lc0": ("ours without latent consistency", ("erase=0.75", "latent_weight=0")),
-            "apart": ("the published losses", ("erase=0",)),
-            "apart-lc0": ("the published losses without latent consistency", ("erase=0", "latent_weight=0")),
-        }.items()
-    },
-    "ours-elsewhere": Setting("ours, learned on people of another world", ("erase=0.75", OTHER), PUPPETS),
-    "apart-elsewhere": Setting("the published losses, learned on people of another world", ("erase=0", OTHER), PUPPETS),
 }
 """`lc` is the paper's table 11, `no` its table 6, then tables 10, 12 and 4. `known`: uses that nobody told it of."""
 

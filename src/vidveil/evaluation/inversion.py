@@ -22,8 +22,8 @@ from vidveil.features.sets import FeatureSet, Vectors
 from vidveil.methods.splavu import AAM
 
 EPOCHS, BATCH, RATE = 100, 512, 1e-3
-LEAST, LOOKS = 300, 20
-"""Of the black box: steps that it takes at least, and times that validation is asked."""
+LEAST, LOOKS, WIDEST = 300, 20, 512
+"""Of the black box: steps that it takes at least, times that validation is asked, and its widest layer."""
 RIDGES = (1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0)
 """What holds least squares back, as shares of the mean variance."""
 STEPS, STEP = 300, 0.02
@@ -62,8 +62,9 @@ def black_box(raw: FeatureSet, after: FeatureSet, *, seed: int) -> FeatureSet:
     size = (given - middle).pow(2).mean().sqrt().clamp(min=1e-12)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        layers = (nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, 2 * width), nn.GELU())
-        last = nn.Linear(2 * width, width)
+        hidden = min(2 * width, WIDEST)
+        layers = (nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU())
+        last = nn.Linear(hidden, width)
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         bent = nn.Sequential(*layers, last).to(given.device)
