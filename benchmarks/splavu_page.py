@@ -44,6 +44,27 @@ def page(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def worth(found: dict[str, Any]) -> str:
+    """The short of it, for the page of the method."""
+    rows = [["", "top-1", "change", "linkage", "excess", "attributes, cMAP", "excess"]]
+    for of, one in found.items():
+        for name in ("raw", "ours", "apart", "published"):
+            if name in one["settings"]:
+                told = one["settings"][name]["anew"]
+                use, link, attributes = (told.get(key) for key in ("action_top1", "linkage_rank1", "cmap"))
+                cells = [
+                    f"{TITLES[of]}: {SETTINGS[name].title}",
+                    interval(use["value"]),
+                    _unless(name, use.get("change")),
+                ]
+                cells += [interval(link["value"]), _unless(name, link.get("excess"))]
+                cells += (
+                    [interval(attributes["value"]), _unless(name, attributes["excess"])] if attributes else ["", ""]
+                )
+                rows.append(cells)
+    return _table(rows)
+
+
 INVERTED = (
     "What an attacker recovers of raw features, told by heads that were trained on raw features (*old*), and by heads "
     "and attackers that were trained on what was recovered (*anew*)."

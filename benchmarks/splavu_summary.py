@@ -53,7 +53,8 @@ def summary() -> dict[str, Any]:
 
 def _setting(name: str, of: str, raw: Sequence[Run]) -> dict[str, Any]:
     runs = [_open(run) for run in _runs(name, of)]
-    told_of = {"title": SETTINGS[name].title, "machine": runs[0].results.machine.get("processor", "")}
+    code = sorted({str(run.results.machine.get("commit")) for run in runs})
+    told_of = {"title": SETTINGS[name].title, "commit": " and ".join(code)}
     if not runs[0].results.points:
         return told_of | {"anew": numbers(runs, [run.results.raw for run in runs], raw)}
     kinds: dict[str, list[Point]] = {}

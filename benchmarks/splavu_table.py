@@ -5,7 +5,7 @@
     python benchmarks/splavu_table.py --part 0/2 & python benchmarks/splavu_table.py --part 1/2      two processes
     python benchmarks/splavu_table.py --list                  the commands
     python benchmarks/splavu_table.py --summary               of finished runs: results/splavu.json
-    python benchmarks/splavu_table.py --page                  benchmarks/SPLAVU.md and its picture, of the summary
+    python benchmarks/splavu_table.py --page                  SPLAVU.md, its picture, figures of docs/methods/splavu.md
 
 Three adapters a setting and split, one for each seed of the judges. Real videos are found in VIDVEIL_DATA. Puppets need
 a finished `vidveil train encoder_puppets`, real sets `vidveil fetch i3d`.
@@ -20,6 +20,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "splavu.json"
+PAGE = HERE.parent / "docs" / "methods" / "splavu.md"
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+"""Of the page of the method, between which the short of it stands."""
 SEEDS = (0, 1, 2)
 SETS = {
     "puppets": {"p": "puppets"},
@@ -192,10 +195,13 @@ def main() -> None:
 
         RESULTS.write_text(json.dumps(summary(), indent=1) + "\n", encoding="utf-8")
     if options.page:
-        from splavu_page import page, picture
+        from splavu_page import page, picture, worth
 
         found = json.loads(RESULTS.read_text(encoding="utf-8"))
         (HERE / "SPLAVU.md").write_text(page(found), encoding="utf-8")
+        text = PAGE.read_text(encoding="utf-8")
+        before, _, after = text.partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{worth(found)}\n\n{END}{after.partition(END)[2]}", encoding="utf-8")
         picture(found, HERE / "results" / "splavu.png")
     if options.summary or options.page:
         return

@@ -13,8 +13,8 @@ from vidveil.recipe import find, read
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from splavu_page import page  # noqa: E402
-from splavu_table import RESULTS, SETS, SETTINGS, commands, everything  # noqa: E402
+from splavu_page import page, worth  # noqa: E402
+from splavu_table import BEGIN, END, PAGE, RESULTS, SETS, SETTINGS, commands, everything  # noqa: E402
 
 FOUND = json.loads(RESULTS.read_text())
 
@@ -52,8 +52,9 @@ def test_settings_differ_in_nothing_but_what_their_names_say():
     assert {key for key in vars(ours) if getattr(ours, key) != getattr(published, key)} == {"erase", "name"}
 
 
-def test_the_page_is_drawn_from_the_results():
+def test_pages_are_drawn_from_the_results():
     assert (BENCHMARKS / "SPLAVU.md").read_text() == page(FOUND)
+    assert PAGE.read_text().partition(BEGIN)[2].partition(END)[0].strip() == worth(FOUND)
 
 
 @pytest.mark.parametrize("of", FOUND)

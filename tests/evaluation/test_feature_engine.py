@@ -11,7 +11,8 @@ from tests.evaluation.made_features import made
 from tests.evaluation.made_features import read as read_features
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation import feature_engine, inversion, train_adapter
-from vidveil.evaluation.feature_engine import INVERTED, FeatureEngine, load_adapter, run
+from vidveil.evaluation.adapters import load_adapter
+from vidveil.evaluation.feature_engine import INVERTED, FeatureEngine, run
 from vidveil.evaluation.feature_recipe import FeaturesRecipe
 from vidveil.evaluation.results import read
 from vidveil.methods import checkpoint

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from tests.evaluation.made_features import WIDTH, made, read
 from vidveil.errors import DataError, RecipeError, UsageError
 from vidveil.evaluation import train_adapter, train_method
-from vidveil.evaluation.feature_engine import load_adapter
+from vidveil.evaluation.adapters import load_adapter
 from vidveil.evaluation.train_adapter import run, seen_on
 from vidveil.methods.checkpoint import find
 from vidveil.methods.splavu_recipe import SplavuRecipe

@@ -19,7 +19,8 @@ import numpy as np
 from rich.console import Console
 from torch import Tensor
 
-from vidveil.errors import DataError, UsageError
+from vidveil.errors import DataError
+from vidveil.evaluation.adapters import load_adapter, refuse_other_encoder
 from vidveil.evaluation.engine import Judged, told
 from vidveil.evaluation.feature_judges import SPACE, Taught, seen, space, teach
 from vidveil.evaluation.feature_recipe import FeaturesRecipe, Judge
@@ -34,8 +35,7 @@ from vidveil.evaluation.reconstruction_sheet import sheet
 from vidveil.evaluation.results import Results
 from vidveil.evaluation.telling import about_data, attribute_excess, labels_fingerprint
 from vidveil.features.sets import FeatureSet, load_features
-from vidveil.methods.checkpoint import find as find_checkpoint
-from vidveil.methods.splavu import AAM, rebuilt
+from vidveil.methods.splavu import AAM
 from vidveil.recipe import as_values
 from vidveil.tasks import TASKS, Task
 from vidveil.tasks.retrieval import Retrieval, retrieval
@@ -84,26 +84,6 @@ def run(
         results = FeatureEngine(recipe, data, trained, made, console).evaluate()
         results.write(made.folder / "results.json")
     return results
-
-
-def load_adapter(method: str) -> tuple[AAM, str] | None:
-    """The adapter of a run, and the fingerprint of the encoder that it belongs to; None for raw."""
-    if method == "raw":
-        return None
-    checkpoint = find_checkpoint(method.removeprefix("splavu:"))
-    if checkpoint.method != "splavu":
-        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which does not work on features")
-    encoder = checkpoint.about.get("encoder") or {}
-    return rebuilt(checkpoint.about["network"], checkpoint.tensors()), str(encoder.get("fingerprint", ""))
-
-
-def refuse_other_encoder(data: FeatureSet, adapter: AAM, encoder: str) -> None:
-    if adapter.shape.width != data.width:
-        raise DataError(
-            f"{data.labels.name} has features of {data.width} numbers, the adapter is for {adapter.shape.width}"
-        )
-    if encoder != data.store.encoder:
-        raise DataError(f"the features of {data.labels.name} were made by another encoder than the adapter's")
 
 
 class FeatureEngine:
