@@ -142,11 +142,13 @@ def picture(found: dict[str, Any], path: Path) -> None:
 def _curves(axis: Any, settings: dict[str, Any], kind: str) -> None:
     if kind == "weights":
         curves = {
-            "erased": [(float(weight), "ours" if weight == 100 else f"ours-lc{weight}") for weight in WEIGHTS],
-            "as published": [(float(weight), "apart" if weight == 100 else f"apart-lc{weight}") for weight in WEIGHTS],
+            "erased": [(float(weight), "ours" if weight == 100 else f"ours-lc{weight}") for weight in sorted(WEIGHTS)],
+            "as published": [
+                (float(weight), "apart" if weight == 100 else f"apart-lc{weight}") for weight in sorted(WEIGHTS)
+            ],
         }
         axis.set(xscale="symlog", xlabel="weight of latent consistency")
-        axis.set_xticks(WEIGHTS, map(str, WEIGHTS))
+        axis.set_xticks(sorted(WEIGHTS), map(str, sorted(WEIGHTS)))
     else:
         curves = {
             "erased": [(0.0, "apart"), *((share, "ours" if share == 0.75 else f"erase{share:g}") for share in SHARES)]

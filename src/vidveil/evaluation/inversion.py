@@ -26,7 +26,7 @@ LEAST, LOOKS, WIDEST = 300, 20, 512
 """Of the black box: steps that it takes at least, times that validation is asked, and its widest layer."""
 RIDGES = (1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0)
 """What holds least squares back, as shares of the mean variance."""
-STEPS, STEP = 300, 0.02
+STEPS, STEP = 150, 0.03
 """Of the white box: Adam, in units of the features' own size."""
 AT_ONCE = 4096
 

@@ -3,7 +3,7 @@
 A static clip is a frame that stands still: its features y know who and what is seen, and nothing of what is done. In
 whatever direction features x of moving clips go along with them, they tell what can be seen without any motion.
 
-    x = Σ^(−½) (z − μ),  y likewise           nearly whitened: Σ = covariance + 0.1 · mean variance · 1
+    x = Σ^(−½) (z − μ),  y likewise           nearly whitened: Σ = covariance + D/n · mean variance · 1
     T                                         directions in which x differs from class to class of the task: kept
     (1 − T Tᵀ) E[x yᵀ] = U diag(ρ) Vᵀ         the others, by canonical correlation ρ with still clips of the same video
     ẑ = μ + Σ^½ (1 − U_k U_kᵀ) Σ^(−½) (z − μ)         the k largest are lost
@@ -19,14 +19,12 @@ from torch import Tensor
 
 from vidveil.errors import DataError
 
-RIDGE = 0.1
-"""In mean variances; chosen on built-in people of another world than those that numbers are told of."""
 FLOOR = 1e-6
 """Variances below this share of the mean one are noise of arithmetic."""
 
 
 def erasing(
-    clips: Tensor, static: Tensor, classes: Tensor | None, share: float, *, ridge: float = RIDGE
+    clips: Tensor, static: Tensor, classes: Tensor | None, share: float, *, ridge: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """The mean (D,) and the map (D, D), for ẑ = μ + (z − μ) @ map.
 
@@ -38,8 +36,8 @@ def erasing(
         static: (n, D) of the same videos.
         classes: (n,) of the task, from 0 on, −1 where unknown; None: nothing is kept on purpose.
         share: of the directions that are not kept on purpose, how many are lost.
-        ridge: mean variances that are added to each; with 0, what is left is not correlated at all with what is lost,
-            on these clips.
+        ridge: mean variances that are added to each. D/n for n videos is as much as so few of them leave unknown; with
+            0, what is left is not correlated at all with what is lost, on these clips.
     """
     if len(clips) < 2 or clips.shape != static.shape:
         raise DataError(f"erasing needs as many static clips as clips: {tuple(static.shape)} and {tuple(clips.shape)}")
@@ -65,7 +63,7 @@ def telling(x: Tensor, classes: Tensor) -> Tensor:
     return told
 
 
-def covariance(centred: Tensor, ridge: float = RIDGE) -> Tensor:
+def covariance(centred: Tensor, ridge: float = 0.0) -> Tensor:
     """With a share of the mean variance added along all axes. Small variances of few videos are known badly, and
     whitening blows them up: without this, what tells the task apart is told wrongly. With much of it, what is left goes
     along with what is lost, and tells it."""

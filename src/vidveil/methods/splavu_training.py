@@ -151,7 +151,8 @@ def erasing_of(data: FeatureSet, recipe: SplavuRecipe) -> tuple[Tensor, Tensor]:
     )
     which = np.searchsorted(rows, owners)
     classes = torch.from_numpy(told_of(data.labels, recipe.known_actions).action[owners]) if recipe.tasks else None
-    return erasing(data.clips.all[torch.from_numpy(places)], still[torch.from_numpy(which)], classes, recipe.erase)
+    clips, beside = data.clips.all[torch.from_numpy(places)], still[torch.from_numpy(which)]
+    return erasing(clips, beside, classes, recipe.erase, ridge=data.width / len(rows))
 
 
 class Copying(nn.Module):
