@@ -100,7 +100,7 @@ def run(runs: Path, name: str = "mine", seed: int = 0, recognizer: str = "r3d_ti
 def adapter(runs: Path, name: str = "safe", encoder: Mapping[str, Any] = ENCODER, seed: int = 0, **shape: Any) -> AAM:
     """A finished run that trained an adapter, by hand. It has learned nothing, but moves every vector far."""
     torch.manual_seed(seed)
-    made = AAM(Shape(**{"width": D} | shape)).eval()
+    made = AAM(Shape(**{"width": D, "erase": 0.5} | shape)).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))

@@ -285,7 +285,7 @@ def test_what_is_there_of_another_source_is_not_taken_for_done(place, raw):
         lambda rows: ({"clips": vectors(1 + row % 3, row + 50)} for row in rows), videos=3,
     )  # fmt: skip
     before = there(place)
-    with pytest.raises(DataError, match="is of other source"):
+    with pytest.raises(DataError, match="is of another store, or by another adapter: --overwrite"):
         anonymize_features(other.folder, METHOD, done.output)
     assert there(place) == before
 
@@ -294,7 +294,7 @@ def test_what_is_there_of_another_source_is_not_taken_for_done(place, raw):
 def test_overwriting_replaces_what_an_adapter_made_and_nothing_else(place, raw):
     other = made.adapter(place / "runs", "other", seed=1)
     done = anonymize_features(raw.folder, METHOD)
-    with pytest.raises(DataError, match=r"made by another encoder .* must not be mixed"):
+    with pytest.raises(DataError, match="is of another store, or by another adapter: --overwrite"):
         anonymize_features(raw.folder, "splavu:other", done.output)
     anonymize_features(raw.folder, "splavu:other", done.output, overwrite=True)
     close(FeatureStore.open(done.output).all(), one_by_one(other, raw.all()))
@@ -421,3 +421,22 @@ def test_as_a_method_for_video_it_says_what_it_is_for(method):
     with pytest.raises(UsageError, match=r"works on stored features, not on video: `vidveil anonymize STORE") as error:
         load(method)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.usefixtures("raw")
+def test_an_adapter_that_loses_nothing_is_warned_of_on_the_screen_and_in_the_manifest(place):
+    made.adapter(place / "runs", erase=0.0)
+    result = vidveil("raw", "--method", METHOD)
+    assert result.exit_code == 0, result.output
+    assert "warning: this adapter erases nothing" in result.stderr
+    (warning,) = json.loads((place / "raw_anonymized.json").read_text())["warnings"]
+    assert warning.startswith("this adapter erases nothing")
+
+
+@pytest.mark.usefixtures("adapter", "raw")
+@pytest.mark.parametrize("source", ["raw", "features.h5"])
+def test_features_are_refused_by_methods_of_video(place, source):
+    write_layout(place, "h5")
+    result = vidveil(source)
+    assert result.exit_code == 1
+    assert f"{source} holds features, and blur:strong is for video" in str(result.exception)

@@ -229,11 +229,14 @@ def test_an_identity_is_learned_by_absolute_differences(data):
 
 def test_what_cannot_be_learned_is_refused(data, tmp_path):
     still = replace(data, static=None)
-    with pytest.raises(RecipeError, match="no static clips: extract them, or budget: supervised"):
+    with pytest.raises(RecipeError, match="no static clips; without them only budget=supervised erase=0 trains"):
         refuse(RECIPE, still)
-    with pytest.raises(RecipeError, match="no static clips: extract them, or erase: 0"):
+    with pytest.raises(RecipeError, match="no static clips; without them only"):
         refuse(replace(RECIPE, budget="supervised", erase=0.5), still)
     refuse(replace(RECIPE, budget="supervised"), still)
+    lonely = replace(data, static=replace(data.static, count=np.ones_like(data.static.count)))
+    with pytest.raises(RecipeError, match="one static clip, and budget=static compares two"):
+        refuse(RECIPE, lonely)
     nameless = read(made(tmp_path / "nameless", attributes=False))
     with pytest.raises(RecipeError, match="names no attributes"):
         refuse(replace(RECIPE, budget="supervised"), nameless)

@@ -118,7 +118,7 @@ def anonymize(
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
     from vidveil.cli.device import device_for
-    from vidveil.cli.stores import anonymize_stores, names_adapter
+    from vidveil.cli.stores import anonymize_stores, names_adapter, refuse_features
 
     if names_adapter(method):
         of_video = {
@@ -128,6 +128,7 @@ def anonymize(
         }  # fmt: skip
         given = [name for name, value in of_video.items() if value is not None]
         raise typer.Exit(anonymize_stores(sources, output, method, given, device, overwrite, dry_run))
+    refuse_features(sources, method)
     import cv2
 
     from vidveil.cli.progress import Screen

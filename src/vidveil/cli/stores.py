@@ -19,6 +19,13 @@ def names_adapter(method: str) -> bool:
     return method.partition(":")[0] not in METHODS and locate(method) is not None and find(method).method == "splavu"
 
 
+def refuse_features(sources: Sequence[str], method: str) -> None:
+    """Methods of video know nothing of vectors."""
+    for name in sources:
+        if Path(name).suffix.lower() in (".h5", ".hdf5", ".npy", ".npz") or (Path(name) / "store.json").is_file():
+            raise UsageError(f"{name} holds features, and {method} is for video: --method splavu:RUN")
+
+
 def anonymize_stores(
     sources: Sequence[str],
     output: str | None,
@@ -53,6 +60,8 @@ def anonymize_stores(
             with told(source.name, 1) as progress:
                 done = anonymize_features(source, method, target, overwrite=overwrite, device=place, progress=progress)
             typer.echo(f"{done.output}: {done.vectors:,} vectors, told in {done.manifest.name}", err=True)
+            for warning in done.warnings:
+                typer.echo(f"warning: {warning}", err=True)
             if not done.knows_encoder:
                 told_of = f"{source.name} does not say which encoder made it: see that it is {method}'s"
                 typer.echo(f"note: {told_of}", err=True)

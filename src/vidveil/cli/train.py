@@ -37,10 +37,11 @@ def train(
         typer.echo("on validation: " + "  ".join(told))
         if made.method == "splavu":
             known = wanted.data.partition(":")[0]
+            known = "puppets" if known == "features" else known
             judging = next(f"splavu_{one}_table" for one in (known, "vp") if f"splavu_{one}_table" in names())
             words = f"data={wanted.data} method=splavu:{wanted.name} name={wanted.name}_table"
             worth = f"vidveil evaluate {judging} {f'--data {data} ' if data else ''}{words}"
-            typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
+            typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
             typer.echo(f"On your features: vidveil anonymize STORE --method splavu:{wanted.name}", err=True)
             return
         judging = "dual_cls_puppets_table" if wanted.data.startswith("puppets") else "RECIPE"

@@ -26,6 +26,8 @@ from vidveil.evaluation.tradeoff import Leak
 from vidveil.tasks import Predictions
 
 Floats = NDArray[np.float64]
+TIE = 1e-6
+"""What average precision weighs beside rank-1: it decides where that is the same."""
 CLOTHES: dict[str, Clothes] = {"_same_clothes": "same", "_changed_clothes": "changed"}
 
 
@@ -140,8 +142,14 @@ class Measure:
         found = {"linkage_rank1": self._link(spaces, seen=seen, precision=True)}
         found["linkage_map"] = self._link(spaces, metric="mAP", seen=seen, precision=True)
         for suffix, clothes in CLOTHES.items() if "outfit" in self.data.tags else ():
-            found["linkage_rank1" + suffix] = self._link(spaces, clothes=clothes)
+            if self._answerable(clothes):
+                found["linkage_rank1" + suffix] = self._link(spaces, clothes=clothes)
         return found
+
+    def _answerable(self, clothes: Clothes) -> bool:
+        """Whether anybody can be found at all, among validation people and among test people."""
+        lineups = [self.lineup(split, clothes) for split in ("val", "test")]
+        return all((rank(np.ones((len(one), 1)), one, precision=False).positives > 0).any() for one in lineups)
 
     def identity(self, attackers: Mapping[str, Sequence[Learned]]) -> Number:
         """Top-1 of naming training people who do something else, by the attacker that is best at it on validation."""
@@ -232,7 +240,9 @@ class Measure:
             return known[name, split]
 
         val = {name: mean([value(one) for one in ranked(name, "val")]) for name in spaces}
-        best = choose(val, f"linkage {metric}")
+        finer = {name: mean([one.mean_average_precision for one in ranked(name, "val")]) for name in spaces}
+        ties = {name: value + TIE * finer[name] if precision else value for name, value in val.items()}
+        best = choose(ties, f"linkage {metric}")  # of few people several attackers find all: then the surer one counts
         test = {name: ranked(name, "test") for name in spaces}
         permute = linkage_floor if metric == "rank-1" else linkage_map_floor
         floor = floors.over_seeds(

@@ -103,6 +103,13 @@ def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
     else:
         leaks = above_chance(ps, LEVEL)
         told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "no leak was found"
+        before = {name: raw[name].p for name in ps if name in raw}
+        if (
+            not leaks
+            and numbers is not raw
+            and not above_chance({n: p for n, p in before.items() if p is not None}, LEVEL)
+        ):
+            told = "nothing can be said about leaks, since attackers got nothing of what was there before either"
     use = use_in(numbers)
     if use is None:
         return told

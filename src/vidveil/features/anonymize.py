@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from vidveil.video.sources import MARK
 
 OWN_FILES = r"store\.json|shard-\d+\.json|(clips|static)-\d+\.npy|\..*"
 """Of a store."""
+LOSES_NOTHING = "this adapter erases nothing: whoever is trained on what it makes gets nearly all that was there before"
 ROWS = 4096
 """Vectors at once: what fits into a processor's caches is done fastest."""
 Progress = Callable[[int, int], None]
@@ -44,6 +45,8 @@ class Done:
     vectors: int
     knows_encoder: bool
     """Whether the store says which encoder made it."""
+    warnings: tuple[str, ...] = ()
+    """What whoever shares it should know."""
 
 
 def anonymize_features(
@@ -78,8 +81,9 @@ def anonymize_features(
         vectors, dropped = _store(source, target, checkpoint, adapter, change, overwrite, progress)
     else:
         vectors, dropped = _foreign(source, target, adapter, change, overwrite, progress)
-    _write_manifest(manifest, source, target, checkpoint, vectors, dropped)
-    return Done(target, manifest, vectors, is_store(source))
+    warnings = [] if adapter.shape.erase else [LOSES_NOTHING]
+    _write_manifest(manifest, source, target, checkpoint, vectors, dropped, warnings)
+    return Done(target, manifest, vectors, is_store(source), tuple(warnings))
 
 
 def checkpoint_of(method: str) -> Checkpoint:
@@ -234,7 +238,13 @@ def _refuse_width(source: Path, width: int, adapter: AAM) -> None:
 
 
 def _write_manifest(
-    path: Path, source: Path, target: Path, checkpoint: Checkpoint, vectors: int, dropped: tuple[str, ...]
+    path: Path,
+    source: Path,
+    target: Path,
+    checkpoint: Checkpoint,
+    vectors: int,
+    dropped: tuple[str, ...],
+    warnings: Sequence[str],
 ) -> None:
     encoder = dict(checkpoint.about.get("encoder") or {})
     about: dict[str, Any] = {
@@ -244,7 +254,11 @@ def _write_manifest(
         "method": f"splavu:{checkpoint.name}",
         "weights": checkpoint.sha256,
         "encoder": encoder | {"spec": _shown(str(encoder["spec"]))} if "spec" in encoder else encoder or None,
+        "encoder_checked": is_store(source),
+        "trained": {key: checkpoint.about["recipe"].get(key) for key in ("erase", "budget", "tasks", "latent_weight")},
         "vectors": vectors,
+        "names": "keys, ids and file names are kept as they were",
+        "warnings": list(warnings),
         "dropped": list(dropped),
         "versions": {"vidveil": __version__, "python": platform.python_version(), "torch": torch.__version__},
     }

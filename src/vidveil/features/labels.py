@@ -62,6 +62,11 @@ def write_labels(data: ClipSet, path: Path) -> None:
     part.replace(path)
 
 
+def _known(person: str | None) -> str:
+    """Who it is, as a group: nobody may be in two splits, unless groups say what may not."""
+    return f"person {person}" if person and person != "-1" else ""
+
+
 def labelled(store: FeatureStore) -> ClipSet:
     """The store with the labels beside it. A video that the table does not name is an error."""
     path = store.folder / FILE
@@ -105,7 +110,7 @@ def labelled(store: FeatureStore) -> ClipSet:
         videos=FeatureRows(store),
         ids=list(store.ids),
         split=np.array([row["split"] for row in listed]),
-        group=np.array([row.get("group") or row["id"] for row in listed]),
+        group=np.array([row.get("group") or _known(row.get("person")) or row["id"] for row in listed]),
         action=action,
         actions=actions,
         person=person,

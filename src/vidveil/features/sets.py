@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vidveil.data import load_data
+from vidveil.data.catalogue import DATA
 from vidveil.data.clips import ClipSet, Videos
 from vidveil.data.store import cache_folder
 from vidveil.data.store_files import turn
@@ -102,6 +103,8 @@ def load_features(
     if data.startswith(GIVEN):
         store = FeatureStore.open(Path(data.removeprefix(GIVEN)).expanduser())
         return on_device(labelled(store), store, device)
+    if data.partition(":")[0] not in DATA and is_store(Path(data)):
+        raise UsageError(f"{data} is a store of features: write data={GIVEN}{data}")
     if not encoder:
         raise UsageError(f"features of {data} need an encoder: encoder=i3d, or data={GIVEN}FOLDER where they are")
     check_encoder(encoder)

@@ -140,6 +140,8 @@ def fill(
 
 def _refuse_other(folder: Path, plain: Mapping[str, Any], ids: Sequence[str]) -> None:
     about, there = read_about(folder)
+    if about.get("anonymized") and plain.get("anonymized") and about != plain:
+        raise DataError(f"{folder} is of another store, or by another adapter: --overwrite replaces it")
     if about["encoder"]["fingerprint"] != plain["encoder"]["fingerprint"]:
         raise DataError(
             f"{folder} was made by another encoder ({about['encoder']['spec']}): features of two must not be mixed; "

@@ -184,10 +184,13 @@ def refuse(recipe: SplavuRecipe, data: FeatureSet) -> None:
     labels = data.labels
     if not len(labels.indices("train")):
         raise DataError(f"{labels.name} has no training videos")
-    if recipe.budget == "static" and data.static is None:
-        raise RecipeError(f"{labels.name} has no static clips: extract them, or budget: supervised")
-    if recipe.erase and data.static is None:
-        raise RecipeError(f"{labels.name} has no static clips: extract them, or erase: 0")
+    if data.static is None and (recipe.budget == "static" or recipe.erase):
+        raise RecipeError(
+            f"{labels.name} has no static clips; without them only budget=supervised erase=0 trains, and that takes "
+            "nothing away for good (docs/features.md)"
+        )
+    if recipe.budget == "static" and data.static is not None and data.static.count.min() < 2:
+        raise RecipeError(f"{labels.name} has videos of one static clip, and budget=static compares two of each")
     if recipe.erase and recipe.tasks and labels.action_labels is not None:
         raise RecipeError(f"{labels.name} shows several actions at once, and erasing knows one a clip: erase: 0")
     if recipe.budget == "supervised" and not len(labels.attribute_names):
