@@ -38,7 +38,7 @@ def summary() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for of, folds in SETS.items():
         done = [name for name, setting in SETTINGS.items() if of in setting.sets and all(map(_done, _runs(name, of)))]
-        if "raw" not in done:
+        if "raw" not in done or len(done) < 2:  # nothing to set beside it
             continue
         raw = [_open(run) for run in _runs("raw", of)]
         people = _people(raw)

@@ -53,7 +53,7 @@ KINDS = {"ours": ("ours", ("erase=0.75",)), "apart": ("published losses", ("eras
 SETTINGS = {
     "raw": Setting("raw features", attack="reconstruction", trained=False),
     "ours": Setting("ours: 0.75 of the directions erased", ("erase=0.75",), attack="inversion,reconstruction"),
-    "apart": Setting("published losses, each clip by itself", ("erase=0",), attack="inversion"),
+    "apart": Setting("published losses, each clip by itself", ("erase=0",)),
     "published": Setting("published losses and attention", ("reference=true", "erase=0"), PUPPETS),
     **{
         f"{kind}-lc{weight}": Setting(
