@@ -16,6 +16,11 @@ import cv2  # noqa: E402
 
 cv2.setNumThreads(1)
 
+from hypothesis import settings  # noqa: E402
+
+settings.register_profile("any machine", deadline=None)  # a busy one is slow, and nothing is wrong with that
+settings.load_profile("any machine")
+
 # In the background of a shell Ctrl-C is ignored, and every process started from there would ignore it, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

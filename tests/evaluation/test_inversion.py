@@ -131,7 +131,7 @@ def test_whoever_has_the_adapter_finds_what_it_was_given(data):
     adapter, raw = opinionated(), with_clips(data, data.clips.all[:FEW])
     after = adapted(raw, adapter)
     back = white_box(after, adapter).clips.all
-    torch.testing.assert_close(adapter(back), after.clips.all, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(adapter(back), after.clips.all, atol=1e-2, rtol=0)
     assert (after.clips.all - raw.clips.all).abs().max() > 0.5
     assert (back - raw.clips.all).abs().max() < 0.05
     assert not any(p.grad is not None for p in adapter.parameters())

@@ -176,7 +176,7 @@ def test_it_is_what_its_equations_say(with_classes):
     u = np.linalg.svd((np.eye(D) - t @ t.T) @ e)[0][:, :count]
     wanted = middle + (z - middle) @ root(sigma, -0.5) @ (np.eye(D) - u @ u.T) @ root(sigma, 0.5)
     given = torch.from_numpy(classes) if with_classes else None
-    mean, kept = erasing(torch.from_numpy(z), torch.from_numpy(y), given, share)
+    mean, kept = erasing(torch.from_numpy(z), torch.from_numpy(y), given, share, ridge=1.0)
     np.testing.assert_allclose(left(mean, kept, torch.from_numpy(z)).numpy(), wanted, atol=1e-8)
 
 
