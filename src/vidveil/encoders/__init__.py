@@ -48,7 +48,7 @@ def load_encoder(
 
     Args:
         half: computes in bfloat16, on networks of ours: faster on accelerators and new processors, and another encoder,
-            since its vectors differ in the third digit.
+            since its vectors differ a little.
     """
     check_encoder(spec)
     name, _, where = spec.partition(":")

@@ -240,9 +240,11 @@ class Measure:
             return known[name, split]
 
         val = {name: mean([value(one) for one in ranked(name, "val")]) for name in spaces}
-        finer = {name: mean([one.mean_average_precision for one in ranked(name, "val")]) for name in spaces}
-        ties = {name: value + TIE * finer[name] if precision else value for name, value in val.items()}
-        best = choose(ties, f"linkage {metric}")  # of few people several attackers find all: then the surer one counts
+        finer = val
+        if precision:  # of few people several attackers find all: then the surer one counts
+            surer = {name: mean([one.mean_average_precision for one in ranked(name, "val")]) for name in spaces}
+            finer = {name: value + TIE * surer[name] for name, value in val.items()}
+        best = choose(finer, f"linkage {metric}")
         test = {name: ranked(name, "test") for name in spaces}
         permute = linkage_floor if metric == "rank-1" else linkage_map_floor
         floor = floors.over_seeds(

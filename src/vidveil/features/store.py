@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.data.store_files import turn
+from vidveil.data.store_files import sha256_of, turn
 from vidveil.errors import DataError, OutputError
+from vidveil.training.checkpoint import put
 
 LAYOUT = 1
 VIDEOS = 256
@@ -76,7 +77,7 @@ class FeatureStore:
         """Read everything and compare with the sums that were noted while writing."""
         for number, shard in enumerate(self.shards):
             for kind, expected in shard.sha256.items():
-                if _sha256(self.shard(number, kind)) != expected:
+                if sha256_of(self.shard(number, kind)) != expected:
                     path = self.folder / _file(kind, number)
                     raise DataError(f"{path} is damaged: delete it, and `vidveil extract` makes it anew")
 
@@ -127,7 +128,7 @@ def fill(
             for left in filter(_is_part, folder.iterdir()):  # it is our turn, so their writers are dead
                 left.unlink()
             if not is_store(folder):
-                _put(folder / "store.json", json.dumps({**plain, "ids": list(ids)}).encode())
+                put(folder / "store.json", json.dumps({**plain, "ids": list(ids)}).encode())
             for number, start in enumerate(range(0, len(ids), videos)):
                 rows = range(start, min(start + videos, len(ids)))
                 if isinstance(_read_shard(folder, number, len(rows), width), str):
@@ -206,7 +207,7 @@ def _write_shard(folder: Path, number: int, made: Iterable[Mapping[str, Vectors]
     sums = {}
     for kind, arrays in parts.items():
         whole = np.concatenate(arrays) if arrays else np.zeros((0, width), np.float32)
-        sums[kind] = _sha256(whole)
+        sums[kind] = sha256_of(whole)
         path = folder / _file(kind, number)
         part = path.with_name(f".{path.name}~{os.getpid()}.part")
         with part.open("wb") as file:
@@ -214,21 +215,12 @@ def _write_shard(folder: Path, number: int, made: Iterable[Mapping[str, Vectors]
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    _put(folder / f"shard-{number:05d}.json", json.dumps({"counts": counts, "sha256": sums}).encode())
-
-
-def _put(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}~{os.getpid()}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    put(folder / f"shard-{number:05d}.json", json.dumps({"counts": counts, "sha256": sums}).encode())
 
 
 def _is_part(path: Path) -> bool:
     """Whether it is a file of ours that was never finished."""
-    return path.match(".*~*.part")
+    return path.match(".*.part")
 
 
 def _mapped(path: Path) -> Vectors:
@@ -238,7 +230,3 @@ def _mapped(path: Path) -> Vectors:
 
 def _file(kind: str, number: int) -> str:
     return f"{kind}-{number:05d}.npy"
-
-
-def _sha256(array: Vectors) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
