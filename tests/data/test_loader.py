@@ -90,6 +90,19 @@ def test_pixels_end_up_beside_their_row_although_sizes_differ(tmp_path):
         assert levels.tolist() == (10 * batch.index).tolist()
 
 
+@pytest.mark.parametrize("mapped", [True, False])
+@pytest.mark.parametrize("augment", ["none", "light", "crop", "squash", "turn"])
+def test_pictures_of_all_sizes_in_one_go_look_as_one_size_after_the_other(tmp_path, monkeypatch, mapped, augment):
+    videos = noise(*[(6 + i % 3, 16 + 7 * (i % 2), 16 + 9 * (i % 3)) for i in range(11)])
+    clips = stored(tmp_path / "set", videos) if mapped else clip_set(InMemory(videos))
+    one_by_one = loader(clips, batch=6, augment=augment, whole=augment == "squash")
+    expected = [*one_by_one.epoch(1), *one_by_one.views("5x3")]
+    monkeypatch.setattr(Loader, "_at_once", lambda _, shapes: [np.arange(len(shapes))])
+    for one, other in zip([*one_by_one.epoch(1), *one_by_one.views("5x3")], expected, strict=True):
+        assert torch.equal(one.index, other.index)
+        torch.testing.assert_close(one.video, other.video, atol=1e-6, rtol=0)
+
+
 def test_videos_in_memory_and_in_a_store_give_the_same_batches(tmp_path):
     videos = noise(*[(8, 16, 16)] * 6)
     for augment in ("none", "light", "crop", "turn"):

@@ -90,6 +90,13 @@ def test_training_leaves_a_checkpoint_that_is_the_trained_adapter(runs, recipe, 
     assert (info.name, info.state) == ("mine", "done")
 
 
+def test_an_adapter_learns_in_mixed_precision_too(runs, recipe):
+    run(replace(recipe, name="finer"))
+    run(replace(recipe, precision="bf16-mixed"))
+    assert not same(bits(runs, "mine"), bits(runs, "finer"))
+    assert all(torch.isfinite(tensor).all() for tensor in bits(runs, "mine").values())
+
+
 def test_the_command_trains_an_adapter_where_the_recipe_is_one(recipe):
     assert train_method.run(recipe).method == "splavu"
 

@@ -94,7 +94,7 @@ def test_what_is_left_after_erasing_is_what_has_to_stay_and_what_is_hidden(data)
 
 def opposites(data):
     moment = batch(data)
-    return replace(moment, static=(moment.static[0], -moment.static[0]))
+    return moment._replace(static=(moment.static[0], -moment.static[0]))
 
 
 def test_static_clips_that_are_farther_apart_than_chance_teach_nothing_more(data):
@@ -114,7 +114,7 @@ def test_a_weight_of_nothing_leaves_its_loss_out(data, off):
     changes = {"task": {"tasks": ()}, "budget": {"budget": "none"}, "latent": {"latent_weight": 0.0}}[off]
     whole, without = joint(data), joint(data, **changes)
     without.adapter.load_state_dict(whole.adapter.state_dict())
-    moment = replace(moment, static=None) if off == "budget" else moment
+    moment = moment._replace(static=None) if off == "budget" else moment
     zero = joint(data, **{f"{off}_weight": 0.0})
     zero.load_state_dict(whole.state_dict())
     torch.testing.assert_close(without.adapter.adapt(moment.clip), whole.adapter.adapt(moment.clip))
@@ -126,7 +126,7 @@ def test_a_weight_of_nothing_leaves_its_loss_out(data, off):
 
 def test_a_supervised_budget_teaches_its_attacker_and_turns_the_adapter_against_it(data):
     model = joint(data, budget="supervised", tasks=(), latent_weight=0.0, budget_weight=3.0)
-    moment = replace(batch(data, budget="supervised"), progress=0.4)
+    moment = batch(data, budget="supervised")._replace(progress=0.4)
     assert moment.static is None
     after = model.adapter.adapt(moment.clip / model.adapter.scale)
     truth = torch.from_numpy(data.labels.attributes)[moment.rows]
@@ -137,7 +137,7 @@ def test_a_supervised_budget_teaches_its_attacker_and_turns_the_adapter_against_
     torch.testing.assert_close(
         gradients(model(moment), model.adapter), -strength * gradients(plainly, model.adapter), atol=1e-6, rtol=1e-4
     )
-    first = replace(moment, progress=0.0)
+    first = moment._replace(progress=0.0)
     assert not gradients(model(first), model.adapter).any()  # there is nobody to deceive yet
 
 

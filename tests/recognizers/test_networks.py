@@ -6,7 +6,7 @@ from torch import nn
 
 from vidveil.errors import UsageError
 from vidveil.recognizers import build
-from vidveil.recognizers.i3d import Pool, Unit, same_padding
+from vidveil.recognizers.i3d import Pool, Stem, Unit, folded_convolution, pad_same, same_padding
 from vidveil.recognizers.i3d_r50 import I3DResNet
 from vidveil.recognizers.recognizer import Classifier, Standardize, with_changes
 from vidveil.recognizers.vit import VideoViT
@@ -150,6 +150,21 @@ def temporal(network: I3DResNet) -> list[list[int]]:
     """Frames that the first convolution of each block sees."""
     layers = (network.layer1, network.layer2, network.layer3, network.layer4)
     return [[block.conv1.kernel_size[0] for block in layer] for layer in layers]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 16, 32, 32), (1, 3, 15, 33, 26), (1, 1, 4, 9, 8)])
+def test_two_pixels_as_channels_of_one_give_the_stem_of_i3d(shape):
+    stem = Stem(shape[1], 8).double()
+    clip = torch.rand(shape, dtype=torch.float64, requires_grad=True)
+    plain = stem.conv3d(pad_same(clip, stem.kernel, stem.stride))
+    folded = folded_convolution(clip, stem.conv3d.weight)
+    torch.testing.assert_close(folded, plain)
+    weights = torch.rand_like(plain)
+    to = (clip, stem.conv3d.weight)
+    for one, other in zip(
+        torch.autograd.grad((folded * weights).sum(), to), torch.autograd.grad((plain * weights).sum(), to), strict=True
+    ):
+        torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize("name", ["i3d_r50", "i3d_r50_v1"])

@@ -128,11 +128,12 @@ class Loader:
                 for length, number in zip(lengths, numbers, strict=True)
             ]
         video = torch.empty(len(rows), 3, self.frames, self.size, self.size, device=self.device)
-        for same in _groups(shapes):
+        for same in self._at_once(shapes):
             clips = self.resident.clips(rows[same], [picks[i] for i in same])
             views = augmented(
-                clips, numbers[same], size=self.size, augment=self.augment, scale=self.scale, flip=self.flip
-            )
+                clips, numbers[same], size=self.size, augment=self.augment, scale=self.scale, flip=self.flip,
+                sides=_sides(shapes, same),
+            )  # fmt: skip
             if len(same) == len(rows):
                 video = views
             else:
@@ -144,7 +145,7 @@ class Loader:
     def _test_batch(self, rows: NDArray[np.int64], clips: int, crops: int) -> Batch:
         shapes = [self.resident.shape(i) for i in rows]
         video = torch.empty(len(rows), clips * crops, 3, self.frames, self.size, self.size, device=self.device)
-        for same in _groups(shapes):
+        for same in self._at_once(shapes):
             picks = [even_picks(shapes[i][0], self.frames, self.stride, clips).reshape(-1) for i in same]
             found = self.resident.clips(rows[same], picks)  # (B, clips * frames, H, W, 3)
             views = cropped(
@@ -152,12 +153,22 @@ class Loader:
                 size=self.size,
                 crops=crops,
                 whole=self.whole,
+                sides=_sides(shapes, same),
             )
             video[torch.as_tensor(same, device=self.device)] = views
         if self.transform is not None:
             flat = self.transform(video.flatten(0, 1), np.repeat(rows, video.shape[1]), self.seed, None)
             video = flat.view(len(rows), -1, *flat.shape[1:])
         return Batch(video, torch.as_tensor(rows))
+
+    def _at_once(self, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:
+        """Places in a batch that are resized together: on an accelerator all, for each size is a wait of its own."""
+        return _groups(shapes) if self.device.type == "cpu" else [np.arange(len(shapes))]
+
+
+def _sides(shapes: Sequence[tuple[int, ...]], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, 2) heights and widths."""
+    return np.array([shapes[i][1:3] for i in places], np.int64)
 
 
 def _groups(shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:

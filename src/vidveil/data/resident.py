@@ -60,17 +60,29 @@ class Resident:
         return video.to(self.device)
 
     def clips(self, rows: Sequence[int] | NDArray[np.int64], picks: Sequence[NDArray[np.int64]]) -> Tensor:
-        """uint8 (B, P, H, W, 3): `picks` (P,) of the frames of each row; their pictures must be of one size."""
+        """uint8 (B, P, H, W, 3): `picks` (P,) of the frames of each row. Smaller pictures lie at the left and top."""
         first = self._shapes[rows[0]]
+        high, wide = (max(self._shapes[row][axis] for row in rows) for axis in (1, 2))
+        one_size = all(self._shapes[row][1:3] == (high, wide) for row in rows)
         every = np.arange(first[0])
         if self._flat is not None and self._alike and all(np.array_equal(these, every) for these in picks):
             return self._flat.view(len(self), *first)[torch.as_tensor(rows, device=self.device)]  # one gather
-        if self._flat is not None:
+        if self._flat is not None and one_size:
             return torch.stack([_picked(self.frames(i), these) for i, these in zip(rows, picks, strict=True)])
+        shape = (len(rows), len(picks[0]), high, wide, 3)
+        if self._flat is not None:
+            canvas = torch.zeros(shape, dtype=torch.uint8, device=self.device)
+            for place, i, these in zip(canvas, rows, picks, strict=True):
+                _, height, width, _ = self._shapes[i]
+                place[:, :height, :width] = _picked(self.frames(i), these)
+            return canvas
         pinned = self.device.type == "cuda"
-        batch = torch.empty((len(rows), len(picks[0]), *first[1:]), dtype=torch.uint8, pin_memory=pinned)
+        batch = torch.zeros(shape, dtype=torch.uint8, pin_memory=pinned)
         for place, i, these in zip(batch, rows, picks, strict=True):
-            place.numpy()[...] = self.videos.frames(int(i))[these]  # of a mapped file only these frames are read
+            _, height, width, _ = self._shapes[i]
+            place.numpy()[:, :height, :width] = self.videos.frames(int(i))[
+                these
+            ]  # only these frames of a file are read
         return batch.to(self.device, non_blocking=pinned)
 
 

@@ -37,6 +37,9 @@ from vidveil.errors import UsageError
 
 Augment = Literal["none", "light", "crop", "squash", "turn"]
 Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Side = int | Whole
+"""Of one picture, or of each."""
 
 DRAWS = 8  # random numbers a view: start, area, aspect, left, top, mirror, brightness, contrast
 SHIFT = 1 / 16  # of the size, at most, by which `light` moves the picture
@@ -120,42 +123,44 @@ def augmented(
     augment: Augment,
     scale: tuple[float, float] = (0.5, 1.0),
     flip: bool = True,
+    sides: Whole | None = None,
 ) -> Tensor:
-    """uint8 (B, T, H, W, 3), numbers (B, DRAWS) → (B, 3, T, size, size)."""
-    _, _, height, width, _ = clips.shape
+    """uint8 (B, T, H, W, 3), numbers (B, DRAWS) → (B, 3, T, size, size). `sides`: as of `cropped`."""
     mirror = numbers[:, 5] < 0.5 if flip else np.zeros(len(numbers), bool)
     if augment == "crop":
+        height, width = clips.shape[2:4] if sides is None else sides.T
         return _resized(clips, _random_boxes(numbers, height, width, scale), size, mirror)
-    views = cropped(clips[:, None], size=size, crops=1, whole=augment == "squash")[:, 0]
+    views = cropped(clips[:, None], size=size, crops=1, whole=augment == "squash", sides=sides)[:, 0]
     if augment == "turn":
         return turned(views, numbers, mirror)
     return views if augment == "none" else _jittered(views, numbers, mirror)
 
 
-def cropped(clips: Tensor, *, size: int, crops: int, whole: bool = False) -> Tensor:
+def cropped(clips: Tensor, *, size: int, crops: int, whole: bool = False, sides: Whole | None = None) -> Tensor:
     """uint8 (B, K, T, H, W, 3) → (B, K * crops, 3, T, size, size): squares along the long side, from left or top.
 
-    `whole`: not squares of it, but the picture itself, squashed.
+    `whole`: not squares of it, but the picture itself, squashed. `sides`: (B, 2) height and width of each picture,
+    where some are smaller than the tensor; they lie at its left and top.
     """
-    b, k, t, height, width, _ = clips.shape
-    flat = clips.reshape(b * k, t, height, width, 3)
-    if height == width == size:
+    b, k, t, most_high, most_wide, _ = clips.shape
+    flat = clips.reshape(b * k, t, most_high, most_wide, 3)
+    if most_high == most_wide == size and (sides is None or bool((sides == size).all())):
         same = flat.permute(0, 4, 1, 2, 3).float().div_(255).view(b, k, 3, t, size, size)
         return same if crops == 1 else same.repeat_interleave(crops, dim=1)  # one is no reason for a copy
+    high, wide = np.repeat(np.full((b, 2), (most_high, most_wide)) if sides is None else sides, k, axis=0).T  # (B·K,)
     if whole:
-        box = np.tile(np.array([0, 0, width, height], np.float64), (b * k, 1))
+        box = np.stack([0 * wide, 0 * high, wide, high], axis=1)
         squashed = _resized(flat, box, size, np.zeros(b * k, bool)).view(b, k, 3, t, size, size)
         return squashed if crops == 1 else squashed.repeat_interleave(crops, dim=1)
-    side = min(height, width)
-    share = np.linspace(0, 1, crops) if crops > 1 else np.array([0.5])
+    side = np.minimum(high, wide)
     views = []
-    for x, y in zip((share * (width - side)).astype(int), (share * (height - side)).astype(int), strict=True):
-        box = np.tile(np.array([x, y, side, side], np.float64), (b * k, 1))
-        views.append(_resized(flat, box, size, np.zeros(b * k, bool)))
+    for share in np.linspace(0, 1, crops) if crops > 1 else (0.5,):
+        left, top = ((share * (edge - side)).astype(int) for edge in (wide, high))
+        views.append(_resized(flat, np.stack([left, top, side, side], axis=1), size, np.zeros(b * k, bool)))
     return torch.stack(views, dim=1).view(b, k * crops, 3, t, size, size)
 
 
-def _random_boxes(numbers: Floats, height: int, width: int, scale: tuple[float, float]) -> Floats:
+def _random_boxes(numbers: Floats, height: Side, width: Side, scale: tuple[float, float]) -> Floats:
     """(B, 4) left, top, width, height in whole pixels."""
     area = (scale[0] + numbers[:, 1] * (scale[1] - scale[0])) * height * width
     aspect = ASPECT ** (2 * numbers[:, 2] - 1)
@@ -166,7 +171,7 @@ def _random_boxes(numbers: Floats, height: int, width: int, scale: tuple[float, 
     return np.stack([left, top, w, h], axis=1)
 
 
-def _resized(clips: Tensor, boxes: Floats, size: int, mirror: NDArray[np.bool_]) -> Tensor:
+def _resized(clips: Tensor, boxes: Floats | Whole, size: int, mirror: NDArray[np.bool_]) -> Tensor:
     """uint8 (B, T, H, W, 3), boxes (B, 4) → (B, 3, T, size, size)."""
     b, t, height, width, _ = clips.shape
     box = torch.as_tensor(boxes, dtype=torch.float32, device=clips.device)

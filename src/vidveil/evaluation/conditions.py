@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from itertools import pairwise
@@ -202,10 +203,23 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
 
     def paint(rows: Sequence[int]) -> Iterator[Item]:
-        with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool:
+        with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool, one_thread_each(workers):
             yield from pool.map(one, rows)
 
     return Painter(paint, method.weights, at_once=2 * workers)
+
+
+@contextmanager
+def one_thread_each(workers: int) -> Iterator[None]:
+    """OpenCV has threads of its own for each who asks: many cores would wait for each other most of the time."""
+    import cv2
+
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1 if workers > 1 else before)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
 
 
 def _load(setting: Setting, watch: "Watcher | None" = None) -> "Anonymizer":

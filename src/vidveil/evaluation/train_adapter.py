@@ -39,6 +39,8 @@ def run(
     console: Console | None = None,
 ) -> Trained:
     chosen = replace(options(recipe, recipe.seed), monitor=LAST, channels_last=False)
+    if chosen.precision == "auto":  # an adapter is small, and what it must leave alone has more than eight bits
+        chosen = replace(chosen, precision="32-true")
     device = chosen.accelerator()
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = features_for(recipe, root=root, strict=strict, device=device)

@@ -10,7 +10,8 @@ a gradient reversal.
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,8 +33,7 @@ BLIND = -100
 """What torch's cross-entropy takes for no label."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """A batch of videos, and how far training is."""
 
     clip: Tensor
