@@ -22,6 +22,8 @@ import torch
 
 HERE = Path(__file__).parent
 VIDEOS, WIDTH, CLASSES, ROUNDS = 6766, 768, 51, 5
+PRODUCT = 4096
+"""Rows of the product that an adapter is held against."""
 VECTORS = 200_000
 """Of the store that is gone over."""
 
@@ -82,13 +84,13 @@ def flops(width: int, channels: int, layers: int, erased: bool) -> int:
 
 @torch.inference_mode()
 def rates(adapter_of: str, folder: Path, device: str) -> dict[str, float]:
-    from vidveil.features.anonymize import ROWS, anonymize_features, changing, checkpoint_of
+    from vidveil.features.anonymize import anonymize_features, changing, checkpoint_of
     from vidveil.methods.splavu import rebuilt
 
     checkpoint = checkpoint_of(adapter_of)
     adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
-    vectors = np.random.default_rng(0).standard_normal((4 * ROWS, WIDTH), np.float32)
-    matrix, some = torch.randn(WIDTH, WIDTH, device=device), torch.randn(ROWS, WIDTH, device=device)
+    vectors = np.random.default_rng(0).standard_normal((4 * PRODUCT, WIDTH), np.float32)
+    matrix, some = torch.randn(WIDTH, WIDTH, device=device), torch.randn(PRODUCT, WIDTH, device=device)
     change = changing(adapter, device)
     product = best(lambda: some @ matrix, device)
     through = best(lambda: change(vectors), device) / len(vectors)
@@ -97,7 +99,7 @@ def rates(adapter_of: str, folder: Path, device: str) -> dict[str, float]:
     done = anonymize_features(folder, adapter_of, target, device=device).vectors
     whole = (time.perf_counter() - began) / done
     work = flops(WIDTH, adapter.shape.channels, adapter.shape.layers, bool(adapter.shape.erase))
-    ceiling = 2 * WIDTH * WIDTH * ROWS / product
+    ceiling = 2 * WIDTH * WIDTH * PRODUCT / product
     return {
         "vectors_a_second_in_memory": round(1 / through),
         "vectors_a_second_from_store_to_store": round(1 / whole),

@@ -2,7 +2,8 @@
 
 What a job needs stands before it. Results are copied to a folder of the repository as they come; what single clips got
 stays in the runs. Run again, it goes on where it was. A job may be several evaluations of the same videos, of one split
-each, say: one process does them, and makes anonymized clips once.
+each, say: one process does them, and makes anonymized clips once. Jobs may share a process, too: an accelerator looks
+for its fastest kernels once a process.
 """
 
 import argparse
@@ -30,6 +31,8 @@ class Job:
     """Its name without the world, the split and the seed; of trainings, `train-` and the mode."""
     also: tuple[tuple[str, ...], ...] = ()
     """Further evaluations, each as `words`, with a `name=` of its own."""
+    together: str = ""
+    """Evaluations of the same word here are done by one process, as many as can begin when it does."""
 
     @property
     def runs(self) -> dict[str, tuple[str, ...]]:
@@ -41,18 +44,22 @@ class Job:
         return all((runs / name / self.makes).is_file() for name in self.runs)
 
 
-def run(job: Job, runs: Path, logs: Path, into: Path | None) -> int:
+def run(jobs: Sequence[Job], runs: Path, logs: Path, into: Path | None) -> set[str]:
+    """In one process; the names of those that are done."""
     environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"VIDVEIL_RUNS": str(runs)}
-    command = [sys.executable, "-m", "vidveil", *job.words, *(["--resume"] if (runs / job.name).is_dir() else [])]
-    if job.also:
-        command = [sys.executable, __file__, json.dumps([job.words, *job.also])]
-    with (logs / f"{job.name}.log").open("a") as log:
-        code = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
-    if code == 0 and into is not None and job.makes == "results.json":
-        into.mkdir(parents=True, exist_ok=True)
-        results = json.loads((runs / job.name / "results.json").read_text())
-        (into / f"{job.name}.json").write_text(json.dumps(results) + "\n")  # one line: nobody reads it
-    return code
+    first, *others = jobs
+    command = [sys.executable, "-m", "vidveil", *first.words, *(["--resume"] if (runs / first.name).is_dir() else [])]
+    if others or first.also:
+        command = [sys.executable, __file__, json.dumps([words for job in jobs for words in job.runs.values()])]
+    with (logs / f"{first.name}.log").open("a") as log:
+        subprocess.run(command, stdout=log, stderr=log, env=environment, check=False)
+    done = [job for job in jobs if job.done(runs)]
+    for job in done:
+        if into is not None and job.makes == "results.json":
+            into.mkdir(parents=True, exist_ok=True)
+            results = json.loads((runs / job.name / "results.json").read_text())
+            (into / f"{job.name}.json").write_text(json.dumps(results) + "\n")  # one line: nobody reads it
+    return {job.name for job in done}
 
 
 def evaluate_all(commands: Sequence[Sequence[str]]) -> None:
@@ -75,30 +82,45 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
     """Does them, as far as time goes; those that failed, or could not begin for that."""
     logs = runs / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    began, running = time.monotonic(), dict[Future[int], Job]()
+    began, running = time.monotonic(), dict[Future[set[str]], list[Job]]()
     waiting = [job for job in waiting if job.name not in done]
     failed: set[str] = set()
     with ThreadPoolExecutor(workers) as pool:
         while waiting or running:
             for job in list(waiting):
+                if job not in waiting:  # it began beside another
+                    continue
                 if broken := failed & set(job.needs):
                     waiting.remove(job)
                     failed.add(job.name)
                     print(f"          {job.name}: left out, it needs {', '.join(sorted(broken))}", flush=True)
                 elif len(running) < workers and done >= set(job.needs) and time.monotonic() - began < until:
-                    waiting.remove(job)
-                    running[pool.submit(run, job, runs, logs, into)] = job
+                    begun = side_by_side(job, waiting, done)
+                    waiting = [other for other in waiting if other not in begun]
+                    running[pool.submit(run, begun, runs, logs, into)] = begun
             if not running:
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                job = running.pop(future)
+                ended = running.pop(future)
                 error = future.exception()
-                (done if error is None and future.result() == 0 else failed).add(job.name)
-                state = "done" if job.name in done else f"FAILED, {error or f'see {logs / job.name}.log'}"
-                print(f"{time.monotonic() - began:6.0f} s  {job.name}: {state}", flush=True)
+                made = set() if error else future.result()
+                for job in ended:
+                    (done if job.name in made else failed).add(job.name)
+                    state = "done" if job.name in made else f"FAILED, {error or f'see {logs / ended[0].name}.log'}"
+                    print(f"{time.monotonic() - began:6.0f} s  {job.name}: {state}", flush=True)
     for job in waiting:
         print(f"          {job.name}: not begun")
     return failed
+
+
+def side_by_side(job: Job, waiting: Sequence[Job], done: set[str]) -> list[Job]:
+    """The job, and all that share its process and need nothing that is not done by then."""
+    begun, ready = [job], done | {job.name}
+    for other in waiting if job.together else ():
+        if other.together == job.together and other is not job and ready >= set(other.needs):
+            begun.append(other)
+            ready.add(other.name)
+    return begun
 
 
 def made_otherwise(job: Job, runs: Path) -> bool:
@@ -111,17 +133,25 @@ def made_otherwise(job: Job, runs: Path) -> bool:
 
 
 def wanted(all_jobs: list[Job], words: list[str]) -> list[Job]:
-    """Those that are asked for, and all that they need."""
+    """Those that are asked for, in the order of asking, and before them all that they need."""
     strange = [word for word in words if not any(_asked(job, word) for job in all_jobs)]
     if strange:
         known = dict.fromkeys(job.of for job in all_jobs)
         groups = [word for word in ("strong", "train") if any(of.startswith(f"{word}-") for of in known)]
         raise SystemExit(f"there is no {strange[0]!r}; there are: {', '.join([*groups, *known])}")
-    names = {job.name for job in all_jobs if any(_asked(job, word) for word in words)}
-    for job in reversed(all_jobs):  # what a job needs stands before it
-        if job.name in names:
-            names |= set(job.needs)
-    return [job for job in all_jobs if job.name in names]
+    by_name = {job.name: job for job in all_jobs}
+    found: dict[str, Job] = {}
+
+    def ask(job: Job) -> None:
+        for name in job.needs:
+            ask(by_name[name])
+        found.setdefault(job.name, job)
+
+    for word in words:
+        for job in all_jobs:
+            if _asked(job, word):
+                ask(job)
+    return list(found.values())
 
 
 def _asked(job: Job, word: str) -> bool:
@@ -133,7 +163,9 @@ def options_of(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--until", type=float, default=float("inf"), help="seconds after which no job is begun")
     parser.add_argument(
-        "--only", default="", help="random,moving: these rows or runs, and what they need; train: all such"
+        "--only",
+        default="",
+        help="random,moving: these rows or runs in this order, and what they need; train: all such",
     )
     parser.add_argument(
         "--list", action="store_true", help="the commands, and which are done (other: by another command)"

@@ -3,7 +3,7 @@
     python benchmarks/table.py --workers 5               judges everything; run again to go on
     python benchmarks/table.py --only random,moving      these rows, and what they need
     python benchmarks/table.py --list                    the commands
-    python benchmarks/table.py --summary                 of finished runs, into results/table/
+    python benchmarks/table.py --summary                 of finished runs, into results/table/; other rows stay
     python benchmarks/table.py --page                    benchmarks/TABLE.md and its picture, of the summary
 
 A `job_queue`; videos are found in VIDVEIL_DATA. Sets are five classes of UCF101 (splits 1 to 3) and Weizmann (three
@@ -33,6 +33,8 @@ SETS = {"ucf101_5": UCF, "weizmann": PEOPLE, "weizmann_named": NAMED}
 """Set → its splits, by the ending of their runs."""
 TOGETHER = (UCF, PEOPLE | NAMED)
 """What one job judges: splits of the same videos."""
+LEARNED = UCF | PEOPLE
+"""Where networks that hide are trained."""
 PARTS = {"whole": "whole", "crop": "person_crop"}
 SHARES = "keep=[0.5,0.25,0.1]"
 PAPER, BEST = "method=dual_cls:d-paper-{end}", "method=dual_cls:d-best-{end}"
@@ -42,7 +44,7 @@ MODES = {
     "paper": ("after=raw", "train_on=heads", "privacy_attention=reversed", "smooth=false", "keep=0.9"),
 }
 """Of dual-CLS: the recipes' mode over figures that are turned, and the paper's Algorithm 1 over what was filmed."""
-TRAINING = {"u": "dual_cls_ucf101_5", "w": "dual_cls_weizmann", "i": "dual_cls_weizmann"}
+TRAINING = {"u": "dual_cls_ucf101_5", "w": "dual_cls_weizmann"}
 """First letter of a split's ending → recipe."""
 TRAINED = {"t": "real_table_trained", "s": "real_table_small"}
 """First letter of a row that networks are trained to judge → recipe."""
@@ -72,12 +74,9 @@ class Row:
         return next((mode for mode in MODES if any(f":d-{mode}-" in word for word in self.words)), None)
 
     def groups(self) -> list[dict[str, str]]:
-        """Splits that one process judges: all of the same videos where it can look at these once. Raw video of each is
-        needed by others, so trained networks judge it split by split."""
+        """Splits that one job judges: all of the same videos, where frozen networks can look at these once."""
         each = [{end: data} for end, data in UCF.items()]
-        if self.trained:
-            return [*([UCF] if self.words else each), PEOPLE]
-        return [*each, PEOPLE | NAMED] if self.mode else list(TOGETHER)
+        return [*each, PEOPLE] if self.trained or self.mode else list(TOGETHER)
 
 
 ROWS = {
@@ -98,13 +97,15 @@ ROWS = {
     "figure14": Row("moving figure, 14 blocks", ("method=figure:14",)),
     "figure8": Row("moving figure, 8 blocks", ("method=figure:8",)),
     "recast14": Row("moving figure, turned, 14 blocks", ("method=recast:14",)),
+    "recast14-25": Row("moving figure, turned less, 14 blocks", ("method=recast:14,25",), ("crop",)),
+    "recast10-50": Row("moving figure, turned further, 10 blocks", ("method=recast:10,50",), ("crop",)),
     "paper": Row(THEIRS, (PAPER, "keep=[0.888,0.737]"), ("crop",)),
     "paper-action": Row(f"{THEIRS}, λ = 0", (PAPER, "keep=[0.737]", "privacy_weight=0"), ("crop",)),
     "paper-private": Row(f"{THEIRS}, α_priv alone", (PAPER, "keep=[0.737]", "privacy_weight=.inf"), ("crop",)),
     "paper-mask": Row(f"{THEIRS}, masks alone", (PAPER, "keep=[0.737]", "fill=mask"), ("crop",)),
     "best": Row(OURS, (BEST, "keep=[0.95,0.888,0.737]"), ("crop",)),
-    "best-action": Row(f"{OURS}, λ = 0", (BEST, "keep=[0.888,0.737]", "privacy_weight=0"), ("crop",)),
-    "best-private": Row(f"{OURS}, α_priv alone", (BEST, "keep=[0.888,0.737]", "privacy_weight=.inf"), ("crop",)),
+    "best-action": Row(f"{OURS}, λ = 0", (BEST, "keep=[0.888]", "privacy_weight=0"), ("crop",)),
+    "best-private": Row(f"{OURS}, α_priv alone", (BEST, "keep=[0.888]", "privacy_weight=.inf"), ("crop",)),
     "best-lots": Row(f"{OURS}, lots", (BEST.replace("=", "=random:"), "keep=[0.888,0.737]"), ("crop",)),
     "best-mask": Row(f"{OURS}, masks alone", (BEST, "keep=[0.737]", "fill=mask"), ("crop",)),
 }
@@ -113,9 +114,9 @@ STRONG = {
     "random50": Row("half of the tubelets by lot", ("method=random", "keep=[0.5]")),
     "motion": Row("grey frame difference", ("method=motion",)),
     "figure14": Row("moving figure, 14 blocks", ("method=figure:14",)),
-    "recast14": Row("moving figure, turned, 14 blocks", ("method=recast:14",)),
-    "best": Row(OURS, (BEST, "keep=[0.888,0.737]")),
-    "best-lots": Row(f"{OURS}, lots", (BEST.replace("=", "=random:"), "keep=[0.888,0.737]")),
+    **{name: row for name, row in ROWS.items() if name.startswith("recast")},
+    "best": Row(OURS, (BEST, "keep=[0.888]")),
+    "best-lots": Row(f"{OURS}, lots", (BEST.replace("=", "=random:"), "keep=[0.888]")),
 }
 """What networks are trained to judge as well, in squares."""
 ROWS |= {
@@ -128,14 +129,21 @@ ROWS |= {
 
 def jobs() -> list[Job]:
     """Trainings, then rows."""
-    found = [training(mode, end, data) for mode in MODES for folds in TOGETHER for end, data in folds.items()]
+    found = [training(mode, end, data) for mode in MODES for end, data in LEARNED.items()]
     rows = [job(name, row, part, some) for name, row in ROWS.items() for part in row.parts for some in row.groups()]
     return found + rows
 
 
 def training(mode: str, end: str, data: str) -> Job:
     name = f"d-{mode}-{end}"
-    words = (f"data={data}", "part=person_crop", *MODES[mode], "checkpoint_seconds=600", f"name={name}")
+    words = (
+        f"data={data}",
+        "part=person_crop",
+        *MODES[mode],
+        "validate_every=20",
+        "checkpoint_seconds=600",
+        f"name={name}",
+    )
     return Job(name, ("train", TRAINING[end[0]], *words), makes="checkpoint/checkpoint.json", of=f"train-{mode}")
 
 
@@ -157,7 +165,10 @@ def job(name: str, row: Row, part: str, folds: dict[str, str]) -> Job:
     if row.words:
         needs += [one.name for one in judged(raw, part) if set(one.runs) & {run_of(raw, part, end) for end in folds}]
     first = next(iter(folds))
-    return Job(run_of(name, part, first), commands[0], tuple(needs), of=name, also=tuple(commands[1:]))
+    return Job(
+        run_of(name, part, first), commands[0], tuple(needs), of=name, also=tuple(commands[1:]),
+        together=f"{name[0]}-{first}" if row.trained else "",
+    )  # fmt: skip
 
 
 def judged(name: str, part: str) -> list[Job]:
@@ -175,7 +186,9 @@ def run_of(name: str, part: str, end: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--summary", action="store_true", help="of what is finished")
+    parser.add_argument(
+        "--summary", action="store_true", help="of what is finished; rows that are not here stay as they are"
+    )
     parser.add_argument("--page", action="store_true", help="TABLE.md and the picture")
     options_of(parser)
     options = parser.parse_args()
@@ -184,7 +197,8 @@ def main() -> None:
         from table_summary import summary
 
         RESULTS.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(summary(options.runs), indent=1) + "\n", encoding="utf-8")
+        before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        file.write_text(json.dumps(summary(options.runs, before), indent=1) + "\n", encoding="utf-8")
     if options.page:
         from table_page import page, picture
 

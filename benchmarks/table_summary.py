@@ -31,22 +31,26 @@ BESIDE = {"whole": "whole", "crop": "crop", "median": "whole"}
 """Part → the part whose raw video a share is one of."""
 
 
-def summary(runs: Path) -> dict[str, Any]:
-    """Set → its splits, how much was tested, and by part of what was filmed the rows that are finished."""
+def summary(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
+    """Set → its splits, how much was tested, and by part of what was filmed the rows that are finished. What is not
+    among the runs is as it was `before`."""
     found: dict[str, Any] = {}
     for name, folds in SETS.items():
-        people = pooled([_open(runs, "raw", "whole", end) for end in folds], folds).people
-        found[name] = {
-            "splits": list(folds.values()),
-            "clips": len(people),
-            "people": len(np.unique(people)),
-            "parts": {part: rows for part in (*PARTS, "median") if (rows := rows_of(runs, folds, part))},
-        }
-        if folds is not NAMED and (strong := strongest_of(runs, folds)):
-            found[name]["parts"]["strongest"] = strong
-        if name == "ucf101_5":
-            found[name]["attributes"] = {part: attributes(runs, folds, part) for part in PARTS}
+        found[name] = dict(before.get(name, {"splits": list(folds.values()), "parts": {}}))
+        if all(_file(runs, "raw", "whole", end).is_file() for end in folds):
+            people = pooled([_open(runs, "raw", "whole", end) for end in folds], folds).people
+            found[name] |= {"clips": len(people), "people": len(np.unique(people))}
+            if name == "ucf101_5":
+                found[name]["attributes"] = {part: attributes(runs, folds, part) for part in PARTS}
+        now = {part: rows_of(runs, folds, part) for part in (*PARTS, "median")}
+        now["strongest"] = {} if folds is NAMED else strongest_of(runs, folds)
+        parts = {part: found[name]["parts"].get(part, {}) | rows for part, rows in now.items()}
+        found[name]["parts"] = {part: _in_order(rows) for part, rows in parts.items() if rows}
     return found
+
+
+def _in_order(rows: dict[str, Any]) -> dict[str, Any]:
+    return {name: rows[name] for name in ROWS | STRONG if name in rows}
 
 
 def attributes(runs: Path, folds: dict[str, str], part: str) -> dict[str, list[str]]:
@@ -77,14 +81,15 @@ def rows_of(runs: Path, folds: dict[str, str], part: str) -> dict[str, Any]:
 def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[str, Any]:
     """All of a row; `lots` are those that the same judges judged, and it may be one of them."""
     draws = Resamples(run.people)
+    commit = str(run.results.machine.get("commit") or "")
     if not run.results.points:
-        return {"settings": [numbers(run, run.results.raw, draws, beside)]}
+        return {"commit": commit, "settings": [numbers(run, run.results.raw, draws, beside)]}
     judged = method(run, draws)
     if row.words[0] == "method=random":
         lots[row.judges] = judged
     rival = lots.get(row.judges)
     points = zip(judged.settings, run.results.points, strict=True)
-    return {"settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
+    return {"commit": commit, "settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
 
 
 def pooled(runs: Sequence[Run], folds: dict[str, str] | None = None, anew: Sequence[str] | None = None) -> Run:

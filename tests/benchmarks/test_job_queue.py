@@ -24,9 +24,9 @@ def test_a_run_of_the_same_name_by_another_command_is_seen(tmp_path):
 def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path, monkeypatch, capsys):
     done = []
 
-    def run(job, *_):
-        done.append(job.name)
-        return int(job.name == "b")
+    def run(jobs, *_):
+        done.extend(job.name for job in jobs)
+        return {job.name for job in jobs} - {"b"}
 
     monkeypatch.setattr(job_queue, "run", run)
     needs = {"a": (), "b": (), "c": ("b",), "d": ("a",)}
@@ -40,7 +40,12 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path, monkeypatch, c
 
 def test_what_is_done_is_not_done_again_and_counts_for_others(tmp_path, monkeypatch):
     done = []
-    monkeypatch.setattr(job_queue, "run", lambda job, *_: done.append(job.name) or 0)
+
+    def run(jobs, *_):
+        done.extend(job.name for job in jobs)
+        return {job.name for job in jobs}
+
+    monkeypatch.setattr(job_queue, "run", run)
     job_queue.work([job_queue.Job("d", (), ("a",))], {"a"}, tmp_path, 1, float("inf"), tmp_path)
     job_queue.work([job_queue.Job("a", ())], {"a"}, tmp_path, 1, float("inf"), tmp_path)
     assert done == ["d"]
@@ -75,3 +80,37 @@ def test_a_run_of_another_command_among_several_is_seen(tmp_path):
             values = as_values(read(find(recipe), [*overrides, *(extra if name == "row-u2" else [])]))
             (tmp_path / name / "recipe.json").write_text(json.dumps(values))
         assert job_queue.made_otherwise(job, tmp_path) is strange
+
+
+def test_jobs_that_share_a_process_begin_together_as_far_as_they_can(tmp_path, monkeypatch):
+    begun = []
+
+    def run(jobs, *_):
+        begun.append([job.name for job in jobs])
+        return {job.name for job in jobs}
+
+    monkeypatch.setattr(job_queue, "run", run)
+    needs = {"raw": (), "row": ("raw",), "net": (), "learned": ("raw", "net"), "other": ("raw",)}
+    queue = [
+        job_queue.Job(name, (), before, together="" if name in ("net", "other") else "t")
+        for name, before in needs.items()
+    ]
+    assert job_queue.work(queue, set(), tmp_path, 1, float("inf"), None) == set()
+    assert begun == [["raw", "row"], ["net"], ["learned"], ["other"]]
+
+
+def test_of_jobs_that_share_a_process_those_that_left_results_are_done(tmp_path):
+    (tmp_path / "logs").mkdir()
+    jobs = [job_queue.Job(name, ("evaluate", "no_such_recipe", f"name={name}")) for name in ("raw", "row")]
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "results.json").write_text('{"a": 1}')
+    assert job_queue.run(jobs, tmp_path, tmp_path / "logs", tmp_path / "into") == {"raw"}
+    assert (tmp_path / "into" / "raw.json").read_text() == '{"a": 1}\n'
+    assert "no_such_recipe" in (tmp_path / "logs" / "raw.log").read_text()
+
+
+def test_jobs_come_in_the_order_of_asking_behind_what_they_need():
+    needs = {"a": (), "b": ("a",), "c": (), "d": ("c", "b")}
+    queue = [job_queue.Job(name, (), before, of=name) for name, before in needs.items()]
+    assert [job.name for job in job_queue.wanted(queue, ["d", "a"])] == ["c", "a", "b", "d"]
+    assert [job.name for job in job_queue.wanted(queue, ["c", "b"])] == ["c", "a", "b"]

@@ -33,7 +33,7 @@ from vidveil.video.sources import MARK
 OWN_FILES = r"store\.json|shard-\d+\.json|(clips|static)-\d+\.npy|\..*"
 """Of a store."""
 LOSES_NOTHING = "this adapter erases nothing: whoever is trained on what it makes gets nearly all that was there before"
-ROWS = 4096
+ROWS = 1024
 """Vectors at once: what fits into a processor's caches is done fastest."""
 Progress = Callable[[int, int], None]
 
@@ -47,6 +47,16 @@ class Done:
     """Whether the store says which encoder made it."""
     warnings: tuple[str, ...] = ()
     """What whoever shares it should know."""
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What the manifest tells of a pass over a store."""
+
+    vectors: int
+    dropped: tuple[str, ...]
+    sums: tuple[str, str]
+    """Of input and output, as `content_hash` tells them."""
 
 
 def anonymize_features(
@@ -76,14 +86,13 @@ def anonymize_features(
     if manifest.exists() and not overwrite and not _is_ours(manifest):
         raise OutputError(f"{manifest} is there, and is no manifest of features: give another name")
     change = changing(adapter, device)
-    dropped: tuple[str, ...]
     if is_store(source):
-        vectors, dropped = _store(source, target, checkpoint, adapter, change, overwrite, progress)
+        passed = _store(source, target, checkpoint, adapter, change, overwrite, progress)
     else:
-        vectors, dropped = _foreign(source, target, adapter, change, overwrite, progress)
+        passed = _foreign(source, target, adapter, change, overwrite, progress)
     warnings = [] if adapter.shape.erase else [LOSES_NOTHING]
-    _write_manifest(manifest, source, target, checkpoint, vectors, dropped, warnings)
-    return Done(target, manifest, vectors, is_store(source), tuple(warnings))
+    _write_manifest(manifest, source, target, checkpoint, passed, warnings)
+    return Done(target, manifest, passed.vectors, is_store(source), tuple(warnings))
 
 
 def checkpoint_of(method: str) -> Checkpoint:
@@ -143,12 +152,13 @@ def _foreign(
     change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
     overwrite: bool,
     progress: Progress | None,
-) -> tuple[int, tuple[str, ...]]:
+) -> _Passed:
     from vidveil.features.layouts import open_layout, rewritten
 
     layout = open_layout(source)
     _refuse_width(source, layout.width, adapter)
-    return rewritten(layout, target, change, overwrite=overwrite, progress=progress), layout.dropped
+    vectors = rewritten(layout, target, change, overwrite=overwrite, progress=progress)
+    return _Passed(vectors, layout.dropped, (content_hash(source), content_hash(target)))
 
 
 def _store(
@@ -159,7 +169,7 @@ def _store(
     change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
     overwrite: bool,
     progress: Progress | None,
-) -> tuple[int, tuple[str, ...]]:
+) -> _Passed:
     store = FeatureStore.open(source)
     _refuse_width(source, store.width, adapter)
     if store.about.get("anonymized"):
@@ -181,9 +191,7 @@ def _store(
 
     def make(rows: range) -> Iterator[Mapping[str, Vectors]]:
         nonlocal done
-        after = change(np.asarray(store.shard(rows.start // size)))
-        if not np.isfinite(after).all():
-            raise DataError(f"{source}: the adapter made numbers that are not finite of shard {rows.start // size}")
+        after = change(np.asarray(store.checked(rows.start // size)))
         done += len(after)
         if progress is not None:
             progress(done, total)
@@ -192,15 +200,15 @@ def _store(
             yield {"clips": after[end - count : end]}
 
     if overwrite and is_store(target):
-        _replaced(target, lambda place: fill(place, about, store.ids, make, videos=size))
+        made = _replaced(target, lambda place: fill(place, about, store.ids, make, videos=size))
     else:
-        fill(target, about, store.ids, make, videos=size)
+        made = fill(target, about, store.ids, make, videos=size)
     left = [name for name in ("labels.csv",) if (source / name).exists()]
     still = int(store.counts("static").sum())
-    return total, (*left, *(["static clips"] if still else []))
+    return _Passed(total, (*left, *(["static clips"] if still else [])), (store.fingerprint, made.fingerprint))
 
 
-def _replaced(target: Path, make: Callable[[Path], object]) -> None:
+def _replaced(target: Path, make: Callable[[Path], FeatureStore]) -> FeatureStore:
     """A new one beside it, which then takes its place: until it is whole, the old one stays. Raw features took hours to
     make, and are not lost by a slip of the hand; nor is what else somebody put there."""
     if not read_about(target)[0].get("anonymized"):
@@ -209,9 +217,10 @@ def _replaced(target: Path, make: Callable[[Path], object]) -> None:
         raise OutputError(f"{target} holds {min(other)}, which is no features: give another name")
     part, old = (target.with_name(f".{target.name}~{os.getpid()}{end}") for end in (".part", ".old.part"))
     try:
-        make(part)
+        made = make(part)
         target.rename(old)
         part.rename(target)
+        return made
     except OSError as error:
         raise _unwritable(target, error) from error
     finally:
@@ -242,24 +251,23 @@ def _write_manifest(
     source: Path,
     target: Path,
     checkpoint: Checkpoint,
-    vectors: int,
-    dropped: tuple[str, ...],
+    passed: _Passed,
     warnings: Sequence[str],
 ) -> None:
     encoder = dict(checkpoint.about.get("encoder") or {})
     about: dict[str, Any] = {
         "features_manifest": 1,
-        "input": {"name": _named(source).name, "sha256": content_hash(source)},
-        "output": {"name": target.name, "sha256": content_hash(target)},
+        "input": {"name": _named(source).name, "sha256": passed.sums[0]},
+        "output": {"name": target.name, "sha256": passed.sums[1]},
         "method": f"splavu:{checkpoint.name}",
         "weights": checkpoint.sha256,
         "encoder": encoder | {"spec": _shown(str(encoder["spec"]))} if "spec" in encoder else encoder or None,
         "encoder_checked": is_store(source),
         "trained": {key: checkpoint.about["recipe"].get(key) for key in ("erase", "budget", "tasks", "latent_weight")},
-        "vectors": vectors,
+        "vectors": passed.vectors,
         "names": "keys, ids and file names are kept as they were",
         "warnings": list(warnings),
-        "dropped": list(dropped),
+        "dropped": list(passed.dropped),
         "versions": {"vidveil": __version__, "python": platform.python_version(), "torch": torch.__version__},
     }
     part = path.with_name(f".{path.name}~{os.getpid()}.part")
@@ -271,9 +279,12 @@ def _write_manifest(
 
 
 def content_hash(path: Path) -> str:
-    """sha256 of a file; of a folder, of the names and hashes of all its files."""
+    """sha256 of a file; of a store of ours, of what it is about and the sums that were noted while it was written (its
+    fingerprint); of another folder, of the names and hashes of all its files."""
     if path.is_file():
         return file_hash(path)
+    if is_store(path):
+        return FeatureStore.open(path).fingerprint
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")):
         if file.is_file():

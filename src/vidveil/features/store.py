@@ -68,6 +68,17 @@ class FeatureStore:
         """(n, D) straight from the file."""
         return _mapped(self.folder / _file(kind, number))
 
+    def checked(self, number: int, kind: str = "clips") -> Vectors:
+        """The same, once it was read and compared with the sum that was noted while writing."""
+        path = self.folder / _file(kind, number)
+        try:
+            found = self.shard(number, kind)
+            if sha256_of(found) == self.shards[number].sha256[kind]:
+                return found
+        except (OSError, ValueError, EOFError):  # cut off since the store was opened
+            pass
+        raise DataError(f"{path} is damaged: delete it, and `vidveil extract` makes it anew")
+
     def all(self, kind: str = "clips") -> Vectors:
         """(n, D) of all videos in memory, one after the other."""
         parts = [self.shard(number, kind) for number in range(len(self.shards))]
@@ -76,10 +87,8 @@ class FeatureStore:
     def verify(self) -> None:
         """Read everything and compare with the sums that were noted while writing."""
         for number, shard in enumerate(self.shards):
-            for kind, expected in shard.sha256.items():
-                if sha256_of(self.shard(number, kind)) != expected:
-                    path = self.folder / _file(kind, number)
-                    raise DataError(f"{path} is damaged: delete it, and `vidveil extract` makes it anew")
+            for kind in shard.sha256:
+                self.checked(number, kind)
 
     @classmethod
     def open(cls, folder: Path) -> "FeatureStore":
@@ -175,7 +184,7 @@ def _read_shard(folder: Path, number: int, videos: int, width: int) -> Shard | s
     try:
         found = json.loads(told.read_text(encoding="utf-8"))
         shard = Shard(found["counts"], found["sha256"])
-        if any(len(shard.counts[kind]) != videos for kind in KINDS):
+        if any(len(shard.counts[kind]) != videos or len(shard.sha256[kind]) != 64 for kind in KINDS):
             raise ValueError
         wanted = {kind: (sum(shard.counts[kind]), width) for kind in KINDS}
     except FileNotFoundError:
@@ -194,19 +203,22 @@ def _read_shard(folder: Path, number: int, videos: int, width: int) -> Shard | s
 
 
 def _write_shard(folder: Path, number: int, made: Iterable[Mapping[str, Vectors]], rows: range, width: int) -> None:
+    none = np.zeros((0, width), np.float32)
     parts: dict[str, list[Vectors]] = {kind: [] for kind in KINDS}
     for row, vectors in zip(rows, made, strict=True):
         for kind in KINDS:
-            array = np.asarray(vectors.get(kind, np.zeros((0, width))), np.float32)
+            array = np.asarray(vectors.get(kind, none), np.float32)
             if array.ndim != 2 or array.shape[1] != width:
                 raise DataError(f"{kind} of video {row} are {array.shape}, not (n, {width})")
-            if not np.isfinite(array).all():
-                raise DataError(f"{kind} of video {row} are not all finite: nothing was written of its shard")
             parts[kind].append(array)
     counts = {kind: [len(array) for array in arrays] for kind, arrays in parts.items()}
+    wholes = {kind: np.concatenate([none, *arrays]) for kind, arrays in parts.items()}
+    for kind, whole in wholes.items():
+        if not np.isfinite(whole).all():  # of all at once: a call a video would take longer than an adapter
+            row = next(row for row, array in zip(rows, parts[kind], strict=True) if not np.isfinite(array).all())
+            raise DataError(f"{folder}: {kind} of video {row} are not all finite: nothing was written of its shard")
     sums = {}
-    for kind, arrays in parts.items():
-        whole = np.concatenate(arrays) if arrays else np.zeros((0, width), np.float32)
+    for kind, whole in wholes.items():
         sums[kind] = sha256_of(whole)
         path = folder / _file(kind, number)
         part = path.with_name(f".{path.name}~{os.getpid()}.part")
