@@ -16,7 +16,7 @@ from tests.media import Film
 from tests.methods import made_checkpoint
 from vidveil.cli.app import app
 from vidveil.errors import DataError, OutputError, UsageError
-from vidveil.features import anonymize as module
+from vidveil.features import changing as module
 from vidveil.features.anonymize import anonymize_features, content_hash, target_of
 from vidveil.features.labels import FILE
 from vidveil.features.store import FeatureStore, fill
@@ -150,7 +150,7 @@ def test_vectors_go_through_the_adapter_a_few_at_a_time(place, adapter, monkeypa
     monkeypatch.setattr(module, "ROWS", 4)
     monkeypatch.setattr(AAM, "forward", lambda self, z: seen.append(len(z)) or forward(self, z))
     done = anonymize_features(source, METHOD, place / f"cut{source.suffix}")
-    assert seen == ([4, 4, 4, 1] if kind == "store" else [4, 3, 3])
+    assert max(seen) <= 4
     assert done.vectors == sum(seen)
     monkeypatch.undo()
     raw = FeatureStore.open(source).all() if kind == "store" else read_layout(source)["a"]
@@ -158,11 +158,32 @@ def test_vectors_go_through_the_adapter_a_few_at_a_time(place, adapter, monkeypa
     close(found, one_by_one(adapter, raw))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_core_takes_some_vectors_and_torch_has_as_many_threads_as_before(raw, adapter, monkeypatch, threads):
+    seen, forward, before = [], AAM.forward, torch.get_num_threads()
+    monkeypatch.setattr(AAM, "forward", lambda self, z: seen.append(torch.get_num_threads()) or forward(self, z))
+    torch.set_num_threads(threads)
+    try:
+        found = module.changing(adapter)(raw.all())
+        assert torch.get_num_threads() == threads
+        with pytest.raises(RuntimeError):
+            module.changing(adapter)(raw.all()[:, 1:])
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}
+    assert len(seen) >= threads
+    close(found, one_by_one(adapter, raw.all()))
+    assert module.changing(adapter)(raw.all()[:0]).shape == (0, D)
+
+
 @pytest.mark.usefixtures("adapter")
 def test_the_manifest_tells_hashes_and_names_and_no_folder(place, raw):
     told = json.loads(anonymize_features(raw.folder, METHOD).manifest.read_text())
-    assert told["input"] == {"name": "raw", "sha256": content_hash(raw.folder)}
-    assert told["output"] == {"name": "raw_anonymized", "sha256": content_hash(place / "raw_anonymized")}
+    made = FeatureStore.open(place / "raw_anonymized")
+    assert told["input"] == {"name": "raw", "sha256": raw.fingerprint}
+    assert told["output"] == {"name": "raw_anonymized", "sha256": made.fingerprint}
+    assert [raw.fingerprint, made.fingerprint] == [content_hash(raw.folder), content_hash(made.folder)]
     assert (told["method"], told["vectors"], told["encoder"]) == ("splavu:safe", 13, ENCODER)
     assert len(told["weights"]) == 64
     source = write_layout(place, "h5")
@@ -243,8 +264,9 @@ def test_an_adapter_that_makes_nan_leaves_no_vector(place, raw):
         place / "runs/safe/checkpoint", "splavu", adapter.about(), adapter.state_dict(),
         recipe={"name": "safe"}, encoder=ENCODER,
     )  # fmt: skip
-    with pytest.raises(DataError, match="made numbers that are not finite"):
+    with pytest.raises(DataError, match="raw_anonymized: clips of video 0 are not all finite") as error:
         anonymize_features(raw.folder, METHOD)
+    assert "\n" not in str(error.value)
     assert not list(place.glob("raw_anonymized/*.npy"))
     assert not (place / "raw_anonymized.json").exists()
 
@@ -258,7 +280,41 @@ def test_a_damaged_store_is_refused(place, raw):
 
 
 @pytest.mark.usefixtures("adapter")
+def test_a_flipped_byte_of_the_source_is_a_line_and_nothing_is_made_of_its_shard(place, raw):
+    path = raw.folder / "clips-00001.npy"
+    data = bytearray(path.read_bytes())
+    data[-7] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"raw/clips-00001\.npy is damaged") as error:
+        anonymize_features(raw.folder, METHOD)
+    assert "\n" not in str(error.value)
+    assert sorted(file.name for file in place.glob("raw_anonymized/*.npy")) == ["clips-00000.npy", "static-00000.npy"]
+    assert not (place / "raw_anonymized.json").exists()
+    data[-7] ^= 1
+    path.write_bytes(data)
+    FeatureStore.open(anonymize_features(raw.folder, METHOD).output).verify()
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_source_with_nan_is_a_line_and_what_was_there_stays(place, raw):
+    """Nothing of ours writes such a store: its sums are right, its numbers are not."""
+    anonymize_features(raw.folder, METHOD)
+    found = np.array(raw.shard(1))
+    found[2, 3] = np.nan
+    np.save(raw.folder / "clips-00001.npy", found)
+    told = json.loads((raw.folder / "shard-00001.json").read_text())
+    told["sha256"]["clips"] = hashlib.sha256(found.tobytes()).hexdigest()
+    (raw.folder / "shard-00001.json").write_text(json.dumps(told))
+    before = there(place)
+    with pytest.raises(DataError, match="clips of video 4 are not all finite: nothing was written") as error:
+        anonymize_features(raw.folder, METHOD, overwrite=True)
+    assert "\n" not in str(error.value)
+    assert there(place) == before
+
+
+@pytest.mark.usefixtures("adapter")
 def test_what_was_cut_off_goes_on_and_becomes_the_same(place, raw, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # then a shard is one call
     whole = anonymize_features(raw.folder, METHOD, place / "whole").output
     calls, forward = [], AAM.forward
 

@@ -1,5 +1,6 @@
 """Features on disk: resumed where they were cut off, repaired where they are damaged, never mixed with others."""
 
+import errno
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from tests.features.made import ABOUT, ENCODER, D, Maker, hashes, ids, store, vectors
 from vidveil.errors import DataError, OutputError
+from vidveil.features import store as store_module
 from vidveil.features.store import FeatureStore, fill, is_store
 
 
@@ -99,8 +101,24 @@ def halve(path):
             "shard-00001.json",
             "cannot be read",
         ),
+        (
+            lambda path: path.write_text('{"counts": {"clips": [1, 2, 3], "static": [2, 2, 2]}, "sha256": {}}'),
+            "shard-00001.json",
+            "cannot be read",
+        ),
     ],
-    ids=["half", "empty", "no header", "gone", "shorter", "float64", "half a JSON", "no counts", "words for counts"],
+    ids=[
+        "half",
+        "empty",
+        "no header",
+        "gone",
+        "shorter",
+        "float64",
+        "half a JSON",
+        "no counts",
+        "words for counts",
+        "no sums",
+    ],
 )
 def test_a_damaged_shard_is_named_on_one_line_and_only_that_one_is_made_anew(tmp_path, damage, name, told):
     whole = store(tmp_path / "set").fingerprint
@@ -176,6 +194,20 @@ def test_features_of_another_width_are_refused(tmp_path, shape):
     with pytest.raises(DataError, match=r"clips of video 0 are \(.*\), not \(n, 8\)"):
         fill(tmp_path / "set", ABOUT, ids(1), lambda _: [{"clips": np.zeros(shape, np.float32)}])
     assert sorted(hashes(tmp_path / "set")) == ["store.json"]
+
+
+def test_a_disk_that_is_full_is_told_although_shards_are_written_beside_making_them(tmp_path, monkeypatch):
+    write = store_module._write_shard
+
+    def full(folder, number, *others):
+        if number == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(folder, number, *others)
+
+    monkeypatch.setattr(store_module, "_write_shard", full)
+    with pytest.raises(OutputError, match="set cannot be written: no space left on device"):
+        store(tmp_path / "set")
+    assert sorted(file.name for file in tmp_path.glob("set/shard-*")) == ["shard-00000.json"]
 
 
 def test_a_flipped_byte_is_found_by_verifying_and_made_anew_as_the_message_says(tmp_path):

@@ -13,18 +13,19 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vidveil import __version__
 from vidveil.errors import DataError, OutputError, UsageError
-from vidveil.features.store import FeatureStore, Vectors, fill, is_store, read_about
+from vidveil.features.changing import Change, changing
+from vidveil.features.store import Counts, FeatureStore, Vectors, fill_shards, is_store, read_about
 from vidveil.methods.checkpoint import Checkpoint, find
 from vidveil.methods.splavu import AAM, rebuilt
 from vidveil.video.manifest import file_hash
@@ -33,8 +34,6 @@ from vidveil.video.sources import MARK
 OWN_FILES = r"store\.json|shard-\d+\.json|(clips|static)-\d+\.npy|\..*"
 """Of a store."""
 LOSES_NOTHING = "this adapter erases nothing: whoever is trained on what it makes gets nearly all that was there before"
-ROWS = 1024
-"""Vectors at once: what fits into a processor's caches is done fastest."""
 Progress = Callable[[int, int], None]
 
 
@@ -131,25 +130,11 @@ def _is_ours(manifest: Path) -> bool:
         return False
 
 
-def changing(adapter: AAM, device: str = "cpu") -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-    """(n, D) → (n, D), a few rows at a time."""
-
-    @torch.inference_mode()
-    def change(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        made = np.empty_like(vectors)
-        for start in range(0, len(vectors), ROWS):
-            some = torch.from_numpy(np.array(vectors[start : start + ROWS])).to(device)  # a store's are read-only
-            made[start : start + ROWS] = adapter(some).cpu().numpy()
-        return made
-
-    return change
-
-
 def _foreign(
     source: Path,
     target: Path,
     adapter: AAM,
-    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    change: Change,
     overwrite: bool,
     progress: Progress | None,
 ) -> _Passed:
@@ -166,7 +151,7 @@ def _store(
     target: Path,
     checkpoint: Checkpoint,
     adapter: AAM,
-    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    change: Change,
     overwrite: bool,
     progress: Progress | None,
 ) -> _Passed:
@@ -186,23 +171,27 @@ def _store(
         "clips": dict(store.about.get("clips", {})) | {"static": 0},
         "anonymized": checkpoint.sha256,
     }
-    counts, size, total = store.counts(), int(store.about["videos_a_shard"]), int(store.counts().sum())
+    size, total = int(store.about["videos_a_shard"]), int(store.counts().sum())
     done = 0
 
-    def make(rows: range) -> Iterator[Mapping[str, Vectors]]:
+    def make(rows: range) -> tuple[Counts, Mapping[str, Vectors]]:
         nonlocal done
-        after = change(np.asarray(store.checked(rows.start // size)))
+        number = rows.start // size
+        before = store.shard(number)  # mapped here: in two threads at once, numpy.load fails at times (in ast)
+        with ThreadPoolExecutor(1) as aside:
+            checked = aside.submit(store.check, before, number)
+            after = change(np.asarray(before))
+            checked.result()
         done += len(after)
         if progress is not None:
             progress(done, total)
-        ends = np.cumsum(counts[rows.start : rows.stop])
-        for end, count in zip(ends.tolist(), counts[rows.start : rows.stop].tolist(), strict=True):
-            yield {"clips": after[end - count : end]}
+        counts = store.shards[number].counts["clips"]
+        return {"clips": counts, "static": [0] * len(rows)}, {"clips": after, "static": after[:0]}
 
     if overwrite and is_store(target):
-        made = _replaced(target, lambda place: fill(place, about, store.ids, make, videos=size))
+        made = _replaced(target, lambda place: fill_shards(place, about, store.ids, make, videos=size))
     else:
-        made = fill(target, about, store.ids, make, videos=size)
+        made = fill_shards(target, about, store.ids, make, videos=size)
     left = [name for name in ("labels.csv",) if (source / name).exists()]
     still = int(store.counts("static").sum())
     return _Passed(total, (*left, *(["static clips"] if still else [])), (store.fingerprint, made.fingerprint))

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,12 +31,13 @@ VIDEOS = 256
 """Videos a shard."""
 KINDS = ("clips", "static")
 Vectors = NDArray[np.float32]
+Counts = Mapping[str, Sequence[int]]
+"""Of vectors of each video, by kind."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    counts: Mapping[str, Sequence[int]]
-    """Clips and static clips of each video."""
+    counts: Counts
     sha256: Mapping[str, str]
 
 
@@ -68,27 +70,22 @@ class FeatureStore:
         """(n, D) straight from the file."""
         return _mapped(self.folder / _file(kind, number))
 
-    def checked(self, number: int, kind: str = "clips") -> Vectors:
-        """The same, once it was read and compared with the sum that was noted while writing."""
-        path = self.folder / _file(kind, number)
-        try:
-            found = self.shard(number, kind)
-            if sha256_of(found) == self.shards[number].sha256[kind]:
-                return found
-        except (OSError, ValueError, EOFError):  # cut off since the store was opened
-            pass
-        raise DataError(f"{path} is damaged: delete it, and `vidveil extract` makes it anew")
-
     def all(self, kind: str = "clips") -> Vectors:
         """(n, D) of all videos in memory, one after the other."""
         parts = [self.shard(number, kind) for number in range(len(self.shards))]
         return np.concatenate(parts) if parts else np.zeros((0, self.width), np.float32)
 
+    def check(self, found: Vectors, number: int, kind: str = "clips") -> None:
+        """Compare what `shard` found with the sum that was noted while writing."""
+        if sha256_of(found) != self.shards[number].sha256[kind]:
+            path = self.folder / _file(kind, number)
+            raise DataError(f"{path} is damaged: delete it, and `vidveil extract` makes it anew")
+
     def verify(self) -> None:
-        """Read everything and compare with the sums that were noted while writing."""
+        """Read everything and compare."""
         for number, shard in enumerate(self.shards):
             for kind in shard.sha256:
-                self.checked(number, kind)
+                self.check(self.shard(number, kind), number, kind)
 
     @classmethod
     def open(cls, folder: Path) -> "FeatureStore":
@@ -124,6 +121,19 @@ def fill(
         make: called with the numbers of the videos of a shard; gives each one's vectors by kind, in order.
         videos: a shard.
     """
+    width = int(about["encoder"]["width"])
+    return fill_shards(folder, about, ids, lambda rows: _gathered(make(rows), rows, width), videos=videos)
+
+
+def fill_shards(
+    folder: Path,
+    about: Mapping[str, Any],
+    ids: Sequence[str],
+    make: Callable[[range], tuple[Counts, Mapping[str, Vectors]]],
+    *,
+    videos: int,
+) -> FeatureStore:
+    """`fill` for whoever has whole shards: `make` gives how many vectors each video has and all of them, by kind."""
     folder = Path(folder).absolute()
     plain = json.loads(json.dumps({"layout": LAYOUT, **about, "videos_a_shard": videos}))
     width = int(about["encoder"]["width"])
@@ -138,10 +148,18 @@ def fill(
                 left.unlink()
             if not is_store(folder):
                 put(folder / "store.json", json.dumps({**plain, "ids": list(ids)}).encode())
-            for number, start in enumerate(range(0, len(ids), videos)):
-                rows = range(start, min(start + videos, len(ids)))
-                if isinstance(_read_shard(folder, number, len(rows), width), str):
-                    _write_shard(folder, number, make(rows), rows, width)
+            with ThreadPoolExecutor(1) as aside:  # a shard is written while the next one is made
+                written: Future[None] | None = None
+                for number, start in enumerate(range(0, len(ids), videos)):
+                    rows = range(start, min(start + videos, len(ids)))
+                    if isinstance(_read_shard(folder, number, len(rows), width), str):
+                        counts, wholes = make(rows)
+                        _refuse_infinite(folder, counts, wholes, rows)
+                        if written is not None:
+                            written.result()
+                        written = aside.submit(_write_shard, folder, number, counts, wholes)
+                if written is not None:
+                    written.result()
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise OutputError(f"{folder} cannot be written: {reason}") from error
@@ -202,7 +220,7 @@ def _read_shard(folder: Path, number: int, videos: int, width: int) -> Shard | s
     return shard
 
 
-def _write_shard(folder: Path, number: int, made: Iterable[Mapping[str, Vectors]], rows: range, width: int) -> None:
+def _gathered(made: Iterable[Mapping[str, Vectors]], rows: range, width: int) -> tuple[Counts, dict[str, Vectors]]:
     none = np.zeros((0, width), np.float32)
     parts: dict[str, list[Vectors]] = {kind: [] for kind in KINDS}
     for row, vectors in zip(rows, made, strict=True):
@@ -212,11 +230,19 @@ def _write_shard(folder: Path, number: int, made: Iterable[Mapping[str, Vectors]
                 raise DataError(f"{kind} of video {row} are {array.shape}, not (n, {width})")
             parts[kind].append(array)
     counts = {kind: [len(array) for array in arrays] for kind, arrays in parts.items()}
-    wholes = {kind: np.concatenate([none, *arrays]) for kind, arrays in parts.items()}
+    return counts, {kind: np.concatenate([none, *arrays]) for kind, arrays in parts.items()}
+
+
+def _refuse_infinite(folder: Path, counts: Counts, wholes: Mapping[str, Vectors], rows: range) -> None:
+    """Looks at all at once: a call a video would take longer than looking at its numbers."""
     for kind, whole in wholes.items():
-        if not np.isfinite(whole).all():  # of all at once: a call a video would take longer than an adapter
-            row = next(row for row, array in zip(rows, parts[kind], strict=True) if not np.isfinite(array).all())
+        if not np.isfinite(whole).all():
+            first = np.flatnonzero(~np.isfinite(whole).all(axis=1))[0]
+            row = rows[int(np.searchsorted(np.cumsum(counts[kind]), first, side="right"))]
             raise DataError(f"{folder}: {kind} of video {row} are not all finite: nothing was written of its shard")
+
+
+def _write_shard(folder: Path, number: int, counts: Counts, wholes: Mapping[str, Vectors]) -> None:
     sums = {}
     for kind, whole in wholes.items():
         sums[kind] = sha256_of(whole)
