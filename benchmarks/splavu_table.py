@@ -71,7 +71,7 @@ SETTINGS = {
         for name, without in {"utility": ("tasks=[]",), "budget": ("budget=none",)}.items()
     },
     **{
-        f"erase{share:g}": Setting(f"{share:g} of the directions erased", (f"erase={share}",), PUPPETS)
+        f"erase{share:g}": Setting(f"{share:g} of the directions erased", (f"erase={share}",), TWO)
         for share in SHARES
         if share != 0.75
     },
