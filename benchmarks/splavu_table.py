@@ -59,7 +59,7 @@ SETTINGS = {
         f"{kind}-lc{weight}": Setting(
             f"{title}, latent consistency × {weight}",
             (*words, f"latent_weight={weight}"),
-            TWO if kind == "ours" else PUPPETS,
+            TWO,
         )
         for kind, (title, words) in KINDS.items()
         for weight in WEIGHTS
@@ -71,7 +71,7 @@ SETTINGS = {
         for name, without in {"utility": ("tasks=[]",), "budget": ("budget=none",)}.items()
     },
     **{
-        f"erase{share:g}": Setting(f"{share:g} of the directions erased", (f"erase={share}",), TWO)
+        f"erase{share:g}": Setting(f"{share:g} of the directions erased", (f"erase={share}",), PUPPETS)
         for share in SHARES
         if share != 0.75
     },

@@ -61,7 +61,7 @@ def vidveil(*words):
 
 
 def close(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_every_vector_of_a_store_becomes_what_the_adapter_makes_of_it_alone(raw, adapter):

@@ -193,6 +193,30 @@ def test_the_projection_is_the_first_thing_and_is_done_in_64_bits_of_32():
         assert torch.equal(made.erased(z), wanted.float())
 
 
+@pytest.mark.parametrize("kind", [kind for kind in SHAPES if SHAPES[kind].kind == "attention"])
+def test_it_does_the_same_whether_or_not_anybody_learns(kind):
+    made = adapter(SHAPES[kind])
+    learning = made(clips())
+    with torch.no_grad():
+        torch.testing.assert_close(made(clips()), learning.detach(), atol=1e-5, rtol=1e-5)
+    assert learning.requires_grad
+
+
+@pytest.mark.parametrize("lost", [0, 10, D // 2 + 1, D - 1])
+def test_through_the_few_directions_that_are_left_it_is_the_same_projection(lost):
+    made, gone = losing(adapter(Shape(D, heads=2, groups=4, erase=0.3)), lost)
+    again = rebuilt(made.about(), made.state_dict())
+    assert (again.into is not None) == (lost > D // 2)
+    if again.into is not None:
+        assert again.into.shape == (D, D - lost)
+    z = clips()
+    torch.testing.assert_close(again.erased(z.double()), made.erased(z.double()), atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        again.erased(z.double() + 5 * gone.double().sum(0)), made.erased(z.double()), atol=1e-5, rtol=0
+    )
+    assert again.state_dict().keys() == made.state_dict().keys()
+
+
 def test_nothing_is_projected_where_nothing_is_erased():
     made = AAM(SHAPES["attention"])
     assert {"centre", "left"}.isdisjoint(made.state_dict())

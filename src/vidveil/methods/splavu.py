@@ -32,6 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vidveil.errors import RecipeError
+from vidveil.layers.small_attention import attend_side_by_side
 
 Kind = Literal["attention", "mlp"]
 
@@ -90,14 +91,23 @@ class Attend(nn.Module):
             self.places = nn.Parameter(torch.randn(2, shape.groups, shape.channels // shape.groups) * 0.02)
 
     def forward(self, z: Tensor) -> Tensor:
-        tokens = (1, len(z)) if self.shape.reference else (len(z), self.shape.groups)  # (sequences, tokens of each)
-        q, k, v = (x.reshape(*tokens, -1) for x in self.inner(z).chunk(3, dim=-1))
-        if not self.shape.reference:
-            q, k = q + self.places[0], k + self.places[1]
-        q, k, v = (x.unflatten(2, (self.shape.heads, -1)).transpose(1, 2) for x in (q, k, v))  # (…, heads, tokens, d)
-        mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2)
-        out: Tensor = z + self.outer(mixed.reshape(len(z), -1))
+        bias: Tensor = self.inner.bias
+        if not self.shape.reference:  # of queries and keys, not of values: added to the bias, they cost nothing
+            bias = bias + F.pad(self.places.flatten(), (0, self.shape.channels))
+        if self.shape.reference or torch.is_grad_enabled() or z.is_cuda:
+            mixed = self._attended(z, bias)
+        else:
+            heads = (self.shape.groups, self.shape.heads, -1, len(z))
+            three = torch.addmm(bias[:, None], self.inner.weight, z.T).chunk(3)
+            mixed = attend_side_by_side(*(x.view(heads) for x in three)).view(-1, len(z)).T
+        out: Tensor = z + self.outer(mixed)
         return out
+
+    def _attended(self, z: Tensor, bias: Tensor) -> Tensor:
+        tokens = (1, len(z)) if self.shape.reference else (len(z), self.shape.groups)  # (sequences, tokens of each)
+        three = F.linear(z, self.inner.weight, bias).chunk(3, dim=-1)
+        q, k, v = (x.reshape(*tokens, self.shape.heads, -1).transpose(1, 2) for x in three)  # (…, heads, tokens, d)
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(len(z), -1)
 
 
 class MLP(nn.Module):
@@ -135,6 +145,9 @@ class AAM(nn.Module):
     scale: Tensor
     centre: Tensor
     left: Tensor
+    into: Tensor | None
+    out: Tensor | None
+    """`left` as a product (D, r) · (r, D), see `thin`."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -143,6 +156,8 @@ class AAM(nn.Module):
         if shape.erase:
             self.register_buffer("centre", torch.zeros(shape.width, dtype=torch.float64))
             self.register_buffer("left", torch.eye(shape.width, dtype=torch.float64))
+        for name in ("into", "out"):
+            self.register_buffer(name, None, persistent=False)
         blocks = [Attend(shape) for _ in range(shape.layers)] if shape.kind == "attention" else [MLP(shape)]
         self.blocks = nn.Sequential(*blocks)
 
@@ -154,7 +169,25 @@ class AAM(nn.Module):
 
     def erased(self, z: Tensor) -> Tensor:
         """What the projection leaves of features: in 64 bits, or the last ones of 32 tell of the rest."""
-        return (self.centre + (z.double() - self.centre) @ self.left).to(z.dtype) if self.shape.erase else z
+        if not self.shape.erase:
+            return z
+        apart = z.double() - self.centre
+        if self.into is None or self.out is None:
+            return (self.centre + apart @ self.left).to(z.dtype)
+        return torch.addmm(self.centre, apart @ self.into, self.out).to(z.dtype)
+
+    def thin(self) -> None:
+        """Where the projection leaves few directions, go through these: the same map in fewer products.
+
+        Rows of `left` span what it leaves. With B an orthonormal basis of that, z · left = (z · left · Bᵀ) · B.
+        """
+        if not self.shape.erase:
+            return
+        width, rank = self.shape.width, round(float(self.left.trace()))  # that of a projection is its rank
+        if 2 * rank < width:
+            lots = torch.randn(rank, width, generator=torch.Generator().manual_seed(0), dtype=self.left.dtype)
+            self.out = torch.linalg.qr((lots.to(self.left) @ self.left).T).Q.T.contiguous()  # (r, D)
+            self.into = self.left @ self.out.T
 
     def adapt(self, z: Tensor) -> Tensor:
         """What comes behind it, of features that are brought to size 1."""
@@ -169,4 +202,5 @@ def rebuilt(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AAM:
     """An adapter out of its checkpoint, ready for use."""
     adapter = AAM(Shape(**about))
     adapter.load_state_dict(dict(tensors))
+    adapter.thin()
     return adapter.eval().requires_grad_(False)
