@@ -91,22 +91,20 @@ class Attend(nn.Module):
             self.places = nn.Parameter(torch.randn(2, shape.groups, shape.channels // shape.groups) * 0.02)
 
     def forward(self, z: Tensor) -> Tensor:
-        bias: Tensor = self.inner.bias
-        if not self.shape.reference:  # of queries and keys, not of values: added to the bias, they cost nothing
-            bias = bias + F.pad(self.places.flatten(), (0, self.shape.channels))
-        if self.shape.reference or torch.is_grad_enabled() or z.is_cuda:
-            mixed = self._attended(z, bias)
-        else:
-            heads = (self.shape.groups, self.shape.heads, -1, len(z))
-            three = torch.addmm(bias[:, None], self.inner.weight, z.T).chunk(3)
-            mixed = attend_side_by_side(*(x.view(heads) for x in three)).view(-1, len(z)).T
+        mixed = self._across_clips(z) if self.shape.reference else self._within_clips(z)
         out: Tensor = z + self.outer(mixed)
         return out
 
-    def _attended(self, z: Tensor, bias: Tensor) -> Tensor:
-        tokens = (1, len(z)) if self.shape.reference else (len(z), self.shape.groups)  # (sequences, tokens of each)
-        three = F.linear(z, self.inner.weight, bias).chunk(3, dim=-1)
-        q, k, v = (x.reshape(*tokens, self.shape.heads, -1).transpose(1, 2) for x in three)  # (…, heads, tokens, d)
+    def _within_clips(self, z: Tensor) -> Tensor:
+        places = F.pad(self.places.flatten(), (0, self.shape.channels))  # of queries and keys, not of values
+        three = torch.addmm((self.inner.bias + places)[:, None], self.inner.weight, z.T)  # (3C, B)
+        depth = self.shape.channels // (self.shape.groups * self.shape.heads)
+        q, k, v = three.view(3, self.shape.groups, self.shape.heads, depth, len(z))
+        return attend_side_by_side(q, k, v).reshape(self.shape.channels, len(z)).T
+
+    def _across_clips(self, z: Tensor) -> Tensor:
+        three = self.inner(z).chunk(3, dim=-1)
+        q, k, v = (x.view(1, len(z), self.shape.heads, -1).transpose(1, 2) for x in three)  # (1, heads, B, d)
         return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(len(z), -1)
 
 
