@@ -19,6 +19,8 @@ from pathlib import Path
 
 from vidveil.recipe import as_values, find, read
 
+POLL = 5.0  # seconds between looks at what a process of several jobs has finished: others may wait for it
+
 
 @dataclass(frozen=True)
 class Job:
@@ -100,7 +102,9 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
                     running[pool.submit(run, begun, runs, logs, into)] = begun
             if not running:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            ready = wait(running, POLL, FIRST_COMPLETED).done
+            done |= {job.name for begun in running.values() for job in begun if len(begun) > 1 and job.done(runs)}
+            for future in ready:
                 ended = running.pop(future)
                 error = future.exception()
                 made = set() if error else future.result()

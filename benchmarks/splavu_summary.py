@@ -87,6 +87,7 @@ def numbers(runs: Sequence[Run], points: Sequence[Point], raw: Sequence[Run]) ->
             "seeds": np.nanmean(_values(runs, points, name), axis=1).tolist(),
             "by": " / ".join(dict.fromkeys(point.metrics[name].measured_by for point in points)),
             "highest": _highest(points, name, share),
+            "val": _val(points, name, share),
         }
         if before is None:
             continue
@@ -137,6 +138,12 @@ def _highest(points: Sequence[Point], name: str, share: NDArray[np.float64]) -> 
     tried = [point.metrics[name].others for point in points]
     names = set(tried[0]).intersection(*tried[1:]) if tried else set()
     return max((float(share @ [one[who]["test"] for one in tried]) for who in names), default=None)
+
+
+def _val(points: Sequence[Point], name: str, share: NDArray[np.float64]) -> float | None:
+    """On validation people, of whoever counts: what choices between settings may lean on."""
+    counts = [point.metrics[name].others.get(point.metrics[name].measured_by) for point in points]
+    return None if None in counts else float(share @ [one["val"] for one in counts if one])
 
 
 def _values(runs: Sequence[Run], points: Sequence[Point], name: str) -> NDArray[np.float64]:

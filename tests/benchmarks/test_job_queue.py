@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -97,6 +98,25 @@ def test_jobs_that_share_a_process_begin_together_as_far_as_they_can(tmp_path, m
     ]
     assert job_queue.work(queue, set(), tmp_path, 1, float("inf"), None) == set()
     assert begun == [["raw", "row"], ["net"], ["learned"], ["other"]]
+
+
+def test_who_waits_for_one_of_several_jobs_of_a_process_does_not_wait_for_the_others(tmp_path, monkeypatch):
+    begun = threading.Event()
+
+    def run(jobs, *_):
+        if jobs[0].name == "row":
+            begun.set()
+            return {"row"}
+        (tmp_path / "raw").mkdir()
+        (tmp_path / "raw" / "results.json").write_text("{}")
+        return {"raw", "other"} if begun.wait(20) else set()
+
+    monkeypatch.setattr(job_queue, "run", run)
+    monkeypatch.setattr(job_queue, "POLL", 0.01)
+    words = ("evaluate", "real_table")
+    queue = [job_queue.Job(name, (*words, f"name={name}"), together="t") for name in ("raw", "other")]
+    queue.append(job_queue.Job("row", (*words, "name=row"), ("raw",)))
+    assert job_queue.work(queue, set(), tmp_path, 2, float("inf"), None) == set()
 
 
 def test_of_jobs_that_share_a_process_those_that_left_results_are_done(tmp_path):
