@@ -151,5 +151,5 @@ def test_help_shows_examples_and_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert "vidveil extract puppets --encoder run:encoder_puppets" in done.stdout
-    assert "vidveil train splavu_puppets data=features:ucf_i3d" in done.stdout
+    assert "vidveil train splavu_store data=features:ucf_i3d" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"

@@ -35,7 +35,7 @@ def extract(
     vidveil extract puppets --encoder run:encoder_puppets          after `vidveil train encoder_puppets`
     vidveil extract ucf101_5 --encoder i3d --data sets/ -o ucf_i3d
     vidveil extract hmdb51 --encoder videomae:MCG-NJU/videomae-base --data sets/
-    vidveil train splavu_puppets data=features:ucf_i3d             learns on what is there, without any video
+    vidveil train splavu_store data=features:ucf_i3d               learns on what is there, without any video
 
     Clips do not overlap. What was cut off goes on where it was; a folder of another encoder is refused.
     """
