@@ -63,7 +63,7 @@ def commands(name: str) -> list[tuple[str, list[str]]]:
 def test_every_command_in_a_header_can_be_read_and_names_data_and_methods_that_there_are(name):
     for other, overrides in commands(name):
         recipe = read(find(other), overrides)
-        assert recipe.data.partition(":")[0] in DATA
+        assert recipe.data.partition(":")[0] in {*DATA, "features"}  # or in somebody's store
         if isinstance(recipe, EvaluateRecipe) and ":" in recipe.method:
             assert recipe.method.partition(":")[0] in (*METHODS, "random")
 
@@ -85,7 +85,7 @@ def test_the_page_of_tables_names_the_recipes_that_there_are():
     rows = "".join(line for line in page.splitlines() if line.startswith("|"))
     told = {word.split()[0] for word in re.findall("`([a-z][a-z0-9_]*(?: [^`]*)?)`", rows)}
     assert told <= {*names()}
-    small = re.compile("puppets|ucf101_5|weizmann|transfer")
+    small = re.compile("puppets|ucf101_5|weizmann|transfer|store")
     assert {name for name in names() if not small.search(name)} <= told
     for name, overrides in re.findall("`([a-z][a-z0-9_]*) ([^`]*=[^`]*)`", rows):
         assert read(find(name), overrides.split()).data.partition(":")[0] in DATA
