@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -64,20 +65,29 @@ def run(jobs: Sequence[Job], runs: Path, logs: Path, into: Path | None) -> set[s
     return {job.name for job in done}
 
 
-def evaluate_all(commands: Sequence[Sequence[str]]) -> None:
-    """One after the other. What is finished is left alone, what was interrupted goes on."""
+def evaluate_all(commands: Sequence[Sequence[str]]) -> bool:
+    """One after the other. What is finished is left alone, what was interrupted goes on, what fails is told; whether
+    all went well."""
     from vidveil.evaluation.engine import evaluate
     from vidveil.evaluation.veiled import forgotten_at_the_end
     from vidveil.training.runs import runs_folder
 
+    well = True
     with forgotten_at_the_end():
         for _, recipe, *overrides in commands:
             folder = runs_folder() / next(word[5:] for word in overrides if word[:5] == "name=")
-            if not (folder / "results.json").is_file():
-                began = time.monotonic()
+            if (folder / "results.json").is_file():
+                continue
+            began = time.monotonic()
+            try:
                 found = evaluate(recipe, *overrides, resume=folder.is_dir())
-                points = [(point.keep, round(point.metrics["linkage_rank1"].value, 3)) for point in found.points]
-                print(f"{folder.name}: {points} after {time.monotonic() - began:.0f} s", flush=True)
+            except Exception:  # whatever it was, others may do
+                well = False
+                traceback.print_exc()
+                continue
+            points = [(point.keep, round(point.metrics["linkage_rank1"].value, 3)) for point in found.points]
+            print(f"{folder.name}: {points} after {time.monotonic() - began:.0f} s", flush=True)
+    return well
 
 
 def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: float, into: Path | None) -> set[str]:
@@ -165,7 +175,7 @@ def _asked(job: Job, word: str) -> bool:
 def options_of(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of finished and unfinished runs")
     parser.add_argument("--workers", type=int, default=1, help="processes at a time")
-    parser.add_argument("--until", type=float, default=float("inf"), help="seconds after which no job is begun")
+    parser.add_argument("--until", type=float, default=float("inf"), help="seconds after which no process is begun")
     parser.add_argument(
         "--only",
         default="",
@@ -196,4 +206,4 @@ def go_on(all_jobs: Sequence[Job], options: argparse.Namespace, results: Path | 
 
 
 if __name__ == "__main__":
-    evaluate_all(json.loads(sys.argv[1]))
+    sys.exit(not evaluate_all(json.loads(sys.argv[1])))

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from dual_cls_summary import interval
-from table import ROWS, STRONG
+from table import ROWS, STRONG, raw_of
 
 SETS = {"ucf101_5": "Five classes of UCF101, splits 1 to 3", "weizmann": "Weizmann, three folds of three people"}
 PARTS = {"whole": "As it was filmed", "crop": "Cut to a square around the person"}
 STRONGEST = "Cut to a square around the person, by the strongest trained judges"
+WHERE = {"ucf101_5": "UCF101", "weizmann": "Weizmann"}
+HOW = {"whole": "as filmed", "crop": "in squares", "median": "by its median"}
 Rows = dict[str, Any]
 
 
@@ -55,10 +57,14 @@ def leaking(by_split: dict[str, dict[str, list[str]]]) -> str:
 
 
 def missing(found: dict[str, Any]) -> str:
-    """Rows that were not run."""
-    done = {row for one in found.values() for rows in one["parts"].values() for row in rows}
-    left = [f"{told(name)} (`{name}`)" for name in ROWS if name not in done]
-    return f"Not run yet: {'; '.join(left)}." if left else ""
+    """Rows that were not run, everywhere or somewhere."""
+    left = []
+    for name, row in ROWS.items():
+        places = [(of, part) for of in SETS for part in row.parts]
+        lacks = [(of, part) for of, part in places if name not in found[of]["parts"].get(part, {})]
+        where = "" if lacks == places else f" of {' and '.join(f'{WHERE[of]} {HOW[part]}' for of, part in lacks)}"
+        left += [f"`{name}`{where}"] if lacks else []
+    return f"Not run yet, by the names that `--only` takes: {'; '.join(left)}." if left else ""
 
 
 def told(name: str) -> str:
@@ -73,9 +79,12 @@ def grid(rows: Rows, named: Rows, *, by_use: bool = False) -> str:
     head += ["top-1 by"] if by_use else []
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     order = sorted(rows, key=[*ROWS, *STRONG].index)
+    raws = {name: rows[name].get("raw") for name in rows}
     for name in order:
+        raw = raws.get(raw_of(name)) if name in ROWS else None
+        mark = " †" if raw and raws[name] != raw and "median" not in name else ""
         for i, one in enumerate(rows[name]["settings"]):
-            cells = row(name, one)
+            cells = row(name, one, mark)
             if named:
                 by_name = named[name]["settings"][i]["identity_top1"] if name in named else None
                 cells += [interval(by_name["value"]), interval(by_name["share"])] if by_name else ["", ""]
@@ -84,11 +93,11 @@ def grid(rows: Rows, named: Rows, *, by_use: bool = False) -> str:
     return "\n".join(lines)
 
 
-def row(name: str, one: dict[str, Any]) -> list[str]:
+def row(name: str, one: dict[str, Any], mark: str) -> list[str]:
     use, linked = one.get("action_top1"), one["linkage_rank1"]
     return [
-        told(name),
-        f"{one['keep']:g}" if one.get("keep") else "",
+        told(name) + mark,
+        f"{one['share']:.2f}" if one.get("share") else "",
         interval(use["value"]) if use else "",
         interval(use["share"]) if use else "",
         interval(linked["value"]),
@@ -168,6 +177,9 @@ What is left of the action, and of who it is, in real video, after each way to h
 - **Shares.** *Retention* is top-1 as a share of raw video's. *Excess* is what is linked beyond chance, as a share of
   raw video's: 1 as much, 0 nothing. Rows of squares are shares of raw video cut alike, places (*background alone*) of
   raw video as it was filmed. Above 1 is chance, a picture that makes an attack easier, or a weak attacker of raw video.
+- **Kept** is the share of tubelets. A **dagger** (†): judged in another go than the raw video that stands here, and its
+  shares are of raw video as it was judged then. In most of these, of attackers that were equal on validation people the
+  first one counted, and not yet the best in average precision.
 - **A square** is one for all frames of a video: around the surest person of five frames, with a margin. What is behind
   and beside the person is in it, too. The median of a video shows also whoever stands still.
 - **Linkage** is rank-1: is the nearest other clip of the same person? Among clips of the same action on UCF101, where

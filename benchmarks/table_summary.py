@@ -44,9 +44,21 @@ def summary(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
                 found[name]["attributes"] = {part: attributes(runs, folds, part) for part in PARTS}
         now = {part: rows_of(runs, folds, part) for part in (*PARTS, "median")}
         now["strongest"] = {} if folds is NAMED else strongest_of(runs, folds)
-        parts = {part: found[name]["parts"].get(part, {}) | rows for part, rows in now.items()}
+        then = found[name]["parts"]
+        for part, rows in then.items():
+            for row, told_then in rows.items():
+                of = then.get(BESIDE.get(part, ""), {})
+                if "raw" not in told_then and row in ROWS and raw_of(row) in of:
+                    told_then["raw"] = raw_numbers(of[raw_of(row)])
+        parts = {part: then.get(part, {}) | rows for part, rows in now.items()}
         found[name]["parts"] = {part: _in_order(rows) for part, rows in parts.items() if rows}
     return found
+
+
+def raw_numbers(row: dict[str, Any]) -> dict[str, list[float]]:
+    """Of the row of raw video: metric → value and floor, which shares of other rows are of."""
+    (one,) = row["settings"]
+    return {name: [one[name]["value"][0], one[name]["floor"]] for name in METRICS if name in one}
 
 
 def _in_order(rows: dict[str, Any]) -> dict[str, Any]:
@@ -81,15 +93,19 @@ def rows_of(runs: Path, folds: dict[str, str], part: str) -> dict[str, Any]:
 def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[str, Any]:
     """All of a row; `lots` are those that the same judges judged, and it may be one of them."""
     draws = Resamples(run.people)
-    commit = str(run.results.machine.get("commit") or "")
+    raw = (run if run.results.points else beside).results.raw
+    about = {
+        "commit": str(run.results.machine.get("commit") or ""),
+        "raw": {name: [raw.metrics[name].value, raw.metrics[name].floor] for name in METRICS if name in raw.metrics},
+    }
     if not run.results.points:
-        return {"commit": commit, "settings": [numbers(run, run.results.raw, draws, beside)]}
+        return about | {"settings": [numbers(run, run.results.raw, draws, beside)]}
     judged = method(run, draws)
     if row.words[0] == "method=random":
         lots[row.judges] = judged
     rival = lots.get(row.judges)
     points = zip(judged.settings, run.results.points, strict=True)
-    return {"commit": commit, "settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
+    return about | {"settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
 
 
 def pooled(runs: Sequence[Run], folds: dict[str, str] | None = None, anew: Sequence[str] | None = None) -> Run:

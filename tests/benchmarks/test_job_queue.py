@@ -52,7 +52,9 @@ def test_what_is_done_is_not_done_again_and_counts_for_others(tmp_path, monkeypa
     assert done == ["d"]
 
 
-def test_several_evaluations_of_one_job_are_done_in_turn_and_what_is_finished_is_left_alone(tmp_path, monkeypatch):
+def test_several_evaluations_of_one_job_are_done_in_turn_whatever_fails_and_what_is_finished_is_left_alone(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
     commands = [("evaluate", "real_table", f"data=ucf101_5:{split}", f"name=row-u{split}") for split in (1, 2, 3)]
     job = job_queue.Job("row-u1", commands[0], also=tuple(commands[1:]))
@@ -65,11 +67,16 @@ def test_several_evaluations_of_one_job_are_done_in_turn_and_what_is_finished_is
 
     def evaluate(recipe, *overrides, resume):
         done.append((recipe, overrides[1], resume))
+        if overrides[1] in fails:
+            raise RuntimeError("no memory")
         return SimpleNamespace(points=[])
 
     monkeypatch.setattr("vidveil.evaluation.engine.evaluate", evaluate)
-    job_queue.evaluate_all(commands)
-    assert done == [("real_table", "name=row-u2", True), ("real_table", "name=row-u3", False)]
+    for fails in ([], ["name=row-u2"]):
+        done.clear()
+        assert job_queue.evaluate_all(commands) == (not fails)
+        assert done == [("real_table", "name=row-u2", True), ("real_table", "name=row-u3", False)]
+    assert "no memory" in capsys.readouterr().err
 
 
 def test_a_run_of_another_command_among_several_is_seen(tmp_path):

@@ -238,6 +238,23 @@ def test_the_page_is_the_one_of_the_summary():
     assert (ROOT / "benchmarks" / "TABLE.md").read_text() == table_page.page(found)
 
 
+def test_every_share_is_one_of_the_raw_video_that_stands_with_the_row():
+    found = json.loads((table.RESULTS / "summary.json").read_text())
+    looked = 0
+    for of in found.values():
+        for part, rows in of["parts"].items():
+            for name, row in rows.items() if part != "strongest" else ():
+                for one in row["settings"]:
+                    for metric, (raw, floor) in row["raw"].items():
+                        if metric not in one or one[metric]["share"] is None:
+                            continue
+                        told, below = one[metric], (0, 0) if metric == "action_top1" else (one[metric]["floor"], floor)
+                        share = (told["value"][0] - below[0]) / (raw - below[1])
+                        assert told["share"][0] == pytest.approx(share, abs=2e-4), (part, name, metric)
+                        looked += 1
+    assert looked > 200
+
+
 def test_rows_whose_runs_are_gone_stay_as_they_were_told(tmp_path):
     before = json.loads((table.RESULTS / "summary.json").read_text())
     assert table_summary.summary(tmp_path, before) == before
@@ -249,6 +266,9 @@ def test_what_was_not_run_is_named(tmp_path):
         one["parts"]["whole"].pop("moving", None)
         one["parts"]["crop"].pop("moving", None)
     page = table_page.page(found)
-    assert "most-moving tubelets" in page.partition("Not run yet: ")[2].partition("\n")[0]
+    left = page.partition("Not run yet")[2].partition("\n")[0]
+    assert "`moving`;" in left
+    assert "`paper-mask` of UCF101 in squares;" in left
+    assert "`random`" not in left
     table_page.picture(found, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000

@@ -103,6 +103,15 @@ def test_pictures_of_all_sizes_in_one_go_look_as_one_size_after_the_other(tmp_pa
         torch.testing.assert_close(one.video, other.video, atol=1e-6, rtol=0)
 
 
+def test_on_an_accelerator_sizes_go_in_one_go_unless_most_would_be_padding(tmp_path):
+    made = loader(stored(tmp_path / "set", noise((4, 8, 8))), batch=1)
+    square, smaller, panorama = (4, 20, 20, 3), (4, 16, 18, 3), (4, 8, 64, 3)
+    assert [len(same) for same in made._at_once([square, smaller, square])] == [2, 1]
+    made.device = torch.device("cuda")
+    assert [len(same) for same in made._at_once([square, smaller, square])] == [3]
+    assert [len(same) for same in made._at_once([square, panorama, square])] == [2, 1]
+
+
 def test_videos_in_memory_and_in_a_store_give_the_same_batches(tmp_path):
     videos = noise(*[(8, 16, 16)] * 6)
     for augment in ("none", "light", "crop", "turn"):

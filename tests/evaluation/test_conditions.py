@@ -1,7 +1,9 @@
 """Videos after a method: the right pixels, made once, with what was kept beside them."""
 
+from contextlib import nullcontext
 from threading import Thread
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -18,6 +20,7 @@ from vidveil.evaluation.measure import Measure
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.truth import Truth
 from vidveil.evaluation.veiled import forget, forgotten_at_the_end
+from vidveil.methods import Anonymized
 from vidveil.tubelets import kept_count
 
 
@@ -286,3 +289,27 @@ def test_clips_painted_side_by_side_come_in_order_and_as_by_themselves(tmp_path,
         made[workers] = anonymized(data, Setting(method="pixelate:8")).videos
     for row in range(len(data)):
         np.testing.assert_array_equal(made[1].frames(row), made[4].frames(row))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_opencv_has_one_thread_for_each_clip_that_is_worked_on_and_all_of_them_afterwards(data, monkeypatch, fails):
+    seen = []
+
+    def anonymize(_, clip, **__):
+        seen.append(cv2.getNumThreads())
+        if fails:
+            raise UsageError("no")
+        return Anonymized(clip)
+
+    monkeypatch.setattr(conditions, "WORKERS", 2)
+    monkeypatch.setattr(conditions.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("vidveil.methods.motion.MotionMethod.anonymize", anonymize)
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(3)
+    try:
+        with pytest.raises(UsageError) if fails else nullcontext():
+            anonymized(data, Setting(method="motion"))
+        assert set(seen) == {1}
+        assert cv2.getNumThreads() == 3
+    finally:
+        cv2.setNumThreads(before)

@@ -212,6 +212,13 @@ def test_through_the_few_directions_that_are_left_it_is_the_same_projection(lost
     assert again.state_dict().keys() == made.state_dict().keys()
 
 
+def test_a_map_that_is_no_projection_is_used_as_it_is():
+    made = adapter(Shape(D, heads=2, groups=4, erase=0.3))
+    made.left.copy_(0.3 * torch.eye(D))
+    again = rebuilt(made.about(), made.state_dict())
+    torch.testing.assert_close(again.erased(clips()), made.erased(clips()))
+
+
 def test_nothing_is_projected_where_nothing_is_erased():
     made = AAM(SHAPES["attention"])
     assert {"centre", "left"}.isdisjoint(made.state_dict())

@@ -30,6 +30,7 @@ from vidveil.data.views import ORDER, VIEW, Augment, augmented, cropped, draw, e
 from vidveil.errors import UsageError
 
 AHEAD = 2  # batches
+PADDED = 2  # times the pixels of a batch, at most, that are resized for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +163,11 @@ class Loader:
         return Batch(video, torch.as_tensor(rows))
 
     def _at_once(self, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-        """Places in a batch that are resized together: on an accelerator all, for each size is a wait of its own."""
-        return _groups(shapes) if self.device.type == "cpu" else [np.arange(len(shapes))]
+        """Places in a batch that are resized together: on an accelerator all, since each size is a wait of its own,
+        unless most of what is computed would be padding."""
+        sides = np.array([shape[1:3] for shape in shapes])  # (n, 2)
+        wasteful = len(sides) * sides.max(0).prod() > PADDED * sides.prod(1).sum()
+        return _groups(shapes) if self.device.type == "cpu" or wasteful else [np.arange(len(shapes))]
 
 
 def _sides(shapes: Sequence[tuple[int, ...]], places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -80,9 +80,8 @@ class Resident:
         batch = torch.zeros(shape, dtype=torch.uint8, pin_memory=pinned)
         for place, i, these in zip(batch, rows, picks, strict=True):
             _, height, width, _ = self._shapes[i]
-            place.numpy()[:, :height, :width] = self.videos.frames(int(i))[
-                these
-            ]  # only these frames of a file are read
+            read = self.videos.frames(int(i))[these]  # no others of a mapped file
+            place.numpy()[:, :height, :width] = read
         return batch.to(self.device, non_blocking=pinned)
 
 

@@ -202,9 +202,9 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     alone = where is None and method.weights is not None  # networks, and who follows people, go in order
     workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
 
-    def paint(rows: Sequence[int]) -> Iterator[Item]:
+    def paint(rows: Sequence[int]) -> list[Item]:
         with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool, one_thread_each(workers):
-            yield from pool.map(one, rows)
+            return list(pool.map(one, rows))
 
     return Painter(paint, method.weights, at_once=2 * workers)
 

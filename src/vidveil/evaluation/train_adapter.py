@@ -39,7 +39,7 @@ def run(
     console: Console | None = None,
 ) -> Trained:
     chosen = replace(options(recipe, recipe.seed), monitor=LAST, channels_last=False)
-    if chosen.precision == "auto":  # an adapter is small, and what it must leave alone has more than eight bits
+    if chosen.precision == "auto":  # an adapter is small, and bfloat16 would round the features themselves
         chosen = replace(chosen, precision="32-true")
     device = chosen.accelerator()
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)

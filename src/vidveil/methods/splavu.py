@@ -175,17 +175,20 @@ class AAM(nn.Module):
         return torch.addmm(self.centre, apart @ self.into, self.out).to(z.dtype)
 
     def thin(self) -> None:
-        """Where the projection leaves few directions, go through these: the same map in fewer products.
+        """Where the projection leaves few directions, go through these from now on: the same map in fewer products.
 
         Rows of `left` span what it leaves. With B an orthonormal basis of that, z · left = (z · left · Bᵀ) · B.
         """
+        self.into = self.out = None
         if not self.shape.erase:
             return
         width, rank = self.shape.width, round(float(self.left.trace()))  # that of a projection is its rank
-        if 2 * rank < width:
+        if 0 < 2 * rank < width:
             lots = torch.randn(rank, width, generator=torch.Generator().manual_seed(0), dtype=self.left.dtype)
-            self.out = torch.linalg.qr((lots.to(self.left) @ self.left).T).Q.T.contiguous()  # (r, D)
-            self.into = self.left @ self.out.T
+            out = torch.linalg.qr((lots.to(self.left) @ self.left).T).Q.T.contiguous()  # (r, D)
+            into = self.left @ out.T
+            if torch.dist(into @ out, self.left) < 1e-9 * self.left.norm():  # else it is no projection
+                self.into, self.out = into, out
 
     def adapt(self, z: Tensor) -> Tensor:
         """What comes behind it, of features that are brought to size 1."""

@@ -53,7 +53,7 @@ class LearningRecipe:
     validate_every: int = 1
     """Epochs between validations; the last one is always validated."""
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
-    """auto: bfloat16 where that is faster, on accelerators."""
+    """auto: bfloat16 on accelerators, but for adapters of features."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Asking for one that is not there is an error."""
     checkpoint_seconds: float = 30.0
