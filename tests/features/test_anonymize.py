@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import threading
 
 import h5py
 import numpy as np
@@ -148,6 +149,7 @@ def test_vectors_go_through_the_adapter_a_few_at_a_time(place, adapter, monkeypa
     source = store(place / "raw", a_shard=7).folder if kind == "store" else write_layout(place, kind)
     seen, forward = [], AAM.forward
     monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(module, "LEAST", 2)
     monkeypatch.setattr(AAM, "forward", lambda self, z: seen.append(len(z)) or forward(self, z))
     done = anonymize_features(source, METHOD, place / f"cut{source.suffix}")
     assert max(seen) <= 4
@@ -158,32 +160,73 @@ def test_vectors_go_through_the_adapter_a_few_at_a_time(place, adapter, monkeypa
     close(found, one_by_one(adapter, raw))
 
 
+@pytest.fixture
+def cores():
+    """Called with how many threads torch should use."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
-def test_every_core_takes_some_vectors_and_torch_has_as_many_threads_as_before(raw, adapter, monkeypatch, threads):
-    seen, forward, before = [], AAM.forward, torch.get_num_threads()
-    monkeypatch.setattr(AAM, "forward", lambda self, z: seen.append(torch.get_num_threads()) or forward(self, z))
-    torch.set_num_threads(threads)
-    try:
-        found = module.changing(adapter)(raw.all())
-        assert torch.get_num_threads() == threads
-        with pytest.raises(RuntimeError):
-            module.changing(adapter)(raw.all()[:, 1:])
-        assert torch.get_num_threads() == threads
-    finally:
-        torch.set_num_threads(before)
-    assert set(seen) == {1}
-    assert len(seen) >= threads
-    close(found, one_by_one(adapter, raw.all()))
-    assert module.changing(adapter)(raw.all()[:0]).shape == (0, D)
+def test_every_core_takes_some_vectors_and_torch_has_as_many_threads_as_before(adapter, monkeypatch, cores, threads):
+    these, forward = vectors(6 * 64), AAM.forward
+    seen, all_at_once = [], threading.Barrier(threads, timeout=20)  # broken where there are fewer threads
+
+    def together(self, z):
+        all_at_once.wait()
+        seen.append((threading.get_ident(), torch.get_num_threads()))
+        return forward(self, z)
+
+    monkeypatch.setattr(AAM, "forward", together)
+    cores(threads)
+    found = module.changing(adapter)(these)
+    assert torch.get_num_threads() == threads
+    assert len(seen) == 6
+    assert len({thread for thread, _ in seen}) == threads
+    assert {of_torch for _, of_torch in seen} == {1}
+    monkeypatch.undo()
+    close(found, one_by_one(adapter, these))
+    with pytest.raises(RuntimeError):
+        module.changing(adapter)(these[:, 1:])
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize("count", [0, 1, 13, 63, 127])
+def test_few_vectors_are_one_piece_in_the_thread_that_asks(adapter, monkeypatch, cores, count):
+    these, seen, forward = vectors(count), [], AAM.forward
+    monkeypatch.setattr(
+        AAM, "forward", lambda self, z: seen.append((len(z), threading.get_ident())) or forward(self, z)
+    )
+    cores(3)
+    assert module.changing(adapter)(these).shape == (count, D)
+    assert seen == [(count, threading.get_ident())]
+    assert torch.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("count", [128, 500, 1100, 9000])
+def test_a_vector_becomes_the_same_to_the_bit_on_any_number_of_cores(place, monkeypatch, cores, count):
+    adapter = made.adapter(place / "runs", width=96)
+    these, forward = vectors(count, width=96), AAM.forward
+    pieces, found = [], []
+    for threads in (1, 2, 5):
+        seen = []
+        monkeypatch.setattr(AAM, "forward", lambda self, z, seen=seen: seen.append(len(z)) or forward(self, z))
+        cores(threads)
+        found.append(module.changing(adapter)(these))
+        pieces.append(sorted(seen))
+    assert pieces[0] == pieces[1] == pieces[2]
+    assert 64 <= pieces[0][0] <= pieces[0][-1] <= 512
+    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
 @pytest.mark.usefixtures("adapter")
 def test_the_manifest_tells_hashes_and_names_and_no_folder(place, raw):
     told = json.loads(anonymize_features(raw.folder, METHOD).manifest.read_text())
     made = FeatureStore.open(place / "raw_anonymized")
-    assert told["input"] == {"name": "raw", "sha256": raw.fingerprint}
-    assert told["output"] == {"name": "raw_anonymized", "sha256": made.fingerprint}
-    assert [raw.fingerprint, made.fingerprint] == [content_hash(raw.folder), content_hash(made.folder)]
+    assert told["features_manifest"] == 2
+    assert told["input"] == {"name": "raw", "fingerprint": raw.fingerprint}
+    assert told["output"] == {"name": "raw_anonymized", "fingerprint": made.fingerprint}
     assert (told["method"], told["vectors"], told["encoder"]) == ("splavu:safe", 13, ENCODER)
     assert len(told["weights"]) == 64
     source = write_layout(place, "h5")
@@ -279,20 +322,40 @@ def test_a_damaged_store_is_refused(place, raw):
     assert not (place / "raw_anonymized").exists()
 
 
-@pytest.mark.usefixtures("adapter")
-def test_a_flipped_byte_of_the_source_is_a_line_and_nothing_is_made_of_its_shard(place, raw):
-    path = raw.folder / "clips-00001.npy"
+def flip(path):
     data = bytearray(path.read_bytes())
     data[-7] ^= 1
     path.write_bytes(data)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_flipped_byte_of_the_source_is_a_line_and_nothing_is_made_of_its_shard(place, raw):
+    flip(raw.folder / "clips-00001.npy")
     with pytest.raises(DataError, match=r"raw/clips-00001\.npy is damaged") as error:
         anonymize_features(raw.folder, METHOD)
     assert "\n" not in str(error.value)
     assert sorted(file.name for file in place.glob("raw_anonymized/*.npy")) == ["clips-00000.npy", "static-00000.npy"]
     assert not (place / "raw_anonymized.json").exists()
-    data[-7] ^= 1
-    path.write_bytes(data)
+    flip(raw.folder / "clips-00001.npy")  # back again
     FeatureStore.open(anonymize_features(raw.folder, METHOD).output).verify()
+
+
+@pytest.mark.usefixtures("adapter")
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_flipped_byte_of_what_is_done_is_found_when_going_on_and_only_that_shard_is_made_anew(
+    raw, monkeypatch, whole
+):
+    done = anonymize_features(raw.folder, METHOD)
+    before, manifest = hashes(done.output), done.manifest.read_text()
+    flip(done.output / "clips-00001.npy")
+    if not whole:
+        (done.output / "shard-00002.json").unlink()
+    calls, forward = [], AAM.forward
+    monkeypatch.setattr(AAM, "forward", lambda self, z: calls.append(len(z)) or forward(self, z))
+    anonymize_features(raw.folder, METHOD)
+    assert len(calls) == (1 if whole else 2)
+    assert hashes(done.output) == before
+    assert done.manifest.read_text() == manifest
 
 
 @pytest.mark.usefixtures("adapter")
@@ -314,7 +377,6 @@ def test_a_source_with_nan_is_a_line_and_what_was_there_stays(place, raw):
 
 @pytest.mark.usefixtures("adapter")
 def test_what_was_cut_off_goes_on_and_becomes_the_same(place, raw, monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # then a shard is one call
     whole = anonymize_features(raw.folder, METHOD, place / "whole").output
     calls, forward = [], AAM.forward
 

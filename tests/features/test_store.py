@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
@@ -196,18 +198,68 @@ def test_features_of_another_width_are_refused(tmp_path, shape):
     assert sorted(hashes(tmp_path / "set")) == ["store.json"]
 
 
-def test_a_disk_that_is_full_is_told_although_shards_are_written_beside_making_them(tmp_path, monkeypatch):
-    write = store_module._write_shard
+@pytest.fixture
+def full_disk(monkeypatch):
+    """There is room for one shard. That the next one fails is known once the event is set that this gives."""
+    write, known = store_module._write_shard, threading.Event()
 
     def full(folder, number, *others):
         if number == 1:
+            assert known.wait(20)
             raise OSError(errno.ENOSPC, "No space left on device")
         write(folder, number, *others)
 
     monkeypatch.setattr(store_module, "_write_shard", full)
+    return known
+
+
+def test_a_disk_that_is_full_is_told_although_shards_are_written_beside_making_them(tmp_path, full_disk):
+    full_disk.set()
     with pytest.raises(OutputError, match="set cannot be written: no space left on device"):
         store(tmp_path / "set")
     assert sorted(file.name for file in tmp_path.glob("set/shard-*")) == ["shard-00000.json"]
+
+
+def test_on_a_disk_that_is_known_to_be_full_no_other_shard_is_made(tmp_path, monkeypatch, full_disk):
+    class AtOnce(ThreadPoolExecutor):
+        def submit(self, *words):
+            written = super().submit(*words)
+            wait([written])
+            return written
+
+    monkeypatch.setattr(store_module, "ThreadPoolExecutor", AtOnce)
+    full_disk.set()
+    maker = Maker()
+    with pytest.raises(OutputError, match="no space left on device"):
+        fill(tmp_path / "set", ABOUT, ids(12), maker, videos=3)
+    assert maker.asked == [range(3), range(3, 6)]
+
+
+def failing(error, full_disk):
+    """Makes two shards. The disk turns out to be full while the third fails."""
+
+    def make(rows):
+        for row in rows:
+            if row == 7:
+                full_disk.set()
+                raise error
+            yield Maker.of(row)
+
+    return make
+
+
+def test_where_writing_fails_and_then_making_the_first_is_told_and_the_second_is_its_cause(tmp_path, full_disk):
+    error = DataError("video 7 cannot be decoded")
+    with pytest.raises(OutputError, match="set cannot be written: no space left on device") as told:
+        fill(tmp_path / "set", ABOUT, ids(9), failing(error, full_disk), videos=3)
+    assert told.value.__cause__.errno == errno.ENOSPC
+    assert told.value.__cause__.__cause__ is error
+
+
+def test_who_interrupts_while_the_disk_is_full_is_obeyed_and_reads_of_it(tmp_path, full_disk):
+    with pytest.raises(KeyboardInterrupt) as told:
+        fill(tmp_path / "set", ABOUT, ids(9), failing(KeyboardInterrupt(), full_disk), videos=3)
+    assert told.value.__notes__ == [f"{tmp_path / 'set'} cannot be written: [Errno 28] No space left on device"]
 
 
 def test_a_flipped_byte_is_found_by_verifying_and_made_anew_as_the_message_says(tmp_path):

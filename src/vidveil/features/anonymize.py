@@ -31,6 +31,8 @@ from vidveil.methods.splavu import AAM, rebuilt
 from vidveil.video.manifest import file_hash
 from vidveil.video.sources import MARK
 
+MANIFEST = 2
+"""Of what the manifest says. In 1, stores of ours had a `sha256` in the place of their `fingerprint`."""
 OWN_FILES = r"store\.json|shard-\d+\.json|(clips|static)-\d+\.npy|\..*"
 """Of a store."""
 LOSES_NOTHING = "this adapter erases nothing: whoever is trained on what it makes gets nearly all that was there before"
@@ -55,7 +57,7 @@ class _Passed:
     vectors: int
     dropped: tuple[str, ...]
     sums: tuple[str, str]
-    """Of input and output, as `content_hash` tells them."""
+    """Of input and output: fingerprints of stores of ours, hashes of files of others."""
 
 
 def anonymize_features(
@@ -191,7 +193,7 @@ def _store(
     if overwrite and is_store(target):
         made = _replaced(target, lambda place: fill_shards(place, about, store.ids, make, videos=size))
     else:
-        made = fill_shards(target, about, store.ids, make, videos=size)
+        made = fill_shards(target, about, store.ids, make, videos=size, compare=True)
     left = [name for name in ("labels.csv",) if (source / name).exists()]
     still = int(store.counts("static").sum())
     return _Passed(total, (*left, *(["static clips"] if still else [])), (store.fingerprint, made.fingerprint))
@@ -244,10 +246,11 @@ def _write_manifest(
     warnings: Sequence[str],
 ) -> None:
     encoder = dict(checkpoint.about.get("encoder") or {})
+    sum_of = "fingerprint" if is_store(source) else "sha256"
     about: dict[str, Any] = {
-        "features_manifest": 1,
-        "input": {"name": _named(source).name, "sha256": passed.sums[0]},
-        "output": {"name": target.name, "sha256": passed.sums[1]},
+        "features_manifest": MANIFEST,
+        "input": {"name": _named(source).name, sum_of: passed.sums[0]},
+        "output": {"name": target.name, sum_of: passed.sums[1]},
         "method": f"splavu:{checkpoint.name}",
         "weights": checkpoint.sha256,
         "encoder": encoder | {"spec": _shown(str(encoder["spec"]))} if "spec" in encoder else encoder or None,
@@ -268,12 +271,9 @@ def _write_manifest(
 
 
 def content_hash(path: Path) -> str:
-    """sha256 of a file; of a store of ours, of what it is about and the sums that were noted while it was written (its
-    fingerprint); of another folder, of the names and hashes of all its files."""
+    """sha256 of a file; of a folder, of the names and hashes of all its files."""
     if path.is_file():
         return file_hash(path)
-    if is_store(path):
-        return FeatureStore.open(path).fingerprint
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")):
         if file.is_file():

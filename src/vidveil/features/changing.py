@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from vidveil.methods.splavu import AAM
 
-ROWS, DEVICE_ROWS = 512, 4096
-"""Vectors at once, by a core and by an accelerator: what fits into a core's cache is done fastest."""
+LEAST, ROWS, DEVICE_ROWS = 64, 512, 4096
+"""Vectors at once, by a core, at least and at most, and by an accelerator: what fits into a core's cache is done
+fastest, and of fewer than 64 the matrix products are slow."""
+PIECES = 16
+"""Where there are vectors enough: so many cores share even a short array."""
 Change = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """(n, D) → (n, D)."""
 
@@ -25,28 +28,39 @@ def changing(adapter: AAM, device: str = "cpu") -> Change:
             some = torch.from_numpy(np.array(vectors[start:stop])).to(device)  # a store's are read-only
             made[start:stop] = adapter(some).cpu().numpy()
 
-        with _cores(device) as (pool, cores):
-            rounds = -(-len(vectors) // (cores * (ROWS if device == "cpu" else DEVICE_ROWS)))
-            pieces = min(cores * rounds, len(vectors))  # as many for each
-            ends = [len(vectors) * i // max(pieces, 1) for i in range(pieces + 1)]
-            list(pool.map(one, ends[:-1], ends[1:]))
+        ends = _ends(len(vectors), device)
+        if device != "cpu":
+            list(map(one, ends[:-1], ends[1:]))
+            return made
+        with _torch_on_one_core() as cores:
+            threads = min(cores, len(ends) - 1)
+            if threads < 2:
+                list(map(one, ends[:-1], ends[1:]))
+            else:
+                with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                    list(pool.map(one, ends[:-1], ends[1:]))
         return made
 
     return change
 
 
-@contextmanager
-def _cores(device: str) -> Iterator[tuple[ThreadPoolExecutor, int]]:
-    """A thread for each that torch would use, and how many these are. Each goes through the whole adapter alone: where
-    torch shares out every single step, all wait for the slowest each time, and it is slow when a core is busy."""
-    threads = torch.get_num_threads()
+def _ends(count: int, device: str) -> list[int]:
+    """Where pieces begin and end. It does not depend on the number of cores: in a piece of another length, products
+    may be summed in another order, and a vector would have other last bits on another machine."""
     if device != "cpu":
-        with ThreadPoolExecutor(1) as pool:
-            yield pool, 1
-        return
+        pieces = -(-count // DEVICE_ROWS)
+    else:
+        pieces = min(max(PIECES, -(-count // ROWS)), max(count // LEAST, 1))
+    return [count * i // max(pieces, 1) for i in range(pieces + 1)]
+
+
+@contextmanager
+def _torch_on_one_core() -> Iterator[int]:
+    """How many threads torch would use. Each is to go through the whole adapter alone: where torch shares out every
+    single step, all wait for the slowest each time, and it is slow when a core is busy."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            yield pool, threads
+        yield threads
     finally:
         torch.set_num_threads(threads)

@@ -6,7 +6,8 @@
     NAME/shard-00000.json      how many of both each video has, and the sha256 of both files. Written last
     NAME/labels.csv            who and what is seen, if that is known (`labels`)
 
-A shard is whole where its JSON is. A run that was cut off goes on with the first shard that is missing or damaged.
+A shard is whole where its JSON is. A run that was cut off makes what is missing or cut short; whoever asks for it has
+what is there compared with its sums, and made anew where it differs.
 """
 
 import hashlib
@@ -33,6 +34,7 @@ KINDS = ("clips", "static")
 Vectors = NDArray[np.float32]
 Counts = Mapping[str, Sequence[int]]
 """Of vectors of each video, by kind."""
+MakeShard = Callable[[range], tuple[Counts, Mapping[str, Vectors]]]
 
 
 @dataclass(frozen=True)
@@ -129,14 +131,19 @@ def fill_shards(
     folder: Path,
     about: Mapping[str, Any],
     ids: Sequence[str],
-    make: Callable[[range], tuple[Counts, Mapping[str, Vectors]]],
+    make: MakeShard,
     *,
     videos: int,
+    compare: bool = False,
 ) -> FeatureStore:
-    """`fill` for whoever has whole shards: `make` gives how many vectors each video has and all of them, by kind."""
+    """`fill` for whoever has whole shards.
+
+    Args:
+        make: gives how many vectors each video has and all of them, by kind.
+        compare: read the shards that are there, too, and make those anew whose numbers are not those of their sums.
+    """
     folder = Path(folder).absolute()
     plain = json.loads(json.dumps({"layout": LAYOUT, **about, "videos_a_shard": videos}))
-    width = int(about["encoder"]["width"])
     with turn(folder):
         if is_store(folder):
             _refuse_other(folder, plain, ids)
@@ -148,22 +155,44 @@ def fill_shards(
                 left.unlink()
             if not is_store(folder):
                 put(folder / "store.json", json.dumps({**plain, "ids": list(ids)}).encode())
-            with ThreadPoolExecutor(1) as aside:  # a shard is written while the next one is made
-                written: Future[None] | None = None
-                for number, start in enumerate(range(0, len(ids), videos)):
-                    rows = range(start, min(start + videos, len(ids)))
-                    if isinstance(_read_shard(folder, number, len(rows), width), str):
-                        counts, wholes = make(rows)
-                        _refuse_infinite(folder, counts, wholes, rows)
-                        if written is not None:
-                            written.result()
-                        written = aside.submit(_write_shard, folder, number, counts, wholes)
-                if written is not None:
-                    written.result()
+            width = int(about["encoder"]["width"])
+            shards = [range(start, min(start + videos, len(ids))) for start in range(0, len(ids), videos)]
+            missing = (
+                (number, rows)
+                for number, rows in enumerate(shards)
+                if isinstance(_read_shard(folder, number, len(rows), width, compare), str)
+            )
+            _fill_missing(folder, missing, make)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise OutputError(f"{folder} cannot be written: {reason}") from error
     return FeatureStore.open(folder)
+
+
+def _fill_missing(folder: Path, missing: Iterable[tuple[int, range]], make: MakeShard) -> None:
+    """A shard is written while the next one is made. Errors come as if it were one after the other: that of writing is
+    raised first, from what went wrong in making the next."""
+    with ThreadPoolExecutor(1) as aside:
+        written: Future[None] | None = None
+        try:
+            for number, rows in missing:
+                if written is not None and written.done():
+                    written.result()  # on a full disk, nothing more is made
+                counts, wholes = make(rows)
+                _refuse_infinite(folder, counts, wholes, rows)
+                if written is not None:
+                    written.result()
+                written = aside.submit(_write_shard, folder, number, counts, wholes)
+            if written is not None:
+                written.result()
+        except BaseException as error:
+            failed = written.exception() if written is not None else None
+            if failed is None or failed is error:
+                raise
+            if isinstance(error, Exception):
+                raise failed from error
+            error.add_note(f"{folder} cannot be written: {failed}")  # whoever interrupts is obeyed
+            raise
 
 
 def _refuse_other(folder: Path, plain: Mapping[str, Any], ids: Sequence[str]) -> None:
@@ -196,8 +225,8 @@ def read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
     return told, ids
 
 
-def _read_shard(folder: Path, number: int, videos: int, width: int) -> Shard | str:
-    """The shard, or what is wrong with it."""
+def _read_shard(folder: Path, number: int, videos: int, width: int, compare: bool = False) -> Shard | str:
+    """The shard, or what is wrong with it; its numbers are looked at only to `compare` them with their sums."""
     told = folder / f"shard-{number:05d}.json"
     try:
         found = json.loads(told.read_text(encoding="utf-8"))
@@ -217,6 +246,8 @@ def _read_shard(folder: Path, number: int, videos: int, width: int) -> Shard | s
             return f"{path} is missing or cut off"
         if found.shape != wanted[kind] or found.dtype != np.float32:
             return f"{path} has {found.shape} numbers of {found.dtype} instead of {wanted[kind]} of float32"
+        if compare and sha256_of(found) != shard.sha256[kind]:
+            return f"{path} is damaged"
     return shard
 
 
