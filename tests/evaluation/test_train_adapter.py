@@ -1,11 +1,13 @@
 """`vidveil train` of an adapter, on a store of made features."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from safetensors.torch import load_file
 
 from tests.evaluation.made_features import WIDTH, made, read
@@ -95,6 +97,16 @@ def test_an_adapter_learns_in_mixed_precision_too(runs, recipe):
     run(replace(recipe, precision="bf16-mixed"))
     assert not same(bits(runs, "mine"), bits(runs, "finer"))
     assert all(torch.isfinite(tensor).all() for tensor in bits(runs, "mine").values())
+
+
+def test_few_training_videos_are_told(recipe, folder, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(
+        train_adapter, "too_few", lambda shape, videos: asked.append((shape.erase, videos)) or "too few"
+    )
+    run(recipe, console=Console(file=sys.stdout, width=300))
+    assert asked == [(0.5, len(read(folder).labels.indices("train")))]
+    assert "warning: too few\n" in capsys.readouterr().out
 
 
 def test_the_command_trains_an_adapter_where_the_recipe_is_one(recipe):

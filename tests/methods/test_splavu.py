@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from vidveil.errors import RecipeError
-from vidveil.methods.splavu import AAM, Attend, Shape, rebuilt
+from vidveil.methods.splavu import AAM, Attend, Shape, rebuilt, too_few
 
 D = 32
 SHAPES = {
@@ -191,6 +191,12 @@ def test_the_projection_is_the_first_thing_and_is_done_in_64_bits_of_32():
     assert torch.equal(made(z), wanted.float())
     with torch.autocast("cpu", torch.bfloat16):  # as in training on an accelerator
         assert torch.equal(made.erased(z), wanted.float())
+
+
+def test_few_training_videos_are_told_where_something_is_erased_by_them():
+    assert too_few(Shape(D, heads=2, groups=4, erase=0.3), D) is None
+    assert too_few(Shape(D, heads=2, groups=4), D - 1) is None
+    assert f"{D - 1} training videos" in too_few(Shape(D, heads=2, groups=4, erase=0.3), D - 1)
 
 
 def test_no_clips_are_no_clips():

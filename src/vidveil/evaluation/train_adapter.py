@@ -21,6 +21,7 @@ from vidveil.evaluation.telling import about_data
 from vidveil.evaluation.trained import Trained
 from vidveil.features.sets import FeatureSet, load_features
 from vidveil.methods import checkpoint
+from vidveil.methods.splavu import too_few
 from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.methods.splavu_training import Copying, Draws, Joint, refuse
 from vidveil.recipe import as_values
@@ -56,6 +57,8 @@ def run(
 
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
         key = _key(recipe, data)
+        if caution := too_few(joint.adapter.shape, len(data.labels.indices("train"))):
+            made.log.say(f"warning: {caution}", style="yellow")
         if recipe.adapter == "mlp" and recipe.reference and recipe.identity_epochs:
             fit(
                 Copying(joint.adapter),

@@ -199,6 +199,16 @@ class AAM(nn.Module):
         return asdict(self.shape)
 
 
+def too_few(shape: Shape, videos: int) -> str | None:
+    """A word on an adapter that erases by what so many training videos show, where these are few."""
+    if not shape.erase or videos >= shape.width:
+        return None
+    return (
+        f"it was fitted to {videos} training videos, and a feature has {shape.width} numbers: which directions are "
+        "erased is partly luck, so judge it on people whom it never saw"
+    )
+
+
 def rebuilt(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AAM:
     """An adapter out of its checkpoint, ready for use."""
     adapter = AAM(Shape(**about))
