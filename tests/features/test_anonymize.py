@@ -541,6 +541,16 @@ def test_as_a_method_for_video_it_says_what_it_is_for(method):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.usefixtures("adapter")
+def test_files_of_others_go_through_an_adapter_once(place):
+    np.save(place / "a.npy", np.ones((3, D), np.float32))
+    assert vidveil("a.npy", "--method", METHOD).exit_code == 0
+    result = vidveil("a_anonymized.npy", "--method", METHOD)
+    assert result.exit_code == 1
+    assert result.stderr == "error: a_anonymized.npy was anonymized already, says a_anonymized.npy.json\n"
+    assert not (place / "a_anonymized_anonymized.npy").exists()
+
+
 @pytest.mark.usefixtures("raw")
 def test_an_adapter_that_loses_nothing_is_warned_of_on_the_screen_and_in_the_manifest(place):
     made.adapter(place / "runs", erase=0.0)

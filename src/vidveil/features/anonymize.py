@@ -27,7 +27,7 @@ from vidveil.errors import DataError, OutputError, UsageError
 from vidveil.features.changing import Change, changing
 from vidveil.features.store import Counts, FeatureStore, Vectors, fill_shards, is_store, read_about
 from vidveil.methods.checkpoint import Checkpoint, find
-from vidveil.methods.splavu import AAM, rebuilt
+from vidveil.methods.splavu import AAM, rebuilt, too_few
 from vidveil.video.manifest import file_hash
 from vidveil.video.sources import MARK
 
@@ -80,6 +80,8 @@ def anonymize_features(
     target = output or target_of(source)
     if not source.exists():
         raise DataError(f"there is nothing at {source}")
+    if not is_store(source) and _is_ours(manifest_of(_named(source))):
+        raise UsageError(f"{source} was anonymized already, says {manifest_of(_named(source)).name}")
     here, there = source.resolve(), target.resolve()
     if here == there or here in there.parents or there in here.parents:
         raise OutputError(f"{target} and its source {source} would be in each other: give another name")
@@ -91,7 +93,9 @@ def anonymize_features(
         passed = _store(source, target, checkpoint, adapter, change, overwrite, progress)
     else:
         passed = _foreign(source, target, adapter, change, overwrite, progress)
-    warnings = [] if adapter.shape.erase else [LOSES_NOTHING]
+    videos = checkpoint.about.get("data", {}).get("clips", {}).get("train", adapter.shape.width)
+    few, nothing = too_few(adapter.shape, videos), None if adapter.shape.erase else LOSES_NOTHING
+    warnings = [word for word in (few, nothing) if word]
     _write_manifest(manifest, source, target, checkpoint, passed, warnings)
     return Done(target, manifest, passed.vectors, is_store(source), tuple(warnings))
 
