@@ -22,7 +22,7 @@ def page(found: dict[str, Any]) -> str:
                 named = _with_places(found["weizmann_named"]["parts"], part) if name == "weizmann" else {}
                 rows = _with_places(found[name]["parts"], part)
                 lines += [f"## {title}: {shown[0].lower()}{shown[1:]}", "", grid(rows, named), ""]
-        if strong := found[name]["parts"].get("strongest"):
+        if len(strong := found[name]["parts"].get("strongest", {})) > 1:  # raw video alone says nothing new
             lines += [f"## {title}: {STRONGEST[0].lower()}{STRONGEST[1:]}", "", grid(strong, {}, by_use=True), ""]
     return "\n".join(lines)
 
@@ -188,7 +188,7 @@ What is left of the action, and of who it is, in real video, after each way to h
   is {chance[weizmann_named]:.2f}.
 - **Minus lots** is excess minus that of tubelets by lot, where these keep as much of the use: read off the line through
   their settings and raw video. A star: the row keeps no less than raw video, and is set beside that. A dash: lots were
-  not measured at such a retention.
+  not measured at such a retention. Empty: not in the same go.
 - Three seeds, of which the mean is told: they are those of networks that are trained, large or small, and all else is
   the same in each.
   Brackets are 95 % intervals over the test people of all splits:

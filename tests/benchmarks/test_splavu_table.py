@@ -65,3 +65,36 @@ def test_every_setting_was_judged_by_three_seeds_beside_its_floor(of):
             assert len(one["seeds"]) == 3
             assert 0 < one["floor"] < 1
     assert set(FOUND[of]["settings"]) <= {*SETTINGS}
+
+
+def told(of, setting, metric, which="value"):
+    number = FOUND[of]["settings"][setting]
+    number = number.get("anew", number)[metric][which]
+    return f"{number[0] if isinstance(number, list) else number:.2f}"
+
+
+def test_what_the_page_of_the_method_says_is_what_was_measured():
+    text = " ".join(PAGE.read_text().split())
+    use, linked = "action_top1", "linkage_rank1"
+    weights = ["ours", *(f"ours-lc{weight}" for weight in (0, 1, 10, 1000))]
+    left = sorted(told("puppets", setting, linked, "excess") for setting in weights)
+    assert len({told("puppets", setting, use) for setting in weights}) == 1
+    for sentence in (
+        "a top-1 of {} where raw features have {},".format(
+            *(told("ucf101_5", setting, use, "val") for setting in ("ours", "raw"))
+        ),
+        f"{left[0]} to {left[-1]} of the linkage are left on built-in people",
+        "retrieval on UCF101 falls from {} to {}; with a weight of 100 it is {}.".format(
+            *(told("ucf101_5", setting, "retrieval_map") for setting in ("raw", "apart-lc0", "apart"))
+        ),
+        "leaves top-1 over all of them at {} with it, and at {} without".format(
+            *(told("puppets", setting, use) for setting in ("apart-known", "apart-lc0-known"))
+        ),
+        "top-1 over all of them falls from {} to {}:".format(
+            *(told("puppets", setting, use) for setting in ("raw", "ours-known"))
+        ),
+        "top-1 falls to {} behind the projection".format(told("puppets", "ours-no-utility", use)),
+    ):
+        assert sentence in text
+    for kind, metric in (("ours", linked), ("apart", linked), ("apart", use)):
+        assert abs(float(told("puppets", kind, metric)) - float(told("puppets", f"{kind}-no-budget", metric))) < 0.015
