@@ -8,6 +8,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from tests import media
 from tests.data.made_weizmann import PATHS, length, spoil, weizmann
 from tests.features import made
 from tests.features.made import FRAMES, hashes
@@ -51,6 +52,24 @@ def calls(monkeypatch):
 
 def extract(*words):
     return CliRunner().invoke(app, ["extract", *words])
+
+
+def test_a_folder_of_videos_becomes_features_without_labels(place, tmp_path):
+    (tmp_path / "my videos" / "deep").mkdir(parents=True)
+    for name in ("a.mp4", "deep/b.AVI", "deep/.hidden.mp4"):
+        media.Film(frames=9, width=80, height=48).make(tmp_path / "my videos" / name)
+    (tmp_path / "my videos" / "notes.txt").write_text("no video")
+    result = extract("my videos/", "--encoder", "run:mine", "--device", "cpu", "--static", "2")
+    assert result.exit_code == 0, result.output
+    found = FeatureStore.open(place / "my_videos_run_mine")
+    assert list(found.ids) == ["a.mp4", "deep/b.AVI"]
+    assert result.stdout == f"my_videos_run_mine: {found.counts().sum()} clips and 4 static clips of 2 videos\n"
+    assert "who and what is seen" in result.stderr
+    assert not (place / "my_videos_run_mine" / "labels.csv").exists()
+    (tmp_path / "empty").mkdir()
+    refused = extract("empty", "--encoder", "run:mine", "--device", "cpu")
+    assert isinstance(refused.exception, DataError)
+    assert str(refused.exception) == "there are no videos in empty"
 
 
 def test_a_dataset_becomes_a_folder_with_features_and_labels(place, prepared):

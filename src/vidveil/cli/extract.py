@@ -9,7 +9,9 @@ from vidveil.cli.recipe_words import Data, Strict
 
 
 def extract(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Dataset, as `vidveil ls data` names it.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Dataset, as `vidveil ls data` names it; or a folder of videos.")
+    ],
     encoder: Annotated[
         str,
         typer.Option(metavar="ENCODER", help="i3d, vit_s …, run:NAME, videomae:WHERE, vjepa2:, vivit:, timesformer:"),
@@ -34,6 +36,7 @@ def extract(
     \b
     vidveil extract puppets --encoder run:encoder_puppets          after `vidveil train encoder_puppets`
     vidveil extract ucf101_5 --encoder i3d --data sets/ -o ucf_i3d
+    vidveil extract my_videos/ --encoder i3d                       videos of your own, without labels
     vidveil extract hmdb51 --encoder videomae:MCG-NJU/videomae-base --data sets/
     vidveil train splavu_store data=features:ucf_i3d               learns on what is there, without any video
 
@@ -41,6 +44,9 @@ def extract(
     """
     from vidveil.cli.device import device_for
     from vidveil.data import load_data
+    from vidveil.data.catalogue import DATA
+    from vidveil.data.folder import videos_in
+    from vidveil.data.left_out import without_failed
     from vidveil.encoders import load_encoder
     from vidveil.features.extract import extract as run
     from vidveil.features.extract import told
@@ -48,11 +54,21 @@ def extract(
 
     place = device_for(device, learned=True)
     sees = load_encoder(encoder, frames=frames, size=size, half=half, device=place)
-    clips = load_data(data, frames=sees.frames, size=sees.size, root=root, seed=seed, strict=strict)
-    folder = output or Path("_".join("".join(c if c.isalnum() else "_" for c in word) for word in (data, encoder)))
+    own = data.partition(":")[0] not in DATA and Path(data).is_dir()
+    if own:
+        clips = without_failed(videos_in(Path(data), size=sees.size), strict=strict)
+    else:
+        clips = load_data(data, frames=sees.frames, size=sees.size, root=root, seed=seed, strict=strict)
+    folder = output or Path(
+        "_".join(
+            "".join(c if c.isalnum() else "_" for c in word) for word in (Path(data).name if own else data, encoder)
+        )
+    )
     with told(f"features of {data}", len(clips)) as progress:
         store = run(clips, sees, folder, stride=stride, static=static, batch=batch, device=place, progress=progress)
-    if labels:
+    if labels and not own:
         write_labels(clips, folder / FILE)
     clips_there, static_there = store.counts().sum(), store.counts("static").sum()
     typer.echo(f"{folder}: {clips_there:,} clips and {static_there:,} static clips of {len(store):,} videos")
+    if own:
+        typer.echo(f"note: to train on it, say in {folder / FILE} who and what is seen (docs/features.md)", err=True)
