@@ -545,6 +545,10 @@ def test_as_a_method_for_video_it_says_what_it_is_for(method):
 def test_files_of_others_go_through_an_adapter_once(place):
     np.save(place / "a.npy", np.ones((3, D), np.float32))
     assert vidveil("a.npy", "--method", METHOD).exit_code == 0
+    for words in ((), ("--dry-run",)):
+        again = vidveil("a.npy", "--method", METHOD, *words)
+        assert (again.exit_code, again.stdout) == (1, "")
+        assert again.stderr.endswith("a_anonymized.npy exists: give another name, or --overwrite\n")
     result = vidveil("a_anonymized.npy", "--method", METHOD)
     assert result.exit_code == 1
     assert result.stderr == "error: a_anonymized.npy was anonymized already, says a_anonymized.npy.json\n"

@@ -418,7 +418,7 @@ def test_a_target_that_exists_is_replaced_only_when_asked(tmp_path, kind):
     target = tmp_path / f"safe{source.suffix}"
     rewritten(open_layout(source), target, same)
     before = content(target)
-    refused(tmp_path, source, "exists: give another name, or ask to overwrite it", twice, OutputError)
+    refused(tmp_path, source, "exists: give another name, or --overwrite", twice, OutputError)
     assert content(target) == before
     there = names(tmp_path)
     rewritten(open_layout(source), target, twice, overwrite=True)

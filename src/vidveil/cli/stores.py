@@ -1,12 +1,13 @@
 """`vidveil anonymize` of stores of features, by an adapter."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from vidveil.cli.device import device_for
-from vidveil.errors import DataError, UsageError, VidveilError
+from vidveil.errors import DataError, OutputError, UsageError, VidveilError
 
 
 def names_adapter(method: str) -> bool:
@@ -42,6 +43,7 @@ def anonymize_stores(
     """
     from vidveil.features.anonymize import anonymize_features, checkpoint_of, target_of
     from vidveil.features.extract import told
+    from vidveil.features.store import is_store
 
     if given:
         raise UsageError(f"{method} works on stored features: leave out {', '.join(given)}")
@@ -55,7 +57,10 @@ def anonymize_stores(
             if not source.exists():
                 raise DataError(f"there is nothing at {source}")
             if dry_run:
-                typer.echo(f"{source} → {target or target_of(source)}")
+                planned = target or target_of(source)
+                if os.path.lexists(planned) and not overwrite and not is_store(source):
+                    raise OutputError(f"{planned} exists: give another name, or --overwrite")
+                typer.echo(f"{source} → {planned}")
                 continue
             with told(source.name, 1) as progress:
                 done = anonymize_features(source, method, target, overwrite=overwrite, device=place, progress=progress)

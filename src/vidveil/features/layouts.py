@@ -250,7 +250,7 @@ def _check_target(layout: Layout, target: Path, overwrite: bool) -> None:
         raise OutputError(f"{target} and its source {layout.path} would be in each other: give another name")
     if os.path.lexists(target):
         if not overwrite:
-            raise OutputError(f"{target} exists: give another name, or ask to overwrite it")
+            raise OutputError(f"{target} exists: give another name, or --overwrite")
         if target.exists() and target.samefile(layout.path):
             raise OutputError(f"{target} is its source {layout.path} by another name: give another name")
         if target.is_dir() != layout.path.is_dir():
