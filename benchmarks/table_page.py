@@ -74,7 +74,19 @@ def told(name: str) -> str:
 
 
 def grid(rows: Rows, named: Rows, *, by_use: bool = False) -> str:
-    head = ["", "kept", "top-1", "retention", "linkage", "excess", "highest", "excess", "minus lots, excess", "by"]
+    head = [
+        "",
+        "`--only`",
+        "kept",
+        "top-1",
+        "retention",
+        "linkage",
+        "excess",
+        "highest",
+        "excess",
+        "minus lots, excess",
+        "by",
+    ]
     head += ["named, top-1", "excess"] if named else []
     head += ["top-1 by"] if by_use else []
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -97,6 +109,7 @@ def row(name: str, one: dict[str, Any], mark: str) -> list[str]:
     use, linked = one.get("action_top1"), one["linkage_rank1"]
     return [
         told(name) + mark,
+        f"`{name}`",
         f"{one['share']:.2f}" if one.get("share") else "",
         interval(use["value"]) if use else "",
         interval(use["share"]) if use else "",
