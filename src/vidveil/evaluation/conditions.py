@@ -203,7 +203,7 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
 
     def paint(rows: Sequence[int]) -> list[Item]:
-        with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool, one_thread_each(workers):
+        with one_thread_each(workers), ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool:
             return list(pool.map(one, rows))
 
     return Painter(paint, method.weights, at_once=2 * workers)
