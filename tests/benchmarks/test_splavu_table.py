@@ -98,8 +98,8 @@ def test_what_the_page_of_the_method_says_is_what_was_measured():
         "top-1 falls to {} behind the projection".format(told("puppets", "ours-no-utility", use)),
     ):
         assert sentence in text
-    for page, words in (("../README.md", "real video {} of the linkage is left"), ("findings.md", "leaves {} of it.")):
-        text = " ".join((PAGE.parents[1] / page).read_text().split())
+    for other, words in (("../README.md", "real video {} of the linkage is left"), ("findings.md", "leaves {} of it.")):
+        text = " ".join((PAGE.parents[1] / other).read_text().split())
         assert words.format(told("weizmann", "ours", linked, "excess")) in text
     for kind, metric in (("ours", linked), ("apart", linked), ("apart", use)):
         assert abs(float(told("puppets", kind, metric)) - float(told("puppets", f"{kind}-no-budget", metric))) < 0.015
