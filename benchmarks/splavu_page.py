@@ -137,7 +137,9 @@ def picture(found: dict[str, Any], path: Path) -> None:
         for axis, kinds in zip(line, ("weights", "shares"), strict=True):
             _curves(axis, settings, kinds)
         line[0].set_ylabel(f"{TITLES[of]}\n", fontsize=9)
-    figure.legend(*axes[0][0].get_legend_handles_labels(), fontsize=7, loc="outside lower center", ncols=2)
+    figure.legend(
+        *axes[0][0].get_legend_handles_labels(), fontsize=7, loc="outside lower center", ncols=2, handlelength=4
+    )
     figure.savefig(path, dpi=130)
 
 
