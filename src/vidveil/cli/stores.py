@@ -1,13 +1,12 @@
 """`vidveil anonymize` of stores of features, by an adapter."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from vidveil.cli.device import device_for
-from vidveil.errors import DataError, OutputError, UsageError, VidveilError
+from vidveil.errors import DataError, UsageError, VidveilError
 
 
 def names_adapter(method: str) -> bool:
@@ -43,6 +42,7 @@ def anonymize_stores(
     """
     from vidveil.features.anonymize import anonymize_features, checkpoint_of, target_of
     from vidveil.features.extract import told
+    from vidveil.features.layouts import check_target, open_layout
     from vidveil.features.store import is_store
 
     if given:
@@ -58,8 +58,8 @@ def anonymize_stores(
                 raise DataError(f"there is nothing at {source}")
             if dry_run:
                 planned = target or target_of(source)
-                if os.path.lexists(planned) and not overwrite and not is_store(source):
-                    raise OutputError(f"{planned} exists: give another name, or --overwrite")
+                if not is_store(source):
+                    check_target(open_layout(source), planned, overwrite)
                 typer.echo(f"{source} → {planned}")
                 continue
             with told(source.name, 1) as progress:

@@ -36,8 +36,7 @@ def train(
         told = (f"{name} {value:.3f}{guessed.get(name, '')}" for name, value in made.metrics.items())
         typer.echo("on validation: " + "  ".join(told))
         if made.method == "splavu":
-            known = wanted.data.partition(":")[0]
-            known = "puppets" if known == "features" else known
+            known = wanted.data.partition(":")[0].replace("features", "store")
             judging = next(f"splavu_{one}_table" for one in (known, "vp") if f"splavu_{one}_table" in names())
             words = f"data={wanted.data} method=splavu:{wanted.name} name={wanted.name}_table"
             worth = f"vidveil evaluate {judging} {f'--data {data} ' if data else ''}{words}"

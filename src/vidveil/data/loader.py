@@ -165,9 +165,12 @@ class Loader:
     def _at_once(self, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:
         """Places in a batch that are resized together: on an accelerator all, since each size is a wait of its own,
         unless most of what is computed would be padding."""
-        sides = np.array([shape[1:3] for shape in shapes])  # (n, 2)
+        if self.device.type == "cpu":
+            return _groups(shapes)
+        every = np.arange(len(shapes))
+        sides = _sides(shapes, every)
         wasteful = len(sides) * sides.max(0).prod() > PADDED * sides.prod(1).sum()
-        return _groups(shapes) if self.device.type == "cpu" or wasteful else [np.arange(len(shapes))]
+        return _groups(shapes) if wasteful else [every]
 
 
 def _sides(shapes: Sequence[tuple[int, ...]], places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -62,11 +62,11 @@ class Resident:
     def clips(self, rows: Sequence[int] | NDArray[np.int64], picks: Sequence[NDArray[np.int64]]) -> Tensor:
         """uint8 (B, P, H, W, 3): `picks` (P,) of the frames of each row. Smaller pictures lie at the left and top."""
         first = self._shapes[rows[0]]
-        high, wide = (max(self._shapes[row][axis] for row in rows) for axis in (1, 2))
-        one_size = all(self._shapes[row][1:3] == (high, wide) for row in rows)
         every = np.arange(first[0])
         if self._flat is not None and self._alike and all(np.array_equal(these, every) for these in picks):
             return self._flat.view(len(self), *first)[torch.as_tensor(rows, device=self.device)]  # one gather
+        high, wide = (max(self._shapes[row][axis] for row in rows) for axis in (1, 2))
+        one_size = all(self._shapes[row][1:3] == (high, wide) for row in rows)
         if self._flat is not None and one_size:
             return torch.stack([_picked(self.frames(i), these) for i, these in zip(rows, picks, strict=True)])
         shape = (len(rows), len(picks[0]), high, wide, 3)

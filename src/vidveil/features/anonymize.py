@@ -80,8 +80,8 @@ def anonymize_features(
     target = output or target_of(source)
     if not source.exists():
         raise DataError(f"there is nothing at {source}")
-    if not is_store(source) and _is_ours(manifest_of(_named(source))):
-        raise UsageError(f"{source} was anonymized already, says {manifest_of(_named(source)).name}")
+    if not is_store(source) and _is_ours(told_by := manifest_of(_named(source))):
+        raise UsageError(f"{source} was anonymized already, says {told_by.name}")
     here, there = source.resolve(), target.resolve()
     if here == there or here in there.parents or there in here.parents:
         raise OutputError(f"{target} and its source {source} would be in each other: give another name")

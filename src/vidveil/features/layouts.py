@@ -190,7 +190,7 @@ def rewritten(
     an error or an interruption it is as it was. `progress` is told how many vectors are done, and of how many.
     """
     target = Path(target).absolute()
-    _check_target(layout, target, overwrite)
+    check_target(layout, target, overwrite)
     part = target.with_name(f".{target.name}~{os.getpid()}.part")
     keys, total = layout.keys(), layout.count()
     writer, done = None, 0
@@ -244,7 +244,8 @@ def _changed(
     return kept
 
 
-def _check_target(layout: Layout, target: Path, overwrite: bool) -> None:
+def check_target(layout: Layout, target: Path, overwrite: bool) -> None:
+    """Refuse a name that what is made of the layout must not take."""
     source, there = layout.path.resolve(), target.resolve()
     if source == there or source in there.parents or there in source.parents:
         raise OutputError(f"{target} and its source {layout.path} would be in each other: give another name")
