@@ -195,11 +195,12 @@ def main() -> None:
     options = parser.parse_args()
     file = RESULTS / "summary.json"
     if options.summary:
-        from table_summary import summary
+        from table_summary import summary, trainings
 
         RESULTS.mkdir(parents=True, exist_ok=True)
-        before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        file.write_text(json.dumps(summary(options.runs, before), indent=1) + "\n", encoding="utf-8")
+        for kept, told in ((file, summary), (RESULTS / "trainings.json", trainings)):
+            before = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+            kept.write_text(json.dumps(told(options.runs, before), indent=1) + "\n", encoding="utf-8")
     if options.page:
         from table_page import page, picture
 

@@ -6,6 +6,7 @@ chosen split by split, on the validation people of that split: those of others m
 where two people validate, many attackers are equal in rank-1; of these the best in average precision counts.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from dual_cls_summary import told
 from numpy.typing import NDArray
-from table import NAMED, PARTS, PEOPLE, ROWS, SETS, STRONG, TRAINED, Row, raw_of, run_of
+from table import LEARNED, MODES, NAMED, PARTS, PEOPLE, ROWS, SETS, STRONG, TRAINED, Row, raw_of, run_of
 
 from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Estimate, Resamples, difference
@@ -52,6 +53,20 @@ def summary(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
                     told_then["raw"] = raw_numbers(of[raw_of(row)])
         parts = {part: then.get(part, {}) | rows for part, rows in now.items()}
         found[name]["parts"] = {part: _in_order(rows) for part, rows in parts.items() if rows}
+    return found
+
+
+def trainings(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
+    """Networks that hide → what validation people say of them, with what guessing gets. Those that are not among the
+    runs are as they were `before`."""
+    found = dict(before)
+    for mode in MODES:
+        for end in LEARNED:
+            file = runs / f"d-{mode}-{end}" / "checkpoint" / "checkpoint.json"
+            if file.is_file():
+                about = json.loads(file.read_text(encoding="utf-8"))
+                kept = {key: about["recipe"][key] for key in ("data", "after", "train_on", "keep", "epochs")}
+                found[f"d-{mode}-{end}"] = kept | {key: about[key] for key in ("metrics", "floors")}
     return found
 
 
