@@ -212,13 +212,15 @@ def setting(
 
 
 def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:
-    """Excess minus that of tubelets by lot where they keep as much of the use. Who keeps no less than raw video stands
-    beside raw video, which is what lots are that keep everything."""
+    """Excess minus that of tubelets by lot where they keep as much of the use. Who keeps no less than raw video, in all
+    or in a draw of people, stands beside raw video there, which is what lots are that keep everything."""
     assert one.retention is not None
-    if one.retention.value >= 1:
+    kept = one.retention
+    capped = replace(kept, value=min(kept.value, 1.0), samples=np.minimum(kept.samples, 1.0))
+    if kept.value >= 1:
         raw = Estimate(1.0, np.ones(len(left.samples)), drawn=left.drawn)
         return {"minus": told(difference(left, raw)), "at": "raw video"}
-    compared = at_equal_retention(Method(one.label, [one], {}), lots)[0]
+    compared = at_equal_retention(Method(one.label, [replace(one, retention=capped)], {}), lots)[0]
     if compared.difference is None:
         return {"reason": compared.second.reason or compared.first.reason}
     return {"minus": told(compared.difference)}
