@@ -61,6 +61,13 @@ class Vectors:
         at = np.floor(steps * (self.count[rows] - 1)[:, None] + 0.5).astype(np.int64)
         return self.all[self._at(self.first[rows][:, None] + at)]
 
+    def of(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """(n, D) all of these videos, and (n,) whose each is, as a place in `rows`."""
+        count = self.count[rows]
+        whose = np.repeat(np.arange(len(rows)), count)
+        within = np.arange(len(whose)) - np.repeat(count.cumsum() - count, count)
+        return self.all[self._at(self.first[rows][whose] + within)], self._at(whose)
+
     def _at(self, places: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(places).to(self.all.device)
 

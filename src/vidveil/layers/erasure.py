@@ -43,22 +43,27 @@ def erasing(
         raise DataError(f"erasing needs as many static clips as clips: {tuple(static.shape)} and {tuple(clips.shape)}")
     z, y = clips.double(), static.double()
     mean = z.mean(0)
-    whiten, colour = roots(covariance(z - mean, ridge))
-    x = (z - mean) @ whiten
-    other = (y - y.mean(0)) @ roots(covariance(y - y.mean(0), ridge))[0]
-    one = rest = torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
+    z, y = z - mean, y - y.mean(0)
+    # From here on everything is (D, D): accelerators are slow at taking such matrices apart.
+    whiten, colour = roots(covariance(z, ridge).cpu())
+    together = whiten @ (z.T @ y / len(z)).cpu() @ roots(covariance(y, ridge).cpu())[0]  # E[x yᵀ]
+    one = rest = torch.eye(len(whiten), dtype=whiten.dtype)
     if classes is not None and (classes >= 0).any():
-        kept = telling(x, classes)
+        kept = telling(means_of(z, classes).cpu() @ whiten)
         # an orthonormal basis of the others: what is lost is among these, also where few static clips order them
         rest = torch.linalg.svd(kept).U[:, kept.shape[1] :]  # (D, R)
-    lost = rest @ torch.linalg.svd(rest.T @ (x.T @ other) / len(x)).U[:, : round(share * rest.shape[1])]  # (D, k)
-    return mean, whiten @ (one - lost @ lost.T) @ colour
+    lost = rest @ torch.linalg.svd(rest.T @ together).U[:, : round(share * rest.shape[1])]  # (D, k)
+    return mean, (whiten @ (one - lost @ lost.T) @ colour).to(mean.device)
 
 
-def telling(x: Tensor, classes: Tensor) -> Tensor:
-    """(D, C − 1): orthonormal directions in which the means of classes lie apart."""
-    found = torch.stack([x[classes == number].mean(0) for number in sorted(set(classes[classes >= 0].tolist()))])
-    _, strengths, directions = torch.linalg.svd(found - found.mean(0), full_matrices=False)
+def means_of(x: Tensor, classes: Tensor) -> Tensor:
+    """(C, D), of each class that is known."""
+    return torch.stack([x[classes == number].mean(0) for number in sorted(set(classes[classes >= 0].tolist()))])
+
+
+def telling(means: Tensor) -> Tensor:
+    """(C, D) → (D, C − 1): orthonormal directions in which the means of classes lie apart."""
+    _, strengths, directions = torch.linalg.svd(means - means.mean(0), full_matrices=False)
     told: Tensor = directions[strengths > 1e-6 * strengths[0]].T
     return told
 

@@ -141,18 +141,13 @@ def erasing_of(data: FeatureSet, recipe: SplavuRecipe) -> tuple[Tensor, Tensor]:
     """Of training videos: every clip beside the mean of its video's static clips."""
     assert data.static is not None
     rows = data.labels.indices("train")
-    owners = np.repeat(rows, data.clips.count[rows])
-    places = np.concatenate([np.arange(data.clips.count[row]) + data.clips.first[row] for row in rows])
-    still = torch.stack(
-        [
-            data.static.all[first : first + count].mean(0)
-            for first, count in zip(data.static.first[rows], data.static.count[rows], strict=True)
-        ]
-    )
-    which = np.searchsorted(rows, owners)
-    classes = torch.from_numpy(told_of(data.labels, recipe.known_actions).action[owners]) if recipe.tasks else None
-    clips, beside = data.clips.all[torch.from_numpy(places)], still[torch.from_numpy(which)]
-    return erasing(clips, beside, classes, recipe.erase, ridge=data.width / len(rows))
+    clips, owners = data.clips.of(rows)
+    static, whose = data.static.of(rows)
+    count = torch.from_numpy(data.static.count[rows]).to(static)
+    still = static.new_zeros(len(rows), data.width).index_add_(0, whose, static) / count[:, None]  # (V, D)
+    labels = told_of(data.labels, recipe.known_actions).action[rows]
+    classes = torch.from_numpy(labels).to(owners.device)[owners] if recipe.tasks else None
+    return erasing(clips, still[owners], classes, recipe.erase, ridge=data.width / len(rows))
 
 
 class Copying(nn.Module):
