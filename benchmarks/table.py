@@ -40,12 +40,15 @@ SHARES = "keep=[0.5,0.25,0.1]"
 PAPER, BEST = "method=dual_cls:d-paper-{end}", "method=dual_cls:d-best-{end}"
 THEIRS, OURS = "dual-CLS as in the paper", "dual-CLS over turned figures"
 MODES = {
-    "best": ("after=recast:14",),
-    "paper": ("after=raw", "train_on=heads", "privacy_attention=reversed", "smooth=false", "keep=0.9"),
+    "best": ("dual_cls", "after=recast:14"),
+    "paper": ("dual_cls", "after=raw", "train_on=heads", "privacy_attention=reversed", "smooth=false", "keep=0.9"),
+    "drawn": ("stprivacy",),
+    "sparse": ("stprivacy", "anonymize=false"),
 }
-"""Of dual-CLS: the recipes' mode over figures that are turned, and the paper's Algorithm 1 over what was filmed."""
-TRAINING = {"u": "dual_cls_ucf101_5", "w": "dual_cls_weizmann"}
-"""First letter of a split's ending → recipe."""
+"""Method, and what differs from its recipe. Of dual-CLS: the recipes' mode over figures that are turned, and the
+paper's Algorithm 1 over what was filmed. Of STPrivacy: as its paper, and without drawing what stays anew."""
+TRAINING = {"u": "ucf101_5", "w": "weizmann"}
+"""First letter of a split's ending → how a recipe's name ends."""
 TRAINED = {"t": "real_table_trained", "s": "real_table_small"}
 """First letter of a row that networks are trained to judge → recipe."""
 FEW = {
@@ -104,6 +107,10 @@ ROWS = {
     "paper-action": Row(f"{THEIRS}, λ = 0", (PAPER, "keep=[0.737]", "privacy_weight=0"), ("crop",)),
     "paper-private": Row(f"{THEIRS}, α_priv alone", (PAPER, "keep=[0.737]", "privacy_weight=.inf"), ("crop",)),
     "paper-mask": Row(f"{THEIRS}, masks alone", (PAPER, "keep=[0.737]", "fill=mask"), ("crop",)),
+    "stprivacy": Row("STPrivacy", ("method=stprivacy:d-drawn-{end}", "keep=[0.9,0.8,0.7]"), ("crop",)),
+    "stprivacy-sparse": Row(
+        "STPrivacy, nothing drawn", ("method=stprivacy:d-sparse-{end}", "keep=[0.9,0.8,0.7]"), ("crop",)
+    ),
     "best": Row(OURS, (BEST, "keep=[0.95,0.888,0.737]"), ("crop",)),
     "best-action": Row(f"{OURS}, λ = 0", (BEST, "keep=[0.888]", "privacy_weight=0"), ("crop",)),
     "best-private": Row(f"{OURS}, α_priv alone", (BEST, "keep=[0.888]", "privacy_weight=.inf"), ("crop",)),
@@ -136,16 +143,19 @@ def jobs() -> list[Job]:
 
 
 def training(mode: str, end: str, data: str) -> Job:
+    method, *differs = MODES[mode]
     name = f"d-{mode}-{end}"
     words = (
         f"data={data}",
         "part=person_crop",
-        *MODES[mode],
+        *differs,
         "validate_every=20",
         "checkpoint_seconds=600",
         f"name={name}",
     )
-    return Job(name, ("train", TRAINING[end[0]], *words), makes="checkpoint/checkpoint.json", of=f"train-{mode}")
+    return Job(
+        name, ("train", f"{method}_{TRAINING[end[0]]}", *words), makes="checkpoint/checkpoint.json", of=f"train-{mode}"
+    )
 
 
 def job(name: str, row: Row, part: str, folds: dict[str, str]) -> Job:

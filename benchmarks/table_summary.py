@@ -65,8 +65,9 @@ def trainings(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
             file = runs / f"d-{mode}-{end}" / "checkpoint" / "checkpoint.json"
             if file.is_file():
                 about = json.loads(file.read_text(encoding="utf-8"))
-                kept = {key: about["recipe"][key] for key in ("data", "after", "train_on", "keep", "epochs")}
-                found[f"d-{mode}-{end}"] = kept | {key: about[key] for key in ("metrics", "floors")}
+                keys = ("data", "method", "after", "train_on", "keep", "alpha", "epochs")
+                recipe = {key: about["recipe"][key] for key in keys if key in about["recipe"]}
+                found[f"d-{mode}-{end}"] = recipe | {key: about[key] for key in ("metrics", "floors")}
     return found
 
 

@@ -10,6 +10,7 @@ from vidveil.evaluation.feature_recipe import FeaturesRecipe
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.methods.splavu_recipe import SplavuRecipe
+from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 from vidveil.recipe import as_values, build, find, header, names, read, read_for
 from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
@@ -24,9 +25,10 @@ def recipe(folder: Path, text: str) -> Path:
 def test_every_recipe_that_comes_with_vidveil_is_read(name):
     path = find(name)
     found = read(path)
-    assert isinstance(found, EvaluateRecipe | FeaturesRecipe | TrainRecipe | DualCLSRecipe | SplavuRecipe)
-    for line, kind in (("method: dual_cls\n", DualCLSRecipe), ("method: splavu\n", SplavuRecipe)):
-        assert isinstance(found, kind) == (line in path.read_text())
+    kinds = {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe, "stprivacy": STPrivacyRecipe}
+    assert isinstance(found, (EvaluateRecipe, FeaturesRecipe, TrainRecipe, *kinds.values()))
+    for method, kind in kinds.items():
+        assert isinstance(found, kind) == (f"method: {method}\n" in path.read_text())
 
 
 @pytest.mark.parametrize("name", names())
@@ -127,7 +129,7 @@ def test_fields_of_a_method_are_read_as_strictly_as_all_others(tmp_path):
 
 @pytest.mark.parametrize("method", ["dual_clss", "[dual_cls]", "3", ""])
 def test_a_method_that_does_not_learn_is_refused(tmp_path, method):
-    with pytest.raises(RecipeError, match=r"mine\.yaml: method must be dual_cls or splavu, not"):
+    with pytest.raises(RecipeError, match=r"mine\.yaml: method must be dual_cls or splavu or stprivacy, not"):
         read(recipe(tmp_path, f"verb: train\nmethod: {method}\ndata: puppets"))
 
 

@@ -119,8 +119,9 @@ def _methods() -> dict[str, type[Any]]:
     """`verb: train` with `method: NAME`: methods that learn."""
     from vidveil.methods.dual_cls_recipe import DualCLSRecipe
     from vidveil.methods.splavu_recipe import SplavuRecipe
+    from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 
-    return {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe}
+    return {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe, "stprivacy": STPrivacyRecipe}
 
 
 def _override(text: str) -> tuple[str, Any]:

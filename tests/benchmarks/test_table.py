@@ -19,6 +19,7 @@ from vidveil.evaluation.intervals import Resamples
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Metric, Point, Results
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 from vidveil.recipe import find, read
 from vidveil.report.same_clips import Run
 
@@ -34,13 +35,17 @@ def test_every_command_is_a_recipe_with_fields_that_exist_and_a_name_of_its_own(
             assert isinstance(parsed, EvaluateRecipe)
             assert parsed.seeds == (0, 1, 2)
         else:
-            assert isinstance(parsed, DualCLSRecipe)
+            assert isinstance(parsed, DualCLSRecipe | STPrivacyRecipe)
     assert len({name for name, _ in runs}) == len(runs)
 
 
 def test_a_network_that_hides_is_judged_on_the_split_and_the_part_that_it_was_trained_on():
     known = {name: words for job in table.jobs() for name, words in job.runs.items()}
-    learned = {name: words for name, words in known.items() if any("dual_cls:" in word for word in words)}
+    learned = {
+        name: words
+        for name, words in known.items()
+        if any("dual_cls:" in word or "stprivacy:" in word for word in words)
+    }
     assert len(learned) > 60
     for words in learned.values():
         recipe = read(find(words[1]), words[2:])

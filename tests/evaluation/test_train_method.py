@@ -14,7 +14,7 @@ from vidveil.data.loader import Loader
 from vidveil.errors import DataError, RecipeError, UsageError
 from vidveil.evaluation import train_method
 from vidveil.evaluation.train_method import run, seen_on
-from vidveil.methods import dual_cls
+from vidveil.methods import dual_cls, dual_cls_training
 from vidveil.methods.checkpoint import find
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.methods.dual_cls_training import Game
@@ -92,7 +92,7 @@ def test_a_decoder_draws_from_what_was_filmed_and_from_nothing_else():
 
 def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, monkeypatch):
     games = []
-    monkeypatch.setattr(train_method, "Game", lambda *words: games.append(Game(*words)) or games[-1])
+    monkeypatch.setattr(dual_cls_training, "Game", lambda *words: games.append(Game(*words)) or games[-1])
     made = run(RECIPE)
     assert made.folder == runs / "mine" / "checkpoint"
     assert made.method == "dual_cls"

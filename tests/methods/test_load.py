@@ -8,7 +8,7 @@ from vidveil.errors import UsageError
 from vidveil.methods import DEFAULT, METHODS, classical
 from vidveil.methods.anonymizer import Chain
 
-LEARNED = {"dual_cls"}
+LEARNED = {"dual_cls", "stprivacy"}
 
 
 @pytest.fixture
@@ -113,10 +113,10 @@ def test_a_checkpoint_can_be_one_of_several():
 
 
 def test_a_checkpoint_of_another_method_is_refused_by_its_name(runs):
-    made_checkpoint.write(runs / "other" / "checkpoint", made_checkpoint.network(), "other", method="stprivacy")
-    with pytest.raises(UsageError, match="other is a checkpoint of stprivacy, not of dual_cls"):
+    made_checkpoint.write(runs / "other" / "checkpoint", made_checkpoint.network(), "other", method="vita")
+    with pytest.raises(UsageError, match="other is a checkpoint of vita, not of dual_cls"):
         load("dual_cls:other")
-    with pytest.raises(UsageError, match="other is a checkpoint of 'stprivacy', a method that this vidveil does not"):
+    with pytest.raises(UsageError, match="other is a checkpoint of 'vita', a method that this vidveil does not"):
         load("other")
 
 

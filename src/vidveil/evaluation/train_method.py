@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,12 @@ from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.telling import about_data
 from vidveil.evaluation.trained import Trained
 from vidveil.evaluation.truth import ALL_KEPT, of_clips
-from vidveil.methods import checkpoint
-from vidveil.methods.dual_cls import DualCLS
+from vidveil.methods import checkpoint, dual_cls_training, stprivacy_training
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.methods.dual_cls_training import Game, Timed, network_of
-from vidveil.methods.dual_cls_weights import load_picture_weights
+from vidveil.methods.dual_cls_training import Timed
 from vidveil.methods.masker import loaded_unless_raw
 from vidveil.methods.splavu_recipe import SplavuRecipe
+from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 from vidveil.recipe import as_values
 from vidveil.recognizers.pretrained import read_tensors
 from vidveil.training.loop import fit
@@ -42,6 +42,16 @@ from vidveil.training.options import LAST
 from vidveil.training.recipe import LearningRecipe
 from vidveil.training.runs import Run
 from vidveil.weights import describe, weights
+
+HidingRecipe = DualCLSRecipe | STPrivacyRecipe
+Game = dual_cls_training.Game | stprivacy_training.Game
+TRAININGS: dict[type[LearningRecipe], ModuleType] = {
+    DualCLSRecipe: dual_cls_training,
+    STPrivacyRecipe: stprivacy_training,
+}
+"""Each has `check(recipe)`, which refuses what contradicts itself before clips are drawn; the names of its TRUNK; and
+`prepare(recipe, data, device, pictures)`, which makes its `Game`: that has the `anonymizer`, gives the loss of a batch
+when it is called, and takes a `look(video)` for validation."""
 
 
 def run(
@@ -56,16 +66,13 @@ def run(
         from vidveil.evaluation import train_adapter
 
         return train_adapter.run(recipe, root=root, resume=resume, strict=strict, console=console)
-    if not isinstance(recipe, DualCLSRecipe):
+    if not isinstance(recipe, HidingRecipe):
         raise RecipeError(f"{recipe.name} trains no method that hides")
-    chosen = replace(
-        options(recipe, recipe.seed, ":pretrained" if recipe.pretrained else ""),
-        monitor=LAST,
-        trunk=tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm.")),
-    )
+    training = TRAININGS[type(recipe)]
+    start = ":pretrained" if recipe.pretrained else ""
+    chosen = replace(options(recipe, recipe.seed, start), monitor=LAST, trunk=training.TRUNK)
     device = chosen.accelerator()
-    with torch.device("meta"):  # what contradicts itself is told before any clip is drawn
-        DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
+    training.check(recipe)
     loaded_unless_raw(recipe.after)
     refuse_part(recipe.part, recipe.data)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
@@ -76,9 +83,8 @@ def run(
     data = PARTS[recipe.part](data)
     data = anonymized(data, Setting(method=recipe.after))
     torch.manual_seed(recipe.seed)
-    game = Game(recipe, data, device)
-    if recipe.pretrained:
-        load_picture_weights(game.anonymizer, read_tensors(weights("vits14")))
+    pictures = read_tensors(weights("vits14")) if recipe.pretrained else None
+    game: Game = training.prepare(recipe, data, device, pictures)
 
     def loader(split: Any, order: Any, augment: Any) -> Loader:
         return Loader(
@@ -123,22 +129,19 @@ def run(
 
 
 def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
-    """At the recipe's keep rate: what the action token and f_T tell, and what the masks hide where that is known."""
-    network = game.anonymizer.eval()
+    """At the recipe's keep rate: what the action head and f_T tell, and what the masks hide where that is known."""
+    network = game.eval().anonymizer
     right, masked_right, rows, kept, scores = [], [], [], [], []
     with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):  # as it is deployed
         for batch in loader.views("1x1"):
-            video = batch.video[:, 0]
-            seen = network(video)
+            look = game.look(batch.video[:, 0])
             truth = game.action.labels[batch.index]
-            right.append((seen.action.argmax(1) == truth).float())
-            if game.utility is not None:
-                game.utility.eval()
-                shown, _ = game.shown(video, seen, 0.0, lots=False)
-                masked_right.append((game.utility(shown)["action"].argmax(1) == truth).float())
+            right.append((look.action.argmax(1) == truth).float())
+            if look.masked is not None:
+                masked_right.append((look.masked.argmax(1) == truth).float())
             rows.append(batch.index)
-            kept.append(seen.kept.view(-1, *network.grid))
-            scores.append(seen.scores.view(-1, *network.grid))
+            kept.append(look.kept.view(-1, *network.grid))
+            scores.append(look.scores.view(-1, *network.grid))
     found = {"action_top1": float(torch.cat(right).mean()), ALL_KEPT: float(torch.cat(kept).float().mean())}
     if masked_right:
         found["masked_top1"] = float(torch.cat(masked_right).mean())
@@ -162,7 +165,7 @@ def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
     return {name: value for name, value in found.items() if name in metrics}
 
 
-def _refuse(recipe: DualCLSRecipe, data: ClipSet) -> None:
+def _refuse(recipe: HidingRecipe, data: ClipSet) -> None:
     if data.action_labels is not None:
         raise DataError(f"{data.name} shows several actions at once, and {recipe.method} learns one a clip")
     people, attributes = bool((data.person >= 0).any()), bool(len(data.attribute_names))
@@ -175,7 +178,7 @@ def _refuse(recipe: DualCLSRecipe, data: ClipSet) -> None:
         raise RecipeError(f"{data.name}: its file of labels knows none of the clips to train on, see docs/data.md")
 
 
-def _key(recipe: DualCLSRecipe, data: ClipSet) -> str:
+def _key(recipe: HidingRecipe, data: ClipSet) -> str:
     free = ("device", "checkpoint_seconds", "compile", "name")
     about = {key: value for key, value in as_values(recipe).items() if key not in free}
     about |= {"clips": data.videos.fingerprint, "vidveil": __version__}

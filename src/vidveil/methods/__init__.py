@@ -77,6 +77,11 @@ METHODS = {
     "dual_cls": Method(
         _learned, "dual_cls:RUN|FOLDER", "two tokens decide tubelet by tubelet what may stay (train it first)"
     ),
+    "stprivacy": Method(
+        _learned,
+        "stprivacy:RUN|FOLDER",
+        "what an action does not need is dropped, the rest drawn anew (train it first)",
+    ),
     "splavu": Method(
         _on_features, "splavu:RUN|FOLDER", "an adapter of stored features, not of pixels (train it first)"
     ),

@@ -13,6 +13,7 @@ With a detector each token is taught by its own player: f_T moves α_act alone, 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,12 +25,15 @@ from vidveil.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.layers.straight_through import gate
 from vidveil.methods.dual_cls import DualCLS, Network, Seen
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.methods.dual_cls_weights import load_picture_weights
 from vidveil.recognizers import build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.recognizers.vit import ConvolvedTubelets
 from vidveil.tasks import TASKS, Identity, Task
 from vidveil.tubelets import over_pixels
 
+TRUNK = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
+"""How the names of parameters begin that published weights fill."""
 WIDTH = 256  # of the reader of single tubelets
 LEVELS = 12
 """Shares that are drawn from: an accelerator looks for kernels anew at every number of tokens it has not met."""
@@ -60,6 +64,19 @@ class Timed:
             yield Moment(batch.video, batch.index, (epoch + number / steps) / self.epochs)
 
 
+class Look(NamedTuple):
+    """What validation is told of a batch."""
+
+    action: Tensor
+    """(B, A) logits of the anonymizer's own head."""
+    masked: Tensor | None
+    """(B, A) of the player who sees what is shown; None where nobody does."""
+    kept: Tensor
+    """(B, M) bool"""
+    scores: Tensor
+    """(B, M)"""
+
+
 class Game(nn.Module):
     """The anonymizer, with its two players on pixels, and with the reader of single tubelets."""
 
@@ -67,7 +84,7 @@ class Game(nn.Module):
         super().__init__()
         self.recipe = recipe
         self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
-        self.budget: list[Task] = [_budget(name, data, device, recipe.label_smoothing) for name in recipe.budget]
+        self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
         widths = {task.name: task.outputs for task in self.budget}
         self.anonymizer = DualCLS(network_of(recipe, len(data.actions), widths))
         self.utility: Classifier | None = None
@@ -152,8 +169,30 @@ class Game(nn.Module):
         first, second = (video * mask for mask in masks)
         return first, second
 
+    def look(self, video: Tensor) -> Look:
+        """At the recipe's keep rate."""
+        seen = self.anonymizer(video)
+        masked = None
+        if self.utility is not None:
+            masked = self.utility(self.shown(video, seen, 0.0, lots=False)[0])["action"]
+        return Look(seen.action, masked, seen.kept, seen.scores)
 
-def _budget(name: str, data: ClipSet, device: str, label_smoothing: float) -> Task:
+
+def check(recipe: DualCLSRecipe) -> None:
+    """What contradicts itself is refused, before any clip is drawn."""
+    with torch.device("meta"):
+        DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
+
+
+def prepare(recipe: DualCLSRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None) -> Game:
+    """Everybody at the start; the anonymizer's trunk filled from a picture ViT, where its tensors are given."""
+    game = Game(recipe, data, device)
+    if pictures is not None:
+        load_picture_weights(game.anonymizer, pictures)
+    return game
+
+
+def budget_task(name: str, data: ClipSet, device: str, label_smoothing: float) -> Task:
     if name == "identity":
         return Identity(data, device, label_smoothing, within_action=data.gallery == "same action")
     return TASKS[name](data, device, label_smoothing)

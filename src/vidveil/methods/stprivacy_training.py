@@ -1,0 +1,125 @@
+"""Training of STPrivacy: the first two of the paper's three phases. The third is what `vidveil evaluate` does.
+
+    eq. 12   L = L_spars + L'_action                                     its own head tells the action
+    eq. 13   L = L_spars + λ_a · L_action − λ_p · L_privacy               two recognizers tell from what is shown
+
+In the paper recognizers and anonymizer take steps in turn on eq. 13. Here they take one together:
+
+    L_spars + L_action(f_a(x₊)) + L_privacy(f_p(x₋)),   x₊ = x₋ = what is shown,   ∂x₊ = λ_a · ∂x,   ∂x₋ = −λ_p · ∂x
+
+of which f_a and f_p get the gradients of their own losses, undivided, and the anonymizer that of eq. 13: the gradients
+of steps in turn, but for those of who comes second, who would see what the first one just learned. It costs one pass
+instead of two, and a run that was stopped goes on from weights and moments alone.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from vidveil.data.clips import ClipSet
+from vidveil.layers.gradient_reversal import reverse_gradient
+from vidveil.layers.token_retention import sparsity
+from vidveil.methods.dual_cls_training import Look, budget_task
+from vidveil.methods.stprivacy import Network, Seen, STPrivacy, Trunk
+from vidveil.methods.stprivacy_players import KEPT_VIT, KeptViT
+from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
+from vidveil.methods.stprivacy_weights import load_picture_weights
+from vidveil.recognizers import build
+from vidveil.recognizers.recognizer import Classifier
+from vidveil.tasks import TASKS, Task
+from vidveil.tubelets import over_pixels
+
+TRUNK = tuple(
+    f"{network}.{part}"
+    for network in ("anonymizer", "utility", "attacker")
+    for part in ("blocks.", "patch_embed.", "pos_embed", "norm.")
+)
+"""How the names of parameters begin that published weights fill."""
+
+
+class Game(nn.Module):
+    """The anonymizer, and the two recognizers that it is shown to."""
+
+    def __init__(self, recipe: STPrivacyRecipe, data: ClipSet, device: str) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
+        self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
+        self.anonymizer = STPrivacy(network_of(recipe, len(data.actions)))
+        self.utility = _player(recipe, [self.action])
+        self.attacker = _player(recipe, self.budget)
+
+    def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
+        """The loss of a batch."""
+        seen = self.anonymizer(video)
+        losses = [sparsity(seen.decisions, self.recipe.alpha)] if seen.decisions else []
+        if progress < self.recipe.initialise:
+            losses.append(self.action.loss(seen.action, rows))
+        else:
+            losses += self.of_recognizers(seen, rows)
+        return torch.stack(losses).sum()
+
+    def of_recognizers(self, seen: Seen, rows: Tensor) -> list[Tensor]:
+        """L_action, and L_privacy of each part of the budget, with what the anonymizer gets of them as in eq. 13."""
+        helped = self.told(self.utility, seen, self.recipe.action_weight)["action"]
+        failed = self.told(self.attacker, seen, -self.recipe.privacy_weight)
+        return [self.action.loss(helped, rows), *(task.loss(failed[task.name], rows) for task in self.budget)]
+
+    def told(self, player: nn.Module, seen: Seen, pull: float = 0.0) -> dict[str, Tensor]:
+        """What a recognizer says of what is shown. Pixels and Î get `pull` times the gradient of its loss."""
+        pixels, decision = reverse_gradient(seen.pixels, -pull), seen.decision
+        if decision is not None:
+            decision = reverse_gradient(decision, -pull)
+        if isinstance(player, KeptViT):
+            said: dict[str, Tensor] = player(pixels, decision)
+        elif decision is None:
+            said = player(pixels)
+        else:
+            mask = over_pixels(decision.view(-1, *self.anonymizer.grid), self.anonymizer.tubelet)  # (B, T, H, W)
+            said = player(pixels * mask.unsqueeze(1))
+        return said
+
+    def look(self, video: Tensor) -> Look:
+        """At the recipe's α, tubelets taken out, as deployed."""
+        seen = self.anonymizer(video)
+        kept = torch.ones_like(seen.scores) if seen.decision is None else seen.decision
+        return Look(seen.action, self.told(self.utility, seen)["action"], kept > 0.5, seen.scores)
+
+
+def check(recipe: STPrivacyRecipe) -> None:
+    """What contradicts itself is refused, before any clip is drawn."""
+    with torch.device("meta"):
+        STPrivacy(network_of(recipe, 1))
+        if recipe.recognizer != KEPT_VIT:
+            build(recipe.recognizer, frames=recipe.frames, size=recipe.size)
+
+
+def prepare(recipe: STPrivacyRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None) -> Game:
+    """Everybody at the start; all transformers filled from a picture ViT, where its tensors are given."""
+    game = Game(recipe, data, device)
+    for network in (game.anonymizer, game.utility, game.attacker):
+        if pictures is not None and isinstance(network, Trunk):
+            load_picture_weights(network, pictures)
+    return game
+
+
+def _player(recipe: STPrivacyRecipe, tasks: list[Task]) -> nn.Module:
+    outputs = {task.name: task.outputs for task in tasks}
+    if recipe.recognizer == KEPT_VIT:
+        return KeptViT(network_of(recipe, 1), outputs)
+    return Classifier(build(recipe.recognizer, frames=recipe.frames, size=recipe.size), outputs)
+
+
+def network_of(recipe: STPrivacyRecipe, actions: int) -> Network:
+    return Network(
+        size=recipe.network,
+        frames=recipe.frames,
+        side=recipe.size,
+        actions=actions,
+        tubelet_frames=recipe.tubelet_frames,
+        alpha=recipe.alpha,
+        select=recipe.select,
+        sparsify=recipe.sparsify,
+        anonymize=recipe.anonymize,
+    )
