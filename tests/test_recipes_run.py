@@ -32,13 +32,13 @@ from vidveil.evaluation.gait import SCOPES
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.guard import watch
-from vidveil.methods import METHODS, dual_cls
+from vidveil.methods import METHODS, dual_cls, stprivacy
 from vidveil.recipe import as_values, find, names, read
 from vidveil.training.runs import runs_folder
 
 COMMAND = re.compile(r"#   vidveil (?:train|evaluate) (\w+)((?: --data FOLDER| \S+=\S+)*)(?: {2,}.*)?$")
 ALONE = re.compile(r"#   ((?:\w+=\S+ )*\w+=\S+)(?: {2,}.*)?$")
-TABLES = ["baselines_i3d", "baselines_vit_s", "raw_bias", "dual_cls_vp_table"]
+TABLES = ["baselines_i3d", "baselines_vit_s", "raw_bias", "dual_cls_vp_table", "stprivacy_vp_table"]
 SMALL = ["frames=4", "size=16", "epochs=1", "batch=4", "warmup_epochs=0", "device=cpu"]  # of two or three steps
 JUDGES = ["utility=r3d_tiny", "attackers=[resnet_tiny]", "attacker_epochs=1", "seeds=[0]"]
 QUICK = [*SMALL, *JUDGES, "permutations=10", "resamples=10"]
@@ -74,10 +74,17 @@ def test_runs_of_a_table_have_names_of_their_own(name):
     assert len(set(told)) == len(told) > 3
 
 
-def test_the_baselines_and_the_method_of_a_table_have_the_same_judges():
-    ours, theirs = (as_values(read(find(name))) for name in ("baselines_i3d", "dual_cls_vp_table"))
-    differ = {key for key in ours if ours[key] != theirs[key]}
-    assert differ == {"name", "method", "keep"}
+@pytest.mark.parametrize(
+    ("baselines", "table", "differing"),
+    [
+        ("baselines_i3d", "dual_cls_vp_table", {"name", "method", "keep"}),
+        ("baselines_vit_s", "stprivacy_vp_table", {"name", "method"}),
+        ("dual_cls_puppets_table", "stprivacy_puppets_table", {"name", "method", "keep"}),
+    ],
+)
+def test_rows_of_a_table_have_the_same_judges(baselines, table, differing):
+    ours, theirs = (as_values(read(find(name))) for name in (baselines, table))
+    assert {key for key in ours if ours[key] != theirs[key]} == differing
 
 
 def test_the_page_of_tables_names_the_recipes_that_there_are():
@@ -148,6 +155,7 @@ def _place(tmp_path_factory: pytest.TempPathFactory):
         patch.setenv("VIDVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("VIDVEIL_RUNS", str(tmp_path_factory.mktemp("runs")))
         patch.setitem(dual_cls.SIZES, "mini", (24, 3, 3, (1, 2, 3), (2, 8, 8)))
+        patch.setitem(stprivacy.SIZES, "mini", (24, 4, 3, 8))
         torch.set_num_threads(1)
         yield
 
@@ -240,12 +248,19 @@ def test_frames_are_judged_by_labels_of_their_own(folder):
     assert "action_top1" not in measured(results)
 
 
-def test_of_labelled_videos_some_are_trained_on_and_the_others_tested(tmp_path):
-    made_hmdb51.vp(made_hmdb51.hmdb(tmp_path))
-    for path in made_hmdb51.pa(tmp_path).iterdir():
+@pytest.fixture(scope="module")
+def framed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """PA-HMDB51 with labels of more videos: enough to train on some and to test others."""
+    root = tmp_path_factory.mktemp("framed")
+    made_hmdb51.vp(made_hmdb51.hmdb(root))
+    for path in made_hmdb51.pa(root).iterdir():
         (told,) = json.loads(path.read_text()).values()
         path.write_text(json.dumps({made_hmdb51.clip(title, path.stem): told for title in made_hmdb51.TITLES}))
-    results = evaluate("pa_hmdb_frames_60_40", *QUICK, "frames=1", data=tmp_path)
+    return root
+
+
+def test_of_labelled_videos_some_are_trained_on_and_the_others_tested(framed):
+    results = evaluate("pa_hmdb_frames_60_40", *QUICK, "frames=1", data=framed)
     assert {"cmap", "f1", "ap_nudity"} <= measured(results)
 
 
@@ -273,3 +288,43 @@ def test_the_papers_method_is_trained_on_one_set_and_judged_there_and_on_another
         overrides = [word for word in table[name] if not word.startswith("raw=")]
         results = evaluate("dual_cls_vp_table", *QUICK, *overrides, "keep=0.9", data=folder)
         assert {"action_top1", "cmap", "tubelets_kept"} <= results.points[0].metrics.keys()
+
+
+MINI = ["network=mini", "pretrained=false", "initialise=0.5"]
+
+
+def of_table(name: str) -> list[str]:
+    """Overrides of the command of a table whose run has this name, with raw video judged anew."""
+    (overrides,) = [words for _, words in commands("stprivacy_vp_table") if f"name={name}" in words]
+    return [word for word in overrides if not word.startswith("raw=")]
+
+
+def test_stprivacy_is_trained_on_one_set_and_judged_there_and_on_another(folder):
+    trained = train_method.run(read(find("stprivacy_vp_ucf101"), [*SMALL, *MINI]), root=folder)
+    assert {"action_top1", "masked_top1", "tubelets_kept"} <= trained.metrics.keys()
+    for name in ("st_ucf101", "st_to_hmdb51"):
+        results = evaluate("stprivacy_vp_table", *QUICK, *of_table(name), "views=1x1", data=folder)
+        assert {"action_top1", "cmap", "tubelets_kept"} <= results.points[0].metrics.keys()
+
+
+def test_stprivacy_is_judged_by_the_frame(framed):
+    train_method.run(read(find("stprivacy_vp_hmdb51"), [*SMALL, *MINI, "epochs=1"]), root=framed)
+    (words,) = [words for recipe, words in commands("stprivacy_vp_table") if recipe == "pa_hmdb_frames_60_40"]
+    results = evaluate("pa_hmdb_frames_60_40", *QUICK, *words, "frames=1", data=framed)
+    assert {"cmap", "f1"} <= results.points[0].metrics.keys()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "data", "use"),
+    [
+        ("stprivacy_celebv_hq", "celebv_hq", "action_top1"),
+        ("stprivacy_p_hvu", "p_hvu:objects,every", "action_cmap"),
+    ],
+)
+def test_stprivacy_keeps_expressions_and_several_actions_at_once(folder, recipe, data, use):
+    trained = train_method.run(read(find(recipe), [*SMALL, *MINI]), root=folder)
+    assert {use, use.replace("action", "masked")} <= trained.metrics.keys()
+    assert {use, use.replace("action", "masked")} <= trained.floors.keys()
+    words = [f"data={data}", f"method=stprivacy:{recipe}", f"name={recipe}_table", "views=1x1"]
+    results = evaluate("stprivacy_vp_table", *QUICK, *words, data=folder)
+    assert {use, "cmap"} <= results.points[0].metrics.keys()

@@ -380,6 +380,15 @@ def test_a_file_is_drawn_and_its_manifest_says_how(runs, tmp_path):
     assert any("draws what it keeps" in line for line in told["warnings"])
 
 
+@pytest.mark.parametrize("anonymize", [True, False])
+def test_everything_may_be_kept_where_it_is_drawn_anew(runs, tmp_path, anonymize):
+    kept(runs, data="ucf101_5", anonymize=anonymize)
+    film = media.Film(frames=8, width=64, height=48).make(tmp_path / "film.mp4")
+    done = CliRunner().invoke(app, ["anonymize", str(film), "--method", "stprivacy:mine", "--keep", "1", "--dry-run"])
+    assert (done.exit_code == 0) == anonymize
+    assert anonymize or "hides nothing at keep 1" in str(done.exception)
+
+
 # ---- evaluations
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from rich.console import Console
-from torch import nn
+from torch import Tensor, nn
 
 from vidveil import __version__
 from vidveil.data import load_data
@@ -24,6 +24,7 @@ from vidveil.data.parts import PARTS, refuse_part
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.errors import DataError, RecipeError
 from vidveil.evaluation.conditions import Setting, anonymized
+from vidveil.evaluation.floors import largest_class, prevalence
 from vidveil.evaluation.learner import options
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.telling import about_data
@@ -31,12 +32,13 @@ from vidveil.evaluation.trained import Trained
 from vidveil.evaluation.truth import ALL_KEPT, of_clips
 from vidveil.methods import checkpoint, dual_cls_training, stprivacy_training
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.methods.dual_cls_training import Timed
+from vidveil.methods.dual_cls_training import Look, Timed
 from vidveil.methods.masker import loaded_unless_raw
 from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 from vidveil.recipe import as_values
 from vidveil.recognizers.pretrained import read_tensors
+from vidveil.tasks import Predictions, Task
 from vidveil.training.loop import fit
 from vidveil.training.options import LAST
 from vidveil.training.recipe import LearningRecipe
@@ -49,9 +51,9 @@ TRAININGS: dict[type[LearningRecipe], ModuleType] = {
     DualCLSRecipe: dual_cls_training,
     STPrivacyRecipe: stprivacy_training,
 }
-"""Each has `check(recipe)`, which refuses what contradicts itself before clips are drawn; the names of its TRUNK; and
-`prepare(recipe, data, device, pictures)`, which makes its `Game`: that has the `anonymizer`, gives the loss of a batch
-when it is called, and takes a `look(video)` for validation."""
+"""Each has `check(recipe)`, which refuses what contradicts itself before clips are drawn; the names of its TRUNK;
+whether it learns SEVERAL_ACTIONS at once; and `prepare(recipe, data, device, pictures)`, which makes its `Game`: that
+has the `anonymizer`, gives the loss of a batch when it is called, and takes a `look(video)` for validation."""
 
 
 def run(
@@ -131,42 +133,56 @@ def run(
 def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
     """At the recipe's keep rate: what the action head and f_T tell, and what the masks hide where that is known."""
     network = game.eval().anonymizer
-    right, masked_right, rows, kept, scores = [], [], [], [], []
+    looks: list[Look] = []
+    rows = []
     with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):  # as it is deployed
         for batch in loader.views("1x1"):
-            look = game.look(batch.video[:, 0])
-            truth = game.action.labels[batch.index]
-            right.append((look.action.argmax(1) == truth).float())
-            if look.masked is not None:
-                masked_right.append((look.masked.argmax(1) == truth).float())
+            looks.append(game.look(batch.video[:, 0]))
             rows.append(batch.index)
-            kept.append(look.kept.view(-1, *network.grid))
-            scores.append(look.scores.view(-1, *network.grid))
-    found = {"action_top1": float(torch.cat(right).mean()), ALL_KEPT: float(torch.cat(kept).float().mean())}
-    if masked_right:
-        found["masked_top1"] = float(torch.cat(masked_right).mean())
+    own, masked = [look.action for look in looks], [look.masked for look in looks if look.masked is not None]
+    kept = torch.cat([look.kept for look in looks]).view(-1, *network.grid)
+    scores = torch.cat([look.scores for look in looks]).view(-1, *network.grid)
+    use = use_of(data)
+    found = {use: told(game.action, own, rows), ALL_KEPT: float(kept.float().mean())}
+    if masked:
+        found[use.replace("action", "masked")] = told(game.action, masked, rows)
     before = loaded_unless_raw(game.recipe.after)
     where_drawn = before is None or not before.elsewhere
     if where_drawn and isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:
         every = masks(data)
         kinds = [every[row] for row in torch.cat(rows).tolist()]
-        all_kept, all_scores = torch.cat(kept).cpu().numpy(), torch.cat(scores).cpu().numpy()
-        found |= of_clips(kinds, all_kept, all_scores, Grid(*network.tubelet[:2]))
+        found |= of_clips(kinds, kept.cpu().numpy(), scores.cpu().numpy(), Grid(*network.tubelet[:2]))
     return found
+
+
+def told(task: Task, logits: list[Tensor], rows: list[Tensor]) -> float:
+    """The task's score of what a head says, batch by batch."""
+    said = task.probabilities(torch.cat(logits)).cpu().numpy()
+    where = torch.cat(rows).cpu().numpy()
+    return task.score(Predictions(where, np.empty((len(where), 0), np.float32), {task.name: said}))
+
+
+def use_of(data: ClipSet) -> str:
+    return "action_top1" if data.action_labels is None else "action_cmap"
 
 
 def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
     """What guessing gets of each metric that it gets something of."""
-    counts = np.bincount(data.action[data.indices("val")])
-    guessed = float(counts.max() / counts.sum())
-    found = {"action_top1": guessed, "masked_top1": guessed}
+    rows = data.indices("val")
+    if data.action_labels is None:
+        guessed = largest_class(data.action[rows])
+    else:
+        shares = prevalence(data.action_labels[rows].T)
+        guessed = float(shares[(shares > 0) & (shares < 1)].mean())  # of the labels that cMAP is the mean over
+    use = use_of(data)
+    found = {use: guessed, use.replace("action", "masked"): guessed}
     if (kept := metrics.get(ALL_KEPT)) is not None:
         found |= {"identity_hidden": 1 - kept, "action_kept": kept, "score_auroc": 0.5}
     return {name: value for name, value in found.items() if name in metrics}
 
 
 def _refuse(recipe: HidingRecipe, data: ClipSet) -> None:
-    if data.action_labels is not None:
+    if data.action_labels is not None and not TRAININGS[type(recipe)].SEVERAL_ACTIONS:
         raise DataError(f"{data.name} shows several actions at once, and {recipe.method} learns one a clip")
     people, attributes = bool((data.person >= 0).any()), bool(len(data.attribute_names))
     if "attributes" in recipe.budget and not attributes:

@@ -16,6 +16,7 @@ also of a dropped j, whose P_ij is not 0: what would change if it came back. The
 those of a fused kernel with a mask. P is made on the way back and forgotten: no N × N numbers are kept for it.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -24,8 +25,8 @@ from torch.nn import functional as F
 
 from vidveil.layers.dual_cls_attention import fused
 
-LOUDEST = 60.0
-"""By how much a dropped token's S may exceed all that are seen: sums of numbers like e⁶⁰ are numbers still."""
+FAINTEST = math.exp(-60.0)
+"""Least sum of exp(S) of what a token sees, beside a dropped one that is the loudest: quotients are numbers still."""
 
 
 class MaskedAttention(nn.Module):
@@ -71,22 +72,22 @@ class _Decided(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, Tensor]:
         out, q, k, v, decision = ctx.saved_tensors
         with torch.autocast(out.device.type, enabled=False):
-            found = decision_gradient(gradient.float(), out.float(), q.float(), k.float(), v.float(), decision.float())
+            found = decision_gradient(gradient, out, q, k, v, decision.float())
         return gradient, None, None, None, found.to(decision.dtype)
 
 
 def decision_gradient(g: Tensor, out: Tensor, q: Tensor, k: Tensor, v: Tensor, decision: Tensor) -> Tensor:
-    """∂L/∂Î: each (B, H, N, d), Î (B, N) → (B, N)."""
-    scores = (q * q.shape[3] ** -0.5) @ k.transpose(2, 3)  # (B, H, N, N)
-    own = scores.diagonal(dim1=2, dim2=3)  # (B, H, N)
-    live = decision[:, None, None, :]  # (B, 1, 1, N)
-    top = torch.maximum(own, (scores + live.log()).amax(3))  # of what each token sees
-    free = scores.sub_(top.unsqueeze(3)).clamp_(max=LOUDEST).exp_()  # P, but for its rows' sums
-    alone = free.diagonal(dim1=2, dim2=3).clone()  # (B, H, N)
-    total = (free @ decision[:, None, :, None]).squeeze(3) + alone * (1 - live[:, :, 0])  # (B, H, N)
-    delta = (g * out).sum(3, keepdim=True)  # (B, H, N, 1)
-    back = free.transpose(2, 3) @ (torch.cat([g, delta], 3) / total.unsqueeze(3))  # (B, H, N, d + 1)
+    """∂L/∂Î: each (B, H, N, d), Î (B, N) float32 → (B, N) float32."""
+    scores = (q * q.shape[3] ** -0.5) @ k.transpose(2, 3)  # (B, H, N, N), and the only such numbers
+    free = scores.sub_(scores.amax(3, keepdim=True)).exp_()  # P, but for its rows' sums
+    alone = free.diagonal(dim1=2, dim2=3).float()  # (B, H, N)
+    live = decision[:, None]  # (B, 1, N)
+    total = (free @ live[..., None].to(free.dtype)).squeeze(3).float() + alone * (1 - live)  # (B, H, N)
+    total = total.clamp(min=FAINTEST).unsqueeze(3)
+    g, v = g.float(), v.float()
+    delta = (g * out.float()).sum(3, keepdim=True)  # (B, H, N, 1)
+    back = (free.transpose(2, 3) @ (torch.cat([g, delta], 3) / total).to(free.dtype)).float()  # (B, H, N, d + 1)
     to_all = (v * back[..., :-1]).sum(3) - back[..., -1]  # (B, H, N)
-    to_itself = alone / total * ((g * v).sum(3) - delta.squeeze(3))
+    to_itself = alone / total.squeeze(3) * ((g * v).sum(3) - delta.squeeze(3))
     found: Tensor = (to_all - to_itself).sum(1)
     return found

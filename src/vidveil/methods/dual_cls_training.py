@@ -34,6 +34,8 @@ from vidveil.tubelets import over_pixels
 
 TRUNK = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
 """How the names of parameters begin that published weights fill."""
+SEVERAL_ACTIONS = False
+"""Whether clips may show several actions at once."""
 WIDTH = 256  # of the reader of single tubelets
 LEVELS = 12
 """Shares that are drawn from: an accelerator looks for kernels anew at every number of tokens it has not met."""

@@ -23,7 +23,7 @@ from vidveil.methods.anonymizer import Anonymized
 from vidveil.methods.checkpoint import Checkpoint
 from vidveil.methods.masker import AT_ONCE, Decision, TubeletMasker, check_knobs
 from vidveil.methods.stprivacy import Network, STPrivacy, refuse_privacy_weight
-from vidveil.methods.stretch import Stretch, _Waiting, _worth
+from vidveil.methods.stretch import Stretch, Waiting, worth_of
 from vidveil.methods.windows import LUMA_SHARES, Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
 from vidveil.recognizers.recognizer import Standardize
 from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
@@ -147,7 +147,7 @@ class DrawnStretch(Stretch):
             clip = np.stack([self._seen[number] for number in window.samples], 1)  # (3, frames, size, size)
             video, decision = self._drawer.draw(torch.from_numpy(clip)[None])
             pictures, kept = video[0].float().cpu().numpy(), decision.kept[0].cpu().numpy()  # (3, frames, …), (L, h, w)
-            worth = _worth(decision.scores[0].float().cpu().numpy())
+            worth = worth_of(decision.scores[0].float().cpu().numpy())
         except Exception as error:  # whatever it was: these frames must not pass
             for number in covered:
                 self._waiting[number - self._gone].failed = f"could not be anonymized ({type(error).__name__})"
@@ -156,7 +156,7 @@ class DrawnStretch(Stretch):
             self._waiting[number - self._gone].judge(kept[layer], worth[layer])
             self._pictures.setdefault(number, pictures[:, picture])
 
-    def _painted(self, waiting: _Waiting) -> SafeFrame:
+    def _painted(self, waiting: Waiting) -> SafeFrame:
         frame, picture = waiting.frame, self._pictures.pop(self._gone - 1, None)
         if isinstance(frame, SafeFrame) and frame.hidden is not None:
             return frame  # black already, from an earlier stage

@@ -36,6 +36,8 @@ TRUNK = tuple(
     for part in ("blocks.", "patch_embed.", "pos_embed", "norm.")
 )
 """How the names of parameters begin that published weights fill."""
+SEVERAL_ACTIONS = True
+"""Whether clips may show several actions at once."""
 
 
 class Game(nn.Module):

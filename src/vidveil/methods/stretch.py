@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class Waiting:
     """A frame, and what the windows that are done say about it, as seen upright."""
 
     frame: Frame
@@ -39,12 +39,12 @@ class Stretch:
 
     def __init__(self, masker: "TubeletMasker") -> None:
         self._masker, self._plan = masker, masker.plan
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._seen: dict[int, NDArray[np.float32]] = {}  # what the network is shown, by the frame's number
         self._count = self._gone = self._next = 0  # frames that came, frames that left, start of the next window
 
     def take(self, frame: Frame) -> Iterator[SafeFrame]:
-        self._waiting.append(waiting := _Waiting(frame))
+        self._waiting.append(waiting := Waiting(frame))
         # Of a stretch that may turn out short, any frame may be needed.
         if self._count < self._plan.span or self._count % self._plan.stride == 0:
             self._look(waiting)
@@ -62,7 +62,7 @@ class Stretch:
             self._decide(self._plan.last(self._count, self._next))
         yield from self._leave(self._count)
 
-    def _look(self, waiting: _Waiting) -> None:
+    def _look(self, waiting: Waiting) -> None:
         frame, size = waiting.frame, self._masker.scorer.size
         before = next(reversed(self._seen.values()), None)
         self._seen[self._count] = np.zeros((3, size, size), np.float32) if before is None else before
@@ -81,7 +81,7 @@ class Stretch:
             clip = np.stack([self._seen[number] for number in window.samples], 1)  # (3, frames, size, size)
             decision = self._masker.ask(torch.from_numpy(clip)[None])
             kept = decision.kept[0].cpu().numpy()  # (L, h, w)
-            worth = _worth(decision.scores[0].float().cpu().numpy())
+            worth = worth_of(decision.scores[0].float().cpu().numpy())
         except Exception as error:  # whatever it was: these frames must not pass
             for number in covered:
                 self._waiting[number - self._gone].failed = f"could not be anonymized ({type(error).__name__})"
@@ -95,7 +95,7 @@ class Stretch:
             self._gone += 1
             yield self._painted(self._waiting.popleft())
 
-    def _painted(self, waiting: _Waiting) -> SafeFrame:
+    def _painted(self, waiting: Waiting) -> SafeFrame:
         frame = waiting.frame
         if isinstance(frame, SafeFrame) and frame.hidden is not None:
             return frame  # black already, from an earlier stage
@@ -114,7 +114,7 @@ class Stretch:
             return frame.black(f"could not be anonymized ({type(error).__name__})")
 
 
-def _worth(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+def worth_of(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """The share of scores that are lower than each one."""
     lower = np.searchsorted(np.sort(scores, axis=None), scores)
     return (lower / max(1, scores.size - 1)).astype(np.float32)
