@@ -264,7 +264,8 @@ def test_training_that_is_stopped_and_resumed_is_the_same_to_the_bit(runs, monke
             with pytest.raises(KeyboardInterrupt):
                 run(replace(recipe, name="stopped"), resume=number > 0)
     resumed = run(replace(recipe, name="stopped"), resume=True)
-    assert [event["step"] for event in events(runs, "stopped") if event["event"] == "resumed"] == list(stops)
+    found = [event["fit"] for event in events(runs, "stopped") if event["event"] == "resumed"]
+    assert found == ["initialise" if step < 3 else "stopped" for step in stops if step != 3]  # 3: a phase is done
     assert same(bits(runs, "whole"), bits(runs, "stopped"))
     assert resumed.metrics == whole.metrics
 

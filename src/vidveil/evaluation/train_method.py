@@ -52,8 +52,9 @@ TRAININGS: dict[type[LearningRecipe], ModuleType] = {
     STPrivacyRecipe: stprivacy_training,
 }
 """Each has `check(recipe)`, which refuses what contradicts itself before clips are drawn; the names of its TRUNK;
-whether it learns SEVERAL_ACTIONS at once; and `prepare(recipe, data, device, pictures)`, which makes its `Game`: that
-has the `anonymizer`, gives the loss of a batch when it is called, and takes a `look(video)` for validation."""
+whether it learns SEVERAL_ACTIONS at once; its `phases(recipe)`, how many epochs of each; and `prepare(recipe, data,
+device, pictures)`, which makes its `Game`: that has the `anonymizer`, gives the loss of a batch when it is called, and
+takes a `look(video)` for validation."""
 
 
 def run(
@@ -103,17 +104,20 @@ def run(
         return last
 
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
-        fit(
-            game,
-            batches=Timed(loader("train", "shuffle", recipe.augment), recipe.epochs),
-            loss=lambda model, moment: model(moment.video, moment.index, moment.progress),
-            validate=validate,
-            options=chosen,
-            folder=made.part("train"),
-            fingerprint=_key(recipe, data),
-            log=made.log,
-            label=recipe.name,
-        )
+        batches, begun = loader("train", "shuffle", recipe.augment), 0
+        for phase, epochs in training.phases(recipe).items():
+            fit(
+                game,
+                batches=Timed(batches, recipe.epochs, begun),
+                loss=lambda model, moment: model(moment.video, moment.index, moment.progress),
+                validate=validate,
+                options=replace(chosen, epochs=epochs),
+                folder=made.part(phase),
+                fingerprint=_key(recipe, data),
+                log=made.log,
+                label=recipe.name if phase == "train" else phase,
+            )
+            begun += epochs
         metrics = dict(last) or seen_on(game, validation, data)  # nothing is left to do of a run that was finished
         guessed = floors(metrics, data)
         folder = made.folder / "checkpoint"

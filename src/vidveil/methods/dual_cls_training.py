@@ -54,14 +54,15 @@ class Moment:
 class Timed:
     """Batches that know how far training is: nothing has to be remembered for a resumed run to go on alike."""
 
-    def __init__(self, loader: Loader, epochs: int) -> None:
-        self.loader, self.epochs = loader, epochs
+    def __init__(self, loader: Loader, epochs: int, before: int = 0) -> None:
+        """`epochs` of all phases, of which so many came `before` this one."""
+        self.loader, self.epochs, self.before = loader, epochs, before
 
     def __len__(self) -> int:
         return len(self.loader)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Moment]:
-        steps = len(self)
+        steps, epoch = len(self), epoch + self.before
         for number, batch in enumerate(self.loader.epoch(epoch, start), start):
             yield Moment(batch.video, batch.index, (epoch + number / steps) / self.epochs)
 
@@ -178,6 +179,10 @@ class Game(nn.Module):
         if self.utility is not None:
             masked = self.utility(self.shown(video, seen, 0.0, lots=False)[0])["action"]
         return Look(seen.action, masked, seen.kept, seen.scores)
+
+
+def phases(recipe: DualCLSRecipe) -> dict[str, int]:
+    return {"train": recipe.epochs}
 
 
 def check(recipe: DualCLSRecipe) -> None:

@@ -40,7 +40,8 @@ class STPrivacyRecipe(LearningRecipe):
     privacy_weight: float = 0.5
     """λ_privacy of eq. 13: how much it works against the privacy recognizer. No knob of deployment."""
     initialise: float = 2 / 3
-    """Share of the epochs in which it learns by itself (eq. 12), before the recognizers come (eq. 13): 80 of 120."""
+    """Share of the epochs, in whole ones, in which it learns by itself (eq. 12), before the recognizers come (eq. 13):
+    80 of 120."""
     recognizer: str = "kept_vit"
     """Who the two recognizers are: kept_vit, transformers of the same kind that see kept tubelets only, or the name of
     any recognizer, which then sees the whole clip."""

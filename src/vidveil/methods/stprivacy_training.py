@@ -36,6 +36,8 @@ TRUNK = tuple(
     for part in ("blocks.", "patch_embed.", "pos_embed", "norm.")
 )
 """How the names of parameters begin that published weights fill."""
+FIRST = "initialise"
+"""The phase of eq. 12."""
 SEVERAL_ACTIONS = True
 """Whether clips may show several actions at once."""
 
@@ -49,6 +51,8 @@ class Game(nn.Module):
         self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
         self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
         self.anonymizer = STPrivacy(network_of(recipe, len(data.actions)))
+        self.initialised = (phases(recipe).get(FIRST, 0) - 1e-6) / recipe.epochs
+        """How far training is when the recognizers come."""
         self.utility = _player(recipe, [self.action])
         self.attacker = _player(recipe, self.budget)
 
@@ -56,7 +60,7 @@ class Game(nn.Module):
         """The loss of a batch."""
         seen = self.anonymizer(video)
         losses = [sparsity(seen.decisions, self.recipe.alpha)] if seen.decisions else []
-        if progress < self.recipe.initialise:
+        if progress < self.initialised:
             losses.append(self.action.loss(seen.action, rows))
         else:
             losses += self.of_recognizers(seen, rows)
@@ -87,6 +91,12 @@ class Game(nn.Module):
         seen = self.anonymizer(video)
         kept = torch.ones_like(seen.scores) if seen.decision is None else seen.decision
         return Look(seen.action, self.told(self.utility, seen)["action"], kept > 0.5, seen.scores)
+
+
+def phases(recipe: STPrivacyRecipe) -> dict[str, int]:
+    """Name → epochs, each with a warm-up and a cosine of its own; recognizers teach what is drawn for one at least."""
+    first = min(round(recipe.initialise * recipe.epochs), recipe.epochs - recipe.anonymize)
+    return {name: epochs for name, epochs in ((FIRST, first), ("train", recipe.epochs - first)) if epochs}
 
 
 def check(recipe: STPrivacyRecipe) -> None:
