@@ -8,10 +8,10 @@ at its own retention. Masks of faces of several sizes are one curve. The best mo
 of people, and below 0 it leaks less. `minus`: both curves are read there, the best mode's, too. `beside`: no curve of
 the best mode is read, but in each draw its strongest setting is taken that keeps no less there, else raw video; `often`
 is in how many draws that is the setting of the whole set. The tables show this. `seeds_minus` is `minus` of each
-training. `beside_raw`, a star: read between raw video and the mildest setting, where a straight line is a guess. Truth
-is told of the setting that keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best mode.
-`judged` reads no curve at all: it is the row's strongest setting that keeps 0.97 of the use, and what the best mode has
-beside that.
+training. `beside_raw`, a star: read between raw video and the mildest setting, where a straight line is a guess; what
+draws anew has no raw video at the end of its curve. Truth is told of the setting that keeps about 0.89 of all tubelets;
+`settings` has all of it of each setting of the best mode. `judged` reads no curve at all: it is the row's strongest
+setting that keeps 0.97 of the use, and what the best mode has beside that.
 """
 
 import argparse

@@ -1,7 +1,8 @@
-"""The table of dual-CLS on the built-in people: every mode, every control, all keep rates, three seeds.
+"""The table of dual-CLS on the built-in people: every mode, every control and rival, all keep rates, three seeds.
 
     python benchmarks/dual_cls_table.py --rho 0 --workers 10              trains and judges; run again to go on
     python benchmarks/dual_cls_table.py --rho 0 --only strong             several attackers, and longer trained ones
+    python benchmarks/dual_cls_table.py --rho 0 --only stprivacy,blur     these rows, and what they need
     python benchmarks/dual_cls_table.py --rho 0 --list                    the commands: done, or by another one
     python benchmarks/dual_cls_table.py --rho 0 --draw                    tables and pictures from finished runs
 
@@ -10,11 +11,16 @@ A `job_queue`, with results in benchmarks/results/dual_cls/; tables are drawn of
 Modes have the same shares: a straight line over a curve that sags lies above it, and more so the longer it is. What
 loses its use at other shares has some more of them there. The wide table has one attacker, whose like plays f_B where a
 mode is trained against one, and one recognizer, whose like plays f_T. For the claim: `strong`, several attackers.
+
+The rival is STPrivacy, as it is, and with each of its two parts alone: it learns for as many epochs as a mode, and is
+judged where it keeps as many tubelets.
 """
 
 import argparse
+import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from job_queue import Job, go_on, options_of
@@ -41,11 +47,19 @@ MODES = {
     "reference": ["train_on=heads", "privacy_attention=reversed", "reference=true", "privacy_weight=0.5", SHARP],
 }
 BEST = "credit"
+RAW = ["method=raw", "keep=[]"]
 ABLATIONS = {
     "both-fading": ["train_on=both", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,0]", SHARP],
     "credit-sharp": ["train_on=credit", "privacy_attention=plain", "head_weight=0.1", "credit_weight=[1,1]", SHARP],
 }
 """At rho 0 alone: what the parts of the best mode are worth."""
+STPRIVACY: dict[str, list[str]] = {
+    "stprivacy": [],
+    "stprivacy-sparse": ["anonymize=false"],
+    "stprivacy-anonymous": ["sparsify=false"],
+}
+SEGMENT = 64
+"""Tubelets of two frames, of which STPrivacy keeps a share, rounded down."""
 LEARNING = ["epochs=50", "batch=64", "validate_every=50", "checkpoint_seconds=600"]
 JUDGING = [
     "epochs=16", "attacker_epochs=16", "validate_every=2", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]",
@@ -59,33 +73,29 @@ POINTS = {
     "people": ["method=solid", "region=people"],
     "downsample2": ["method=downsample:2"],
     "downsample4": ["method=downsample:4"],
+    "blur": ["method=blur:strong"],
 }
-PICTURED = ("pixels-reversed", "paper", "random", "moving", "oracle", "action-alone", "faces")
+PICTURED = ("pixels-reversed", "paper", "random", "moving", "oracle", "action-alone", "faces", "stprivacy")
 """Beside the best mode, in a picture that can be read."""
 
 
 def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[Job]:
     """All of them for one world, what others wait for first."""
-    end = f"-rho{rho}" + (f"-world{world}" if world else "")
-    about = [f"data=puppets:rho={rho}", f"data_seed={world}"]
-    seeds = "seeds=[" + ",".join(map(str, SEEDS)) + "]"
-    words = ("evaluate", "control_puppets", "method=raw", "keep=[]", seeds, f"name=raw{end}")
-    raw = Job(f"raw{end}", (*words, *judging, *about), of="raw")
-    found = [raw]
+    end, about = world_of(rho, world)
+    found = [judging_of(f"raw{end}", "raw", RAW, [*judging, *about])]
 
     def judge(name: str, words: list[str], needs: tuple[str, ...] = (), strong: bool = False) -> None:
-        before, extra = (f"strong-raw{end}", STRONG) if strong else (raw.name, [])
-        command = ("evaluate", "control_puppets", *words, seeds, "tidy=true", f"raw={before}", f"name={name}{end}")
-        found.append(Job(f"{name}{end}", (*command, *judging, *extra, *about), (before, *needs), of=name))
+        before, extra = (f"strong-raw{end}", STRONG) if strong else (f"raw{end}", [])
+        how = [*judging, *extra, *about]
+        found.append(judging_of(f"{name}{end}", name, words, how, raw=before, needs=needs))
 
     for name, point in POINTS.items():
         judge(name, [*point, "keep=[]"])  # finding people takes processors long
     modes = MODES | (ABLATIONS if rho == "0" and not world else {})
     for mode, how in modes.items():
-        for seed in SEEDS:
-            name = f"train-{mode}{end}-{seed}"
-            command = ("train", "dual_cls_puppets", *how, f"seed={seed}", f"name={name}", *learning, *about)
-            found.append(Job(name, command, makes="checkpoint/checkpoint.json", of=f"train-{mode}"))
+        found += trainings(mode, end, "dual_cls_puppets", how, [*learning, *about])
+    for name, how in STPRIVACY.items():
+        found += trainings(name, end, "stprivacy_puppets", how, [*learning, *about])
     for control in ("random", "moving", "centre", "oracle"):
         judge(control, [f"method={control}", _keeps(_shares(control))])
     rates = _keeps(SHARES, selections=3)
@@ -97,9 +107,12 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
     for name, mode, knobs in curves:
         trained = tuple(f"train-{mode}{end}-{seed}" for seed in SEEDS)
         judge(name, [f"method=dual_cls:train-{mode}{end}-{{seed}}", *knobs], trained)
+    for name in STPRIVACY:
+        trained = tuple(f"train-{name}{end}-{seed}" for seed in SEEDS)
+        alphas = "keep=[]" if name == "stprivacy-anonymous" else _alphas(SHARES)
+        judge(name, [f"method=stprivacy:train-{name}{end}-{{seed}}", alphas], trained)
 
-    command = (*words[:-1], f"name=strong-raw{end}", *judging, *STRONG, *about)
-    found.append(Job(f"strong-raw{end}", command, of="strong-raw"))
+    found.append(judging_of(f"strong-raw{end}", "strong-raw", RAW, [*judging, *STRONG, *about]))
     for control in ("random", "moving"):
         judge(f"strong-{control}", [f"method={control}", _keeps(STRONG_SHARES[control])], strong=True)
     for size in SIZES:
@@ -112,6 +125,39 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
     return found
 
 
+def world_of(rho: str, world: int = 0) -> tuple[str, list[str]]:
+    """How names of its runs end, and what commands say of it."""
+    return f"-rho{rho}" + (f"-world{world}" if world else ""), [f"data=puppets:rho={rho}", f"data_seed={world}"]
+
+
+def trainings(
+    of: str, end: str, recipe: str, how: Sequence[str], learning: Sequence[str], seeds: Sequence[int] = SEEDS
+) -> list[Job]:
+    """One a seed."""
+    found = []
+    for seed in seeds:
+        name = f"train-{of}{end}-{seed}"
+        command = ("train", recipe, *how, f"seed={seed}", f"name={name}", *learning)
+        found.append(Job(name, command, makes="checkpoint/checkpoint.json", of=f"train-{of}"))
+    return found
+
+
+def judging_of(
+    name: str,
+    of: str,
+    what: Sequence[str],
+    judging: Sequence[str],
+    *,
+    raw: str = "",
+    needs: tuple[str, ...] = (),
+    seeds: Sequence[int] = SEEDS,
+) -> Job:
+    """`raw` is the run of raw video that it stands beside; none: it is that run."""
+    beside = ["tidy=true", f"raw={raw}"] if raw else []
+    command = ("evaluate", "control_puppets", *what, f"seeds=[{','.join(map(str, seeds))}]", *beside, f"name={name}")
+    return Job(name, (*command, *judging), (raw, *needs) if raw else (), of=of)
+
+
 def _shares(of: str) -> tuple[float, ...]:
     return tuple(sorted((*SHARES, *MORE.get(of, ())), reverse=True))
 
@@ -120,6 +166,12 @@ def _keeps(shares: tuple[float, ...], selections: int = 1) -> str:
     """`keep=` that leaves these shares of all tubelets; networks keep theirs of what each selection finds."""
     values = [round(share ** (1 / selections), 3) for share in shares]
     return "keep=[" + ",".join(f"{value:g}" for value in values) + "]"
+
+
+def _alphas(shares: tuple[float, ...]) -> str:
+    """`keep=` at which STPrivacy's third stage leaves the whole number of tubelets that is nearest to these shares."""
+    cubes = [round(share * SEGMENT) / SEGMENT for share in shares]
+    return "keep=[" + ",".join(f"{math.ceil(1000 * cube ** (1 / 3)) / 1000:g}" for cube in cubes) + "]"
 
 
 def draw(finished: list[Job], runs: Path) -> None:

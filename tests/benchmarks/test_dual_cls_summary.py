@@ -2,12 +2,13 @@
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.report.made_up import on_disk
+from tests.report.made_up import metric, on_disk
 from vidveil.evaluation.tradeoff import Excess
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -103,6 +104,25 @@ def test_masks_of_faces_of_several_sizes_are_one_curve(script, runs):
     assert "faces2" not in rows
     assert (rows["faces"]["knob"], rows["faces"]["retention"]) == (True, 0.97)
     assert rows["faces"]["linkage"][0] == pytest.approx(1 - 0.3 * 0.5)
+
+
+def test_the_curve_of_what_draws_anew_is_not_read_between_its_mildest_setting_and_raw_video(script, runs):
+    more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
+    for name, filmed in (("stprivacy", False), ("stprivacy-sparse", True)):
+        path, made = on_disk(runs, f"{name}-rho0", [(0.9, 9, 5, 0.5), (0.5, 7, 1, 0.1)], **more)
+        for point in made.points:
+            point.metrics["tubelets_kept"] = metric(point.keep, 0.0, kind="truth")
+        replace(made, points=[replace(point, kept_as_filmed=filmed) for point in made.points]).write(path)
+    on_disk(runs, "stprivacy-anonymous-rho0", [(None, 8, 4, 0.4)], **more)
+    rows = script.summary(runs, "-rho0")["rows"]
+    assert rows["stprivacy"]["linkage"] is None
+    assert rows["stprivacy"]["judged"] is None
+    assert "linkage_minus" not in rows["stprivacy"]
+    assert rows["stprivacy-sparse"]["linkage"][0] == pytest.approx(1 - 0.3 * 0.5)
+    assert rows["stprivacy-sparse"]["beside_raw"]
+    anonymous = rows["stprivacy-anonymous"]
+    assert (anonymous["retention"], anonymous["linkage"][0]) == (pytest.approx(0.8), pytest.approx(0.375))
+    assert anonymous["beside"]["linkage"][0] == pytest.approx(0 - 0.375)  # the best mode's hard setting keeps 0.9
 
 
 def test_each_setting_of_the_best_mode_has_its_use_and_what_it_leaks(script, runs):

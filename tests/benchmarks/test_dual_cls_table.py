@@ -11,7 +11,11 @@ from job_queue import wanted
 
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+from vidveil.methods.stprivacy import stage_count
+from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 from vidveil.recipe import find, read
+from vidveil.report.paired import SAME_SHARE
+from vidveil.tubelets import kept_count
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "dual_cls_table.py"
 
@@ -33,7 +37,7 @@ def test_every_command_of_the_queue_is_a_recipe_with_fields_that_exist(table):
     for job in all_jobs(table, world=3):
         verb, recipe, *overrides = job.words
         parsed = read(find(recipe), overrides)
-        assert isinstance(parsed, DualCLSRecipe if verb == "train" else EvaluateRecipe)
+        assert isinstance(parsed, DualCLSRecipe | STPrivacyRecipe if verb == "train" else EvaluateRecipe)
         assert (parsed.name, parsed.data, parsed.data_seed) == (job.name, "puppets:rho=0.5", 3)
 
 
@@ -48,7 +52,17 @@ def test_what_a_job_needs_stands_before_it(table):
 def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
     judged = [job for job in all_jobs(table) if job.words[0] == "evaluate" and not job.name.startswith("raw")]
     names = {job.name.removesuffix("-rho0.5") for job in judged}
-    assert names >= {*table.MODES, "random", "moving", "centre", "oracle", "action-alone", "privacy-alone", "faces"}
+    assert names >= {
+        *table.MODES,
+        "random",
+        "moving",
+        "centre",
+        "oracle",
+        "action-alone",
+        "privacy-alone",
+        "faces",
+        "blur",
+    }
     for job in judged:
         strong = "strong-" if job.name.startswith("strong-") else ""
         assert f"raw={strong}raw-rho0.5" in job.words or job.name == "strong-raw-rho0.5"
@@ -61,12 +75,37 @@ def test_all_modes_keep_the_same_shares_and_others_have_these_too(table):
             recipe = read(find(job.words[1]), job.words[2:])
             power = 3 if recipe.method.startswith("dual_cls") else 1
             kept[job.name.removesuffix("-rho0.5")] = [round(keep**power, 3) for keep in recipe.keep]
+    for name in table.STPRIVACY:  # of whole tubelets of a segment
+        del kept[name]
     for name, more in table.MORE.items():
         shares = kept.pop(name)
         assert shares == pytest.approx(sorted({*table.SHARES, *more}, reverse=True), abs=0.002)
     curves = [shares for shares in kept.values() if shares]
     assert len(curves) == len(table.MODES) + 3
     assert all(shares == pytest.approx(list(table.SHARES), abs=0.002) for shares in curves)
+
+
+def test_the_rival_keeps_as_many_tubelets_as_the_modes(table):
+    rows = {job.of: read(find(job.words[1]), job.words[2:]) for job in all_jobs(table) if job.of in table.STPRIVACY}
+    assert rows.keys() == table.STPRIVACY.keys()
+    assert rows["stprivacy-anonymous"].keep == ()
+    count = 4 * table.SEGMENT  # of a clip, of which modes keep theirs
+    keeps = read(find("control_puppets"), [table._keeps(table.SHARES, selections=3)]).keep
+    modes = [kept_count(kept_count(kept_count(count, keep), keep), keep) / count for keep in keeps]
+    for name in ("stprivacy", "stprivacy-sparse"):
+        shares = [stage_count(table.SEGMENT, alpha, 3) / table.SEGMENT for alpha in rows[name].keep]
+        assert shares == pytest.approx(modes, abs=SAME_SHARE)
+
+
+def test_the_rival_learns_for_as_long_as_the_modes_and_otherwise_as_its_recipe_says(table):
+    trained = {job.of: read(find(job.words[1]), job.words[2:]) for job in all_jobs(table) if job.words[0] == "train"}
+    own = read(find("stprivacy_puppets"))
+    for name in table.STPRIVACY:
+        recipe = trained[f"train-{name}"]
+        assert (recipe.epochs, recipe.batch) == (trained["train-credit"].epochs, trained["train-credit"].batch)
+        assert (recipe.initialise, recipe.lr, recipe.alpha) == (own.initialise, own.lr, own.alpha)
+    parts = [(trained[f"train-{name}"].sparsify, trained[f"train-{name}"].anonymize) for name in table.STPRIVACY]
+    assert parts == [(True, True), (True, False), (False, True)]
 
 
 def test_what_is_asked_for_comes_with_what_it_needs_and_with_nothing_else(table):

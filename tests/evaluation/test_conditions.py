@@ -19,7 +19,7 @@ from vidveil.evaluation.conditions import AT_ONCE, Setting, anonymized, check_me
 from vidveil.evaluation.measure import Measure
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.truth import Truth
-from vidveil.evaluation.veiled import forget, forgotten_at_the_end
+from vidveil.evaluation.veiled import forget, forgotten_at_the_end, kept_as_filmed
 from vidveil.methods import Anonymized
 from vidveil.tubelets import kept_count
 
@@ -130,6 +130,20 @@ def test_beside_recorded_video_of_another_size_stands_the_share_kept_and_nothing
     found = Truth(recorded, Measure(recorded, permutations=10, resamples=50)).numbers([after])
     assert list(found) == ["tubelets_kept"]
     assert found["tubelets_kept"].leak.value.value == 0.25
+
+
+def test_it_is_told_whether_what_a_mask_keeps_is_shown_as_it_was_filmed(data, monkeypatch):
+    """Only then does a mask that keeps everything leave raw video."""
+    for changes, filmed in (({}, True), ({"draws": True}, False), ({"after": "blur"}, False)):
+        masker = Masker(weights=f"masker {changes}")
+        vars(masker).update(changes)
+        loader(monkeypatch, masker)
+        mixed = [anonymized(data, Setting(method=name, keep=0.25)) for name in ("random", "masker")]
+        assert kept_as_filmed(mixed) is filmed
+    loader(monkeypatch, Masker())
+    for name in ("random", "masker"):
+        assert kept_as_filmed([anonymized(data, Setting(method=name, keep=0.25, fill="mask"))]) is False
+    assert kept_as_filmed([data, anonymized(data, Setting(method="noise"))]) is None
 
 
 def test_large_clips_are_shown_few_at_a_time_and_one_at_least(data, monkeypatch):

@@ -77,6 +77,7 @@ def test_seed_s_of_the_judges_looks_at_training_s_of_the_method(tmp_path, monkey
     assert point.metrics["tubelets_kept"].floor is None
     assert {"score_auroc", "score_auroc_all", "linkage_rank1_raw_gallery"} <= point.metrics.keys()
     assert "action_kept" not in results.raw.metrics
+    assert (point.kept_as_filmed, results.raw.kept_as_filmed) == (True, None)
     clips = read_per_clip(run.folder / "per_clip.safetensors")
     assert clips["m-{seed}-0.875/identity_hidden"].shape == (2, 18)
 

@@ -7,8 +7,10 @@ import pytest
 
 from tests.report.made_up import CLIPS, PEOPLE, metric, on_disk, share
 from vidveil.evaluation.intervals import Resamples
+from vidveil.evaluation.results import read
 from vidveil.report import paired
 from vidveil.report.compared import section
+from vidveil.report.same_clips import open_run
 
 WHO = np.repeat(np.arange(PEOPLE), CLIPS)
 
@@ -96,6 +98,20 @@ def test_what_hides_by_other_means_does_not_end_in_raw_video(method):
     for_itself = masking(method("own", (None, 9, 1)))
     assert len(for_itself.curve()) == 1
     assert len(method("blur", (0.9, 9, 5), (0.5, 8, 1)).curve()) == 2
+
+
+def test_a_mask_over_what_is_drawn_anew_does_not_end_in_raw_video(tmp_path):
+    settings = [(0.9, 9, 7, 0.75), (0.5, 6, 1, 0.0)]
+    made = {name: on_disk(tmp_path, name, settings) for name in ("filmed", "drawn", "earlier")}
+    ends = {}
+    for name, filmed in {"filmed": True, "drawn": False, "earlier": None}.items():
+        path, results = made[name]
+        for point in results.points:
+            point.metrics["tubelets_kept"] = metric(point.keep, 0.0, kind="truth")
+        replace(results, points=[replace(point, kept_as_filmed=filmed) for point in results.points]).write(path)
+        one = paired.method(open_run(path, read(path)), Resamples(WHO))
+        ends[name] = (one.ends_raw, len(one.curve("leak")))
+    assert ends == {"filmed": (True, 3), "drawn": (False, 2), "earlier": (True, 3)}
 
 
 def test_a_run_at_keep_1_stands_for_itself(method):

@@ -77,6 +77,8 @@ class Painter:
     tubelet: tuple[int, int] | None = None
     """Frames and pixels a side of what `kept` and `scores` have one entry of; None where there are none."""
     at_once: int = 1
+    as_filmed: bool = True
+    """Whether what a mask keeps is shown as it was filmed."""
 
 
 def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipSet:
@@ -94,6 +96,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         "tubelet": list(painter.tubelet) if painter.tubelet else None,
         "of": data.videos.fingerprint,
         "vidveil": __version__,
+        **({} if painter.as_filmed else {"as_filmed": False}),
     }
     folder = _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     chunks = _chunks(data, painter.at_once)
@@ -265,7 +268,7 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
                 (video,) = _pixels(made, frames.shape, control.name)
             yield video, {KEPT: kept.astype(np.uint8), SCORES: scores.astype(np.float32)}
 
-    return Painter(paint, tubelet=(grid.frames, grid.side))
+    return Painter(paint, tubelet=(grid.frames, grid.side), as_filmed=fill != "mask")
 
 
 def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Painter:
@@ -291,7 +294,8 @@ def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Paint
         for i in range(len(rows)):
             yield made[i]
 
-    return Painter(paint, method.weights, tubelet, AT_ONCE)
+    changed = getattr(method, "draws", False) or getattr(method, "after", None) is not None or method.fill == "mask"
+    return Painter(paint, method.weights, tubelet, AT_ONCE, as_filmed=not changed)
 
 
 def _sides(found: "Anonymized", tubelet: tuple[int, int] | None) -> list[dict[str, NDArray[Any]]]:

@@ -31,7 +31,7 @@ from vidveil.evaluation.results import USES, ByView, Point, Results
 from vidveil.evaluation.subgroups import subgroups, too_few
 from vidveil.evaluation.telling import about_data, attribute_excess, control_metrics, point
 from vidveil.evaluation.truth import Truth
-from vidveil.evaluation.veiled import forget
+from vidveil.evaluation.veiled import forget, kept_as_filmed
 from vidveil.recipe import as_values, find, read_for
 from vidveil.tasks.identity import everybody_is_known
 from vidveil.training.machine import describe
@@ -92,6 +92,7 @@ class Judged:
     """Those that learned identity, one a seed."""
     by_view: ByView = field(default_factory=dict)
     """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
+    kept_as_filmed: bool | None = None
 
     @property
     def tag(self) -> str:
@@ -152,7 +153,7 @@ class Engine:
     def setting(self, keep: float | None, raw: Judged) -> Judged:
         """The method at one keep rate. Its clips are held here alone: a file that is still mapped fills the disk."""
         after = self.after(keep)
-        found = self.judge(after, Judged(self.recipe.method, keep), raw)
+        found = self.judge(after, Judged(self.recipe.method, keep, kept_as_filmed=kept_as_filmed(after)), raw)
         if self.recipe.tidy:
             forget(after)
         return found
@@ -302,7 +303,8 @@ class Engine:
 
 
 def told(one: Judged, raw: Judged) -> Point:
-    return replace(point(one.method, one.keep, one.numbers, one.constant, raw.numbers), by_view=one.by_view)
+    found = point(one.method, one.keep, one.numbers, one.constant, raw.numbers)
+    return replace(found, by_view=one.by_view, kept_as_filmed=one.kept_as_filmed)
 
 
 def _nothing_to_attack(data: ClipSet, asked: Sequence[str]) -> str:

@@ -71,6 +71,9 @@ class Point:
     """Attributes that are the same in all test clips: left out."""
     by_view: ByView = field(default_factory=dict)
     """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
+    kept_as_filmed: bool | None = None
+    """Whether what a mask keeps is shown as it was filmed, and not drawn anew or after another method; None where there
+    is no mask, and in results of earlier versions."""
     verdict: str = ""
 
     @property

@@ -32,10 +32,21 @@ class Veiled(VideoStore):
         return float(self.side(KEPT if KEPT in self.sides else SHARE, row).mean())
 
     @property
+    def as_filmed(self) -> bool:
+        """Whether what its mask keeps is shown as it was filmed."""
+        return bool(self.about.get("as_filmed", True))
+
+    @property
     def fingerprint(self) -> str:
         """Of the pixels alone: scores are no part of what anybody sees, and their last digits are the machine's."""
         content = {FRAMES: asdict(self._arrays[FRAMES])}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def kept_as_filmed(after: Iterable[ClipSet]) -> bool | None:
+    """Whether masks that keep everything would leave these sets as they were; None where nothing is masked."""
+    masked = [data.videos for data in after if isinstance(data.videos, Veiled) and data.videos.masked]
+    return all(videos.as_filmed for videos in masked) if masked else None
 
 
 _until_later: list[list[Veiled]] = []

@@ -9,7 +9,7 @@ Intervals of two runs that overlap do not mean that the methods are alike: who i
 cancels in the difference. Every share is one of the run's own raw video, and every floor the one that the run found.
 
 A mask that keeps everything leaves raw video, pixel by pixel. So the curve of a method that hides by a mask ends at
-retention 1 and excess 1, without a run at keep 1.
+retention 1 and excess 1, without a run at keep 1; unless what it keeps is not shown as it was filmed, but drawn anew.
 """
 
 from collections.abc import Sequence
@@ -64,6 +64,8 @@ class Setting:
     """Of all tubelets that are kept, where the method hides by a mask."""
     by_seed: tuple[tuple[float, float], ...] = ()
     """Retention and excess of linkage of each seed, as shares of raw video's means."""
+    as_filmed: bool = True
+    """Whether what a mask keeps is shown as it was filmed."""
 
     def keeps_as_much_as(self, other: "Setting") -> bool:
         """A keep rate may be a share of all tubelets, or of those that each of several selections finds: where both
@@ -123,9 +125,10 @@ class Method:
 
     @property
     def ends_raw(self) -> bool:
-        """Whether raw video is one end of its curve: it hides by a mask, at keep rates that were told. A run at keep 1
-        stands for itself."""
-        return all(one.share is not None and one.keep is not None and one.keep < ALL for one in self.settings)
+        """Whether raw video is one end of its curve: it hides by a mask, at keep rates that were told, and shows what
+        it keeps as it was filmed. A run at keep 1 stands for itself."""
+        masks = all(one.share is not None and one.as_filmed for one in self.settings)
+        return masks and all(one.keep is not None and one.keep < ALL for one in self.settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +256,8 @@ def _setting(run: Run, point: Point, raw: dict[str, Estimate], draws: Resamples)
     attributes = _attributes(run, point, draws)
     share = point.metrics[ALL_KEPT].value if ALL_KEPT in point.metrics else None
     seeds = _by_seed(numbers, raw, point, before, use) if use and kept and left and left.estimate else ()
-    return Setting(setting(point), point.keep, numbers, kept, useful, left, attributes, share, seeds)
+    filmed = point.kept_as_filmed is not False
+    return Setting(setting(point), point.keep, numbers, kept, useful, left, attributes, share, seeds, filmed)
 
 
 def _by_seed(
