@@ -38,6 +38,7 @@ LEARNED = UCF | PEOPLE
 PARTS = {"whole": "whole", "crop": "person_crop"}
 SHARES = "keep=[0.5,0.25,0.1]"
 PAPER, BEST = "method=dual_cls:d-paper-{end}", "method=dual_cls:d-best-{end}"
+DRAWN = "method=stprivacy:d-drawn-{end}"
 THEIRS, OURS = "dual-CLS as in the paper", "dual-CLS over turned figures"
 MODES = {
     "best": ("dual_cls", "after=recast:14"),
@@ -107,7 +108,8 @@ ROWS = {
     "paper-action": Row(f"{THEIRS}, λ = 0", (PAPER, "keep=[0.737]", "privacy_weight=0"), ("crop",)),
     "paper-private": Row(f"{THEIRS}, α_priv alone", (PAPER, "keep=[0.737]", "privacy_weight=.inf"), ("crop",)),
     "paper-mask": Row(f"{THEIRS}, masks alone", (PAPER, "keep=[0.737]", "fill=mask"), ("crop",)),
-    "stprivacy": Row("STPrivacy", ("method=stprivacy:d-drawn-{end}", "keep=[0.9,0.8,0.7]"), ("crop",)),
+    "stprivacy": Row("STPrivacy", (DRAWN, "keep=[0.9,0.8,0.7]"), ("crop",)),
+    "stprivacy-mask": Row("STPrivacy, masks alone", (DRAWN, "keep=[0.7]", "fill=mask"), ("crop",)),
     "stprivacy-sparse": Row(
         "STPrivacy, nothing drawn", ("method=stprivacy:d-sparse-{end}", "keep=[0.9,0.8,0.7]"), ("crop",)
     ),

@@ -392,6 +392,15 @@ def test_everything_may_be_kept_where_it_is_drawn_anew(runs, tmp_path, anonymize
 # ---- evaluations
 
 
+def test_masks_alone_can_be_judged(runs):
+    made = kept(runs)
+    method = load("stprivacy:mine")
+    method.fill = "mask"
+    video = clips(2)
+    stays = over_pixels(made.draw(video)[1], made.tubelet)
+    assert torch.equal(method.anonymize_batch(video).video, stays.float().unsqueeze(1).expand_as(video))
+
+
 def test_an_evaluation_finds_no_fault_with_a_checkpoint(runs):
     kept(runs)
     check_method(Setting(method="stprivacy:mine"), (0.5, 0.9))

@@ -240,8 +240,8 @@ def _load(setting: Setting, watch: "Watcher | None" = None) -> "Anonymizer":
     if setting.fill is not None:
         if not hasattr(method, "fill"):
             raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
-        if getattr(method, "draws", False):
-            raise UsageError(f"{setting.method} draws what it shows, whatever the fill: leave it out")
+        if getattr(method, "draws", False) and setting.fill != "mask":
+            raise UsageError(f"{setting.method} draws what it shows, whatever the fill: leave it out, or take mask")
         method.fill = setting.fill
     return method
 

@@ -81,6 +81,8 @@ class Drawer(TubeletMasker):
         self, clips: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
         """Clips of one shape, of any length and size: see `TubeletMasker`."""
+        if self.fill == "mask":  # to judge what masks alone tell
+            return super().anonymize_batch(clips, keep=keep, privacy_weight=privacy_weight)
         check_knobs(keep, privacy_weight)
         if clips.ndim != 5 or clips.shape[1] != 3 or not (clips.is_floating_point() or clips.dtype == torch.uint8):
             raise ValueError(f"clips are (B, 3, T, H, W), float or uint8, got {clips.dtype} {tuple(clips.shape)}")
