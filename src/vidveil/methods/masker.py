@@ -94,7 +94,8 @@ class TubeletMasker(Anonymizer):
         stride = int(getattr(scorer, "stride", 2)) if stride is None else stride
         if stride < 1:
             raise UsageError(f"stride is 1 or more, not {stride}")
-        self.scorer, self.fill, self.stride = scorer, fill, stride
+        self.scorer, self.stride = scorer, stride
+        self.fill: str = fill
         self.after = loaded_unless_raw(getattr(scorer, "after", RAW) if after is None else after)
         self.elsewhere = self.after is not None and self.after.elsewhere
         self.weights = getattr(scorer, "weights", None) if weights is None else weights
