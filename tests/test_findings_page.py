@@ -225,6 +225,11 @@ def test_the_short_answer_is_true_of_all_rows():
     assert sorted(highest, key=lambda name: highest[name])[:4] == ["figure8", "figure14", "motion8", "motion"]
 
 
+def test_the_readme_says_how_well_figures_link():
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"links {tried('t-figure14', 'resnet50:frozen, LDA')} of the figures themselves." in readme
+
+
 def test_less_than_half_of_the_use_is_less_than_half():
     assert float(use(UCF, "whole", "random", 0.1)) < 0.5
 
