@@ -85,7 +85,8 @@ def main() -> None:
     if len(parts) % 2 and len(parts) > 1:
         parts.append(np.full_like(parts[0], 255))
     pairs = [np.concatenate(parts[i : i + 2], axis=1) for i in range(0, len(parts), 2)]
-    cv2.imwrite(str(options.o), cv2.cvtColor(np.concatenate(pairs), cv2.COLOR_RGB2BGR))
+    if not cv2.imwrite(str(options.o), cv2.cvtColor(np.concatenate(pairs), cv2.COLOR_RGB2BGR)):
+        raise SystemExit(f"error: {options.o} cannot be written")
     print(f"{options.o}: {len(clips)} clips")
 
 

@@ -301,7 +301,7 @@ def of_table(name: str) -> list[str]:
 
 def test_stprivacy_is_trained_on_one_set_and_judged_there_and_on_another(folder):
     trained = train_method.run(read(find("stprivacy_vp_ucf101"), [*SMALL, *MINI]), root=folder)
-    assert {"action_top1", "masked_top1", "tubelets_kept"} <= trained.metrics.keys()
+    assert {"masked_top1", "tubelets_kept"} <= trained.metrics.keys()
     for name in ("st_ucf101", "st_to_hmdb51"):
         results = evaluate("stprivacy_vp_table", *QUICK, *of_table(name), "views=1x1", data=folder)
         assert {"action_top1", "cmap", "tubelets_kept"} <= results.points[0].metrics.keys()
@@ -323,8 +323,7 @@ def test_stprivacy_is_judged_by_the_frame(framed):
 )
 def test_stprivacy_keeps_expressions_and_several_actions_at_once(folder, recipe, data, use):
     trained = train_method.run(read(find(recipe), [*SMALL, *MINI]), root=folder)
-    assert {use, use.replace("action", "masked")} <= trained.metrics.keys()
-    assert {use, use.replace("action", "masked")} <= trained.floors.keys()
+    assert use.replace("action", "masked") in trained.metrics.keys() & trained.floors.keys()
     words = [f"data={data}", f"method=stprivacy:{recipe}", f"name={recipe}_table", "views=1x1"]
     results = evaluate("stprivacy_vp_table", *QUICK, *words, data=folder)
     assert {use, "cmap"} <= results.points[0].metrics.keys()

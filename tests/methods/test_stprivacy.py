@@ -149,11 +149,14 @@ def test_sparsity_of_whole_segments_is_not_made_up_for_by_others():
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, decision: Tensor) -> Tensor:
-    """Equations 8 to 10 of one clip: (M, D) each, Î (M,) → (M, D)."""
+    """Equations 8 to 10 of one clip: (M, D) each, Î (M,) → (M, D). What multiplies a dropped Î, which is 0, is as it
+    would be with that token back: Z + exp(S) in the place of Z."""
     mask = torch.where(torch.eye(len(q), dtype=torch.bool), torch.ones(()), decision.expand(len(q), -1))
     heads = []
     for q_, k_, v_ in zip(*(part.view(len(part), HEADS, -1).unbind(1) for part in (q, k, v)), strict=True):
-        weights = (q_ @ k_.T / math.sqrt(q_.shape[1])).exp() * mask
+        strength = (q_ @ k_.T / math.sqrt(q_.shape[1])).exp()
+        total = (strength * mask).sum(1, keepdim=True).detach()
+        weights = strength * torch.where(mask > 0.5, 1.0, total / (total + strength.detach())) * mask
         heads.append(weights / weights.sum(1, keepdim=True) @ v_)
     return torch.cat(heads, 1)
 

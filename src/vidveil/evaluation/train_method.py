@@ -111,7 +111,7 @@ def run(
                 batches=Timed(batches, recipe.epochs, begun),
                 loss=lambda model, moment: model(moment.video, moment.index, moment.progress),
                 validate=validate,
-                options=replace(chosen, epochs=epochs),
+                options=replace(chosen, epochs=epochs, seed=chosen.seed + begun),
                 folder=made.part(phase),
                 fingerprint=_key(recipe, data),
                 log=made.log,
@@ -143,13 +143,14 @@ def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
         for batch in loader.views("1x1"):
             looks.append(game.look(batch.video[:, 0]))
             rows.append(batch.index)
-    own, masked = [look.action for look in looks], [look.masked for look in looks if look.masked is not None]
+    own = [look.action for look in looks if look.action is not None]
+    masked = [look.masked for look in looks if look.masked is not None]
     kept = torch.cat([look.kept for look in looks]).view(-1, *network.grid)
     scores = torch.cat([look.scores for look in looks]).view(-1, *network.grid)
     use = use_of(data)
-    found = {use: told(game.action, own, rows), ALL_KEPT: float(kept.float().mean())}
-    if masked:
-        found[use.replace("action", "masked")] = told(game.action, masked, rows)
+    heads = {use: own, use.replace("action", "masked"): masked}
+    found = {name: told(game.action, logits, rows) for name, logits in heads.items() if logits}
+    found[ALL_KEPT] = float(kept.float().mean())
     before = loaded_unless_raw(game.recipe.after)
     where_drawn = before is None or not before.elsewhere
     if where_drawn and isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:

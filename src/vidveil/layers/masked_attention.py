@@ -7,13 +7,15 @@
 Clips of a batch keep different numbers of tokens, so while learning all of them stay and Î says which count. In use
 dropped tokens are taken out, and what is left is plain attention: the kept rows are the same.
 
-Î learns through M. With g = ∂L/∂O and P_ij = exp(S_ij) / Σ_k exp(S_ik) M_ik,
+Î learns through M. With g = ∂L/∂O, and Z_i the sum of eq. 10 without a dropped j,
 
-    ∂L/∂Î_j = Σ_{i≠j} P_ij (gᵢ·vⱼ − gᵢ·oᵢ)                             summed over heads
-            = vⱼ·(Pᵀg)ⱼ − (Pᵀδ)ⱼ − P_jj (gⱼ·vⱼ − δⱼ),   δᵢ = gᵢ·oᵢ
+    live j      ∂L/∂Î_j = Σ_{i≠j} A_ij (gᵢ·vⱼ − gᵢ·oᵢ),                A_ij = exp(S_ij) / Z_i
+    dropped j   Σ_{i≠j} A_ij (gᵢ·vⱼ − gᵢ·oᵢ),                          A_ij = exp(S_ij) / (Z_i + exp(S_ij))
 
-also of a dropped j, whose P_ij is not 0: what would change if it came back. The output and the gradients of q, k, v are
-those of a fused kernel with a mask. P is made on the way back and forgotten: no N × N numbers are kept for it.
+each summed over heads: of a dropped one how the loss would change, to first order in O, if it alone came back. Its
+derivative has no bound, since exp(S_ij) / Z_i has none, and a few loud tokens would drown all other gradients. The
+output and the gradients of q, k, v are those of a fused kernel with a mask. A is made on the way back and forgotten: no
+N × N numbers are kept for it.
 """
 
 import math
@@ -26,7 +28,7 @@ from torch.nn import functional as F
 from vidveil.layers.dual_cls_attention import fused
 
 FAINTEST = math.exp(-60.0)
-"""Least sum of exp(S) of what a token sees, beside a dropped one that is the loudest: quotients are numbers still."""
+"""Least Z beside the loudest of a row: quotients are numbers still."""
 
 
 class MaskedAttention(nn.Module):
@@ -77,17 +79,20 @@ class _Decided(torch.autograd.Function):
 
 
 def decision_gradient(g: Tensor, out: Tensor, q: Tensor, k: Tensor, v: Tensor, decision: Tensor) -> Tensor:
-    """∂L/∂Î: each (B, H, N, d), Î (B, N) float32 → (B, N) float32."""
-    scores = (q * q.shape[3] ** -0.5) @ k.transpose(2, 3)  # (B, H, N, N), and the only such numbers
-    free = scores.sub_(scores.amax(3, keepdim=True)).exp_()  # P, but for its rows' sums
-    alone = free.diagonal(dim1=2, dim2=3).float()  # (B, H, N)
+    """What Î gets: each (B, H, N, d), Î (B, N) float32 → (B, N) float32."""
+    scores = (q * q.shape[3] ** -0.5) @ k.transpose(2, 3)  # (B, H, N, N)
+    free = scores.sub_(scores.amax(3, keepdim=True)).exp_()
     live = decision[:, None]  # (B, 1, N)
-    total = (free @ live[..., None].to(free.dtype)).squeeze(3).float() + alone * (1 - live)  # (B, H, N)
-    total = total.clamp(min=FAINTEST).unsqueeze(3)
+    alone = free.diagonal(dim1=2, dim2=3).float()  # (B, H, N)
+    total = (free @ live[..., None].to(free.dtype)).squeeze(3).float() + alone * (1 - live)  # Z (B, H, N)
+    total = total.clamp(min=FAINTEST)
+    dropped = (1 - live)[:, :, None].to(free.dtype)  # (B, 1, 1, N)
+    weights = free.div_(torch.addcmul(total.unsqueeze(3).to(free.dtype), free, dropped))  # A, but for the diagonal
     g, v = g.float(), v.float()
     delta = (g * out.float()).sum(3, keepdim=True)  # (B, H, N, 1)
-    back = (free.transpose(2, 3) @ (torch.cat([g, delta], 3) / total).to(free.dtype)).float()  # (B, H, N, d + 1)
+    back = (weights.transpose(2, 3) @ torch.cat([g, delta], 3).to(weights.dtype)).float()  # (B, H, N, d + 1)
     to_all = (v * back[..., :-1]).sum(3) - back[..., -1]  # (B, H, N)
-    to_itself = alone / total.squeeze(3) * ((g * v).sum(3) - delta.squeeze(3))
+    own = weights.diagonal(dim1=2, dim2=3).float()
+    to_itself = own * ((g * v).sum(3) - delta.squeeze(3))
     found: Tensor = (to_all - to_itself).sum(1)
     return found

@@ -70,8 +70,8 @@ class Timed:
 class Look(NamedTuple):
     """What validation is told of a batch."""
 
-    action: Tensor
-    """(B, A) logits of the anonymizer's own head."""
+    action: Tensor | None
+    """(B, A) logits of the anonymizer's own head; None where that does not learn."""
     masked: Tensor | None
     """(B, A) of the player who sees what is shown; None where nobody does."""
     kept: Tensor

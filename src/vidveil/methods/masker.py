@@ -190,13 +190,16 @@ class TubeletMasker(Anonymizer):
         return self._stream(frames if self.after is None else self.after.stream(frames))
 
     def _stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
-        stretch = Stretch(self)
+        stretch = self._stretch()
         for frame in frames:
             if frame.after_gap:  # what lies before an outage says nothing about what comes after it
                 yield from stretch.end()
-                stretch = Stretch(self)
+                stretch = self._stretch()
             yield from stretch.take(frame)
         yield from stretch.end()
+
+    def _stretch(self) -> Stretch:
+        return Stretch(self)
 
     def ask(self, clips: "Tensor", keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """The network's decision about clips of its own shape, checked: a wrong answer must not pass for a mask."""

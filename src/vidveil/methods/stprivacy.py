@@ -139,6 +139,9 @@ class Trunk(nn.Module):
 
     def embed(self, clip: Tensor) -> Tensor:
         """(B, 3, T, H, W) in [0, 1] → (B, M, D)."""
+        if clip.shape[1:] != (3, self.frames, self.size, self.size):
+            built, given = f"3 × {self.frames} × {self.size} × {self.size}", " × ".join(map(str, clip.shape[1:]))
+            raise UsageError(f"this network was built for clips of {built}, not {given}")
         looks = self.looks(self.standardize(clip))
         x = (looks + self.pos_embed[:, None] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
         return x.to(looks.dtype)  # in what products are made in: blocks then have half as much to read and to write

@@ -8,8 +8,8 @@ any window hides it. Frames between those that the network was shown repeat the 
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 import cv2
 import numpy as np
@@ -17,11 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from vidveil.errors import WeightsError
+from vidveil.errors import UsageError, WeightsError
 from vidveil.guard.view import turn_of
 from vidveil.methods.anonymizer import Anonymized
 from vidveil.methods.checkpoint import Checkpoint
-from vidveil.methods.masker import AT_ONCE, Decision, TubeletMasker, check_knobs
+from vidveil.methods.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_knobs
 from vidveil.methods.stprivacy import Network, STPrivacy, refuse_privacy_weight
 from vidveil.methods.stretch import Stretch, Waiting, worth_of
 from vidveil.methods.windows import LUMA_SHARES, Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
@@ -59,6 +59,11 @@ class Drawer(TubeletMasker):
     """What is kept is drawn by the network at its own size, and the rest is black."""
 
     draws = True
+
+    def __init__(self, spec: str, scorer: Scorer, **options: Any) -> None:
+        super().__init__(spec, scorer, **options)
+        if self.after is not None or self.fill != "black":
+            raise UsageError(f"{spec} draws from what was filmed, and black beside it: leave out after and fill")
 
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
         return (
@@ -125,14 +130,8 @@ class Drawer(TubeletMasker):
                     drawn.add(frame)
         return shown, all_kept, lowest
 
-    def _stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
-        stretch = DrawnStretch(self)
-        for frame in frames:
-            if frame.after_gap:  # what lies before an outage says nothing about what comes after it
-                yield from stretch.end()
-                stretch = DrawnStretch(self)
-            yield from stretch.take(frame)
-        yield from stretch.end()
+    def _stretch(self) -> Stretch:
+        return DrawnStretch(self)
 
 
 class DrawnStretch(Stretch):

@@ -17,6 +17,7 @@ from vidveil.layers.token_retention import averages
 from vidveil.methods.stprivacy import Network, Trunk
 from vidveil.recognizers.vit import ConvolvedTubelets
 
+GROUPS = 4
 KEPT_VIT = "kept_vit"
 DEPTHS = {"mini": 4}
 """Blocks of a player, where it has fewer than the anonymizer: two CPU cores have three networks to teach."""
@@ -27,6 +28,8 @@ class KeptViT(Trunk):
 
     def __init__(self, network: Network, outputs: Mapping[str, int]) -> None:
         super().__init__(network, DEPTHS.get(network.size))
+        if isinstance(self.patch_embed, ConvolvedTubelets):
+            self.patch_embed.stem = each_by_itself(self.patch_embed.stem)
         self.heads = nn.ModuleDict({name: nn.Linear(self.width, count) for name, count in outputs.items()})
 
     def looks(self, clip: Tensor) -> Tensor:
@@ -43,3 +46,10 @@ class KeptViT(Trunk):
             x = block(x, decision)
         features = self.norm(averages(x, None, 1, decision)[:, 0].to(x.dtype))
         return {name: head(features) for name, head in self.heads.items()}
+
+
+def each_by_itself(layers: nn.Sequential) -> nn.Sequential:
+    """The same with norms over each input alone. Those of a batch would tell of dropped tubelets."""
+    return nn.Sequential(
+        *(nn.GroupNorm(GROUPS, each.num_features) if isinstance(each, nn.BatchNorm3d) else each for each in layers)
+    )

@@ -28,7 +28,6 @@ from vidveil.methods.stprivacy_weights import load_picture_weights
 from vidveil.recognizers import build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.tasks import TASKS, Task
-from vidveil.tubelets import over_pixels
 
 TRUNK = tuple(
     f"{network}.{part}"
@@ -53,6 +52,8 @@ class Game(nn.Module):
         self.anonymizer = STPrivacy(network_of(recipe, len(data.actions)))
         self.initialised = (phases(recipe).get(FIRST, 0) - 1e-6) / recipe.epochs
         """How far training is when the recognizers come."""
+        self.by_itself = "train" not in phases(recipe)
+        """Whether its own head is what learns; later that stands still under a trunk that moves."""
         self.utility = _player(recipe, [self.action])
         self.attacker = _player(recipe, self.budget)
 
@@ -60,37 +61,38 @@ class Game(nn.Module):
         """The loss of a batch."""
         seen = self.anonymizer(video)
         losses = [sparsity(seen.decisions, self.recipe.alpha)] if seen.decisions else []
-        if progress < self.initialised:
+        self.by_itself = progress < self.initialised
+        if self.by_itself:
             losses.append(self.action.loss(seen.action, rows))
         else:
             losses += self.of_recognizers(seen, rows)
         return torch.stack(losses).sum()
 
     def of_recognizers(self, seen: Seen, rows: Tensor) -> list[Tensor]:
-        """L_action, and L_privacy of each part of the budget, with what the anonymizer gets of them as in eq. 13."""
+        """L_action, and L_privacy, the mean over the budget, with what the anonymizer gets of them as in eq. 13."""
         helped = self.told(self.utility, seen, self.recipe.action_weight)["action"]
         failed = self.told(self.attacker, seen, -self.recipe.privacy_weight)
-        return [self.action.loss(helped, rows), *(task.loss(failed[task.name], rows) for task in self.budget)]
+        privacy = torch.stack([task.loss(failed[task.name], rows) for task in self.budget]).mean()
+        return [self.action.loss(helped, rows), privacy]
 
     def told(self, player: nn.Module, seen: Seen, pull: float = 0.0) -> dict[str, Tensor]:
         """What a recognizer says of what is shown. Pixels and Î get `pull` times the gradient of its loss."""
-        pixels, decision = reverse_gradient(seen.pixels, -pull), seen.decision
-        if decision is not None:
-            decision = reverse_gradient(decision, -pull)
+        pulled = seen._replace(
+            pixels=reverse_gradient(seen.pixels, -pull),
+            decisions=[reverse_gradient(each, -pull) for each in seen.decisions[-1:]],
+        )
         if isinstance(player, KeptViT):
-            said: dict[str, Tensor] = player(pixels, decision)
-        elif decision is None:
-            said = player(pixels)
+            said: dict[str, Tensor] = player(pulled.pixels, pulled.decision)
         else:
-            mask = over_pixels(decision.view(-1, *self.anonymizer.grid), self.anonymizer.tubelet)  # (B, T, H, W)
-            said = player(pixels * mask.unsqueeze(1))
+            said = player(self.anonymizer.shown(pulled))
         return said
 
     def look(self, video: Tensor) -> Look:
         """At the recipe's α, tubelets taken out, as deployed."""
         seen = self.anonymizer(video)
         kept = torch.ones_like(seen.scores) if seen.decision is None else seen.decision
-        return Look(seen.action, self.told(self.utility, seen)["action"], kept > 0.5, seen.scores)
+        own = seen.action if self.by_itself else None
+        return Look(own, None if self.by_itself else self.told(self.utility, seen)["action"], kept > 0.5, seen.scores)
 
 
 def phases(recipe: STPrivacyRecipe) -> dict[str, int]:
