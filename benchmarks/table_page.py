@@ -177,9 +177,10 @@ What is left of the action, and of who it is, in real video, after each way to h
 - **Judges.** Kinetics I3D, ImageNet ResNet-50 by the frame and a ViT-S of pictures, all frozen, at 16 × 224 × 224, five
   views. A small network on I3D's features learns the action (*top-1*); attackers compare clips as each network embeds
   them, whitened, in the discriminants of training people, and by a small network that has learned to tell these apart.
-  Of these that one counts which does best on validation people (*by*); *highest* is the
-  strongest on test people, in hindsight, and the *excess* beside it sets that beside the highest of raw video. Frozen
-  networks were made for ordinary video: of other pictures, use and linkage are lower bounds. *Trained judges* are I3D
+  Of these that one counts which does best on validation people of a split (*by*); *highest* is the one that, taken for
+  all splits, is strongest on test people, in hindsight, and the *excess* beside it sets that beside the highest of raw
+  video. Where splits choose different ones, these may do better together. Frozen networks were made for ordinary video:
+  of other pictures, use and linkage are lower bounds. *Trained judges* are I3D
   from Kinetics, every second frame, trained on what is shown to tell the action, and another one beside the frozen
   attackers; *small judges* an r3d_tiny from nothing, 32 frames of 32 × 32. Where both are there, the better one for the
   use and the strongest attacker of all, as validation people choose them, stand in a table of their own.
