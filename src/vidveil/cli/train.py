@@ -43,12 +43,14 @@ def train(
             typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
             typer.echo(f"On your features: vidveil anonymize STORE --method splavu:{wanted.name}", err=True)
             return
-        judging = "dual_cls_puppets_table" if wanted.data.startswith("puppets") else "RECIPE"
+        table_of = f"{made.method}_{wanted.data.partition(':')[0]}_table"
+        judging = table_of if table_of in names() else "RECIPE"
         named = f"{made.method}:{wanted.name}"
         worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"
         typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
         before = loaded_unless_raw(getattr(wanted, "after", RAW))
-        guard = "" if before is not None and before.elsewhere else " --guard faces"
+        drawn = getattr(wanted, "anonymize", False)  # STPrivacy: then nothing that was filmed is shown
+        guard = "" if drawn or (before is not None and before.elsewhere) else " --guard faces"
         typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
         return
     results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))

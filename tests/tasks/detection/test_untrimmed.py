@@ -1,0 +1,131 @@
+"""Sets of untrimmed videos: what makes no sense is said, and an easy set can be had again."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.tasks.detection.easy import CLASSES, D, easy
+from vidveil.errors import DataError, UsageError
+from vidveil.tasks.detection import Untrimmed, drawn
+
+
+@pytest.fixture
+def video():
+    return {
+        "features": [np.zeros((10, 3), np.float32)],
+        "seconds": [0.5],
+        "segments": [[(1.0, 2.5, 0)]],
+        "split": ["train"],
+        "classes": ("jump", "fall"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"features": [np.zeros((0, 3), np.float32)]}, "video 0 is empty: it has no features"),
+        ({"features": [np.zeros((10, 3))]}, "float32, it is .* of float64"),
+        ({"features": [np.zeros(10, np.float32)]}, r"must be \(T, D\)"),
+        ({"features": [np.full((10, 3), np.nan, np.float32)]}, "not finite"),
+        ({"seconds": [0.0]}, "0.0 seconds a feature"),
+        ({"seconds": [0.5, 0.5]}, "1 features, 2 seconds"),
+        ({"split": ["tain"]}, "split 'tain'"),
+        ({"classes": ()}, "needs videos and classes"),
+        ({"segments": [[(-0.1, 2.0, 0)]]}, "goes from 0 to 5 s, and a segment in it from -0.1 to 2 s"),
+        ({"segments": [[(4.0, 5.5, 0)]]}, "goes from 0 to 5 s, and a segment in it from 4 to 5.5 s"),
+        ({"segments": [[(2.0, 2.0, 0)]]}, "a segment in it from 2 to 2 s"),
+        ({"segments": [[(2.0, float("nan"), 0)]]}, "a segment in it from 2 to nan s"),
+        ({"segments": [[(1.0, 2.0, 2)]]}, "class 2, and there are 2"),
+    ],
+)
+def test_a_set_that_makes_no_sense_is_refused_with_the_reason(video, changes, words):
+    with pytest.raises(DataError, match=words):
+        Untrimmed(**video | changes)
+
+
+def test_all_videos_have_features_of_one_width(video):
+    twice = {name: value * 2 if isinstance(value, list) else value for name, value in video.items()}
+    twice["features"] = [np.zeros((10, 3), np.float32), np.zeros((10, 4), np.float32)]
+    with pytest.raises(DataError, match="video 1 has features of 4 numbers, and video 0 of 3"):
+        Untrimmed(**twice)
+
+
+def test_there_must_be_videos(video):
+    none = {name: [] if isinstance(value, list) else value for name, value in video.items()}
+    with pytest.raises(DataError, match="needs videos"):
+        Untrimmed(**none)
+
+
+def test_the_truth_is_a_list_over_videos_and_nothing_may_happen_in_some():
+    data = easy(videos=(3, 1, 1))
+    data = replace(data, segments=[data.segments[0], [], *data.segments[2:]])
+    truth = data.truth(np.array([0, 1, 3]))
+    assert len(truth) == len(data.segments[0]) + len(data.segments[3])
+    assert set(truth.video.tolist()) == {0, 3}
+    assert truth.span.tolist() == [list(s[:2]) for row in (0, 3) for s in data.segments[row]]
+
+
+def test_an_easy_set_is_the_same_for_the_same_seed_and_another_for_another():
+    assert easy(seed=1).fingerprint == easy(seed=1).fingerprint != easy(seed=2).fingerprint
+
+
+def test_more_videos_leave_the_first_as_they_are():
+    few, many = easy(videos=(3, 0, 0)), easy(videos=(5, 0, 0))
+    for row in range(3):
+        np.testing.assert_array_equal(few.features[row], many.features[row])
+
+
+def test_a_class_is_shown_where_it_says_and_background_elsewhere():
+    labels = np.arange(CLASSES)
+    features = np.eye(CLASSES, D, dtype=np.float32)
+    data = drawn(features, labels, np.zeros((1, D), np.float32), videos=(6, 2, 2), seconds=0.25, seed=5)
+    assert [len(data.indices(name)) for name in ("train", "val", "test")] == [6, 2, 2]
+    for row, shown in enumerate(data.features):
+        wanted = np.zeros_like(shown)
+        for start, end, label in data.segments[row]:
+            wanted[round(start / 0.25) : round(end / 0.25), label] = 1
+        np.testing.assert_array_equal(shown, wanted)
+
+
+def test_a_video_is_made_of_its_own_splits_clips():
+    parts = np.array(["train", "val", "test"] * 8)
+    labels = np.repeat(np.arange(2), 12)
+    features = np.arange(24, dtype=np.float32)[:, None]
+    data = drawn(features, labels, -1 - features, parts=(parts, parts), videos=(4, 4, 4))
+    for row, shown in enumerate(data.features):
+        rows = np.where(shown >= 0, shown, -1 - shown).astype(int).ravel()
+        assert set(parts[rows]) == {data.split[row]}
+
+
+def test_features_can_be_changed_and_what_happens_stays():
+    data = easy(videos=(2, 1, 1))
+    doubled = data.through(lambda features: 2 * features[:, :5])
+    assert doubled.width == 5
+    assert doubled.segments == data.segments
+    np.testing.assert_array_equal(doubled.features[1], 2 * data.features[1][:, :5])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"background": np.zeros((4, 3), np.float32)},
+        {"background": np.zeros((0, 2), np.float32)},
+        {"labels": np.zeros(3, np.int64)},
+        {"lasting": (5, 4)},
+        {"between": (0, 4)},
+        {"parts": (np.array(["train"]), np.array(["train"]))},
+    ],
+)
+def test_what_no_set_can_be_made_of_is_refused(changes):
+    given = {"features": np.zeros((4, 2), np.float32), "labels": np.zeros(4, np.int64)}
+    given |= {"background": np.zeros((4, 2), np.float32)}
+    with pytest.raises(UsageError):
+        drawn(**given | changes)
+
+
+def test_a_split_without_clips_is_refused():
+    parts = np.array(["train"] * 4)
+    some = np.zeros((4, 2), np.float32)
+    with pytest.raises(DataError, match="no features for videos of split 'val'"):
+        drawn(some, np.zeros(4, np.int64), some, parts=(parts, parts))
