@@ -1,0 +1,95 @@
+"""Five folds of videos: each is tested once, and no camera is on both sides.
+
+    fold = cut_into_folds(label, group)          # (V,) 0 … 4
+    for number in range(FOLDS):
+        split = split_of(fold, number)           # (V,) fold `number` is test, the next one validation, the others train
+
+Each fold gets its share of either label as nearly as whole groups allow: the largest groups first, each to the fold
+that lacks most of what it holds; of equal groups, and of equal folds, the lot decides.
+
+`surveillance_fight` names no source in its manifest, but files next to one another are often of one camera; its reader
+(`data.surveillance`) finds scenes by how alike mean pictures are, and gives them as `group`.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vidveil.data.clips import ClipSet
+from vidveil.errors import DataError, UsageError
+from vidveil.features.sets import FeatureSet
+from vidveil.tasks.anomaly.watched import Watched
+
+FOLDS = 5
+
+
+def cut_into_folds(
+    label: ArrayLike, group: ArrayLike | None = None, *, count: int = FOLDS, seed: int = 0
+) -> NDArray[np.int64]:
+    """(V,) the number of each video's fold.
+
+    Args:
+        label: (V,) 0 or 1.
+        group: (V,) numbers or names of what stays together; without it each video is by itself.
+    """
+    truth = np.asarray(label)
+    if truth.ndim != 1 or not np.isin(truth, (0, 1)).all():
+        raise UsageError(f"labels of videos are 0 or 1, one a video, got {truth.shape}")
+    if count < 2:
+        raise UsageError(f"two folds at least, not {count}")
+    together = np.arange(len(truth)) if group is None else np.asarray(group)
+    if together.shape != truth.shape:
+        raise UsageError(f"{len(truth)} videos, but groups are {together.shape}")
+    names, own = np.unique(together, return_inverse=True)
+    holds = np.stack([np.bincount(own[truth == kind], minlength=len(names)) for kind in (0, 1)], axis=1)  # (G, 2)
+    for kind, word in enumerate(("normal", "abnormal")):
+        if (holds[:, kind] > 0).sum() < count:
+            raise DataError(
+                f"{count} folds need as many groups with {word} videos, there are {(holds[:, kind] > 0).sum()}"
+            )
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(names))
+    lacks = np.tile(holds.sum(axis=0) / count, (count, 1))  # (folds, 2)
+    given = np.empty(len(names), np.int64)
+    for place in shuffled[np.argsort(-holds[shuffled].sum(axis=1), kind="stable")]:
+        wish = lacks @ holds[place]
+        best = np.flatnonzero(wish >= wish.max() - 1e-9)
+        given[place] = rng.choice(best)
+        lacks[given[place]] -= holds[place]
+    fold = given[own]
+    for number in range(count):
+        if len(set(truth[fold == number].tolist())) < 2:
+            raise DataError(
+                f"fold {number + 1} of {count} has videos of one label: groups are too large, use fewer folds"
+            )
+    return fold
+
+
+def split_of(fold: NDArray[np.int64], number: int) -> NDArray[np.str_]:
+    """(V,) train, val or test: this fold is test, the next one val."""
+    count = int(fold.max()) + 1
+    if count < 3 or not 0 <= number < count:
+        raise UsageError(f"fold {number} of {count}: three folds at least, counted from 0, make train, val and test")
+    return np.where(fold == number, "test", np.where(fold == (number + 1) % count, "val", "train"))
+
+
+def folds_of(data: ClipSet, normal: str, *, count: int = FOLDS, seed: int = 0) -> NDArray[np.int64]:
+    """Of a set whose action `normal` is nothing in particular, by its groups: `none` of surveillance_fight."""
+    return cut_into_folds(_abnormal(data, normal), data.group, count=count, seed=seed)
+
+
+def watched_from(data: FeatureSet, normal: str, split: NDArray[np.str_] | None = None) -> Watched:
+    """Features of a set with labels by the video. `split` replaces the set's own, for folds."""
+    labels, clips = data.labels, data.clips.all.float().cpu().numpy()
+    ends = zip(data.clips.first, data.clips.first + data.clips.count, strict=True)
+    return Watched(
+        name=labels.name,
+        features=tuple(clips[first:end] for first, end in ends),
+        label=_abnormal(labels, normal),
+        split=np.asarray(labels.split) if split is None else split,
+    )
+
+
+def _abnormal(data: ClipSet, normal: str) -> NDArray[np.int64]:
+    if normal not in data.actions:
+        raise UsageError(f"{data.name} has no action {normal!r}: {', '.join(data.actions)}")
+    return np.asarray(data.action != data.actions.index(normal), np.int64)
