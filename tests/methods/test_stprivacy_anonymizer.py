@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 
 from tests import media
 from tests.evaluation.masked import people
-from tests.guard.stage import TURNS, frame_of, matrix_of, stored_as
+from tests.guard.stage import TURNS, Discs, frame_of, matrix_of, stored_as
 from tests.methods.dimmest import frames
 from vidveil import load
 from vidveil.cli.app import app
 from vidveil.errors import UsageError, WeightsError
 from vidveil.evaluation.conditions import Setting, anonymized, check_method
+from vidveil.guard import watch
 from vidveil.methods import checkpoint, stretch
 from vidveil.methods.checkpoint import find
 from vidveil.methods.masker import TubeletMasker, tuned
@@ -130,7 +131,7 @@ def test_knobs_are_those_of_every_call_and_the_wrong_ones_are_refused(runs):
     assert torch.equal(method.anonymize_batch(clips()).video, load("mine").anonymize_batch(clips(), keep=0.5).video)
     with pytest.raises(UsageError, match="leave out privacy_weight"):
         load("mine").anonymize_batch(clips(), privacy_weight=0.5)
-    with pytest.raises(UsageError, match="leave out privacy_weight"):
+    with pytest.raises(UsageError, match="nothing that privacy_weight would turn"):
         tuned(load("mine"), privacy_weight=0.5).anonymize_batch(clips())
     with pytest.raises(UsageError, match="keep is a share"):
         load("mine").anonymize_batch(clips(), keep=1.5)
@@ -377,6 +378,26 @@ def test_a_file_is_drawn_and_its_manifest_says_how(runs, tmp_path):
     told = json.loads(film.with_name("film_anonymized.json").read_text())
     assert told["order"]["knobs"]["keep"] == 0.8
     assert 0 < told["mask"]["kept_area"] <= 0.8**3
+    assert any("draws what it keeps" in line for line in told["warnings"])
+
+
+@pytest.mark.parametrize("anonymize", [True, False])
+def test_a_weight_of_privacy_is_refused_before_anything_is_done(runs, tmp_path, anonymize):
+    kept(runs, data="ucf101_5", anonymize=anonymize)
+    film = media.Film(frames=8, width=64, height=48).make(tmp_path / "film.mp4")
+    done = CliRunner().invoke(app, ["anonymize", str(film), "--method", "stprivacy:mine", "--privacy-weight", "1"])
+    assert done.exit_code == 1
+    assert "has nothing that privacy_weight would turn" in str(done.exception)
+    assert not film.with_name("film_anonymized.mp4").exists()
+
+
+def test_a_guard_does_not_silence_what_is_said_of_drawings(runs, tmp_path, monkeypatch):
+    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    kept(runs, data="ucf101_5")
+    film = media.Film(frames=8, width=64, height=48).make(tmp_path / "film.mp4")
+    done = CliRunner().invoke(app, ["anonymize", str(film), "--method", "stprivacy:mine", "--guard", "discs"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(film.with_name("film_anonymized.json").read_text())
     assert any("draws what it keeps" in line for line in told["warnings"])
 
 

@@ -47,7 +47,7 @@ def train(
         judging = table_of if table_of in names() else "RECIPE"
         named = f"{made.method}:{wanted.name}"
         worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"
-        typer.echo(f"\nKept in runs/{wanted.name}/checkpoint. What it is worth: {worth}", err=True)
+        typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
         before = loaded_unless_raw(getattr(wanted, "after", RAW))
         drawn = getattr(wanted, "anonymize", False)  # STPrivacy: then nothing that was filmed is shown
         guard = "" if drawn or (before is not None and before.elsewhere) else " --guard faces"

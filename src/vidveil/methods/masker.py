@@ -89,6 +89,9 @@ class TubeletMasker(Anonymizer):
         from vidveil.tubelets import FILLS
 
         check_knobs(keep, privacy_weight)
+        for knob, value in (("keep", keep), ("privacy_weight", privacy_weight)):
+            if value is not None and knob not in getattr(scorer, "own", (knob,)):
+                raise UsageError(f"{spec} has nothing that {knob} would turn: leave it out")
         if fill not in FILLS:
             raise UsageError(f"fill is {', '.join(FILLS[:-1])} or {FILLS[-1]}, not {fill!r}")
         stride = int(getattr(scorer, "stride", 2)) if stride is None else stride

@@ -119,10 +119,12 @@ def process(
             many = "all" if blank == writer.frames else f"{blank:,} of"
             why = "they had none before them to compare with, or it was too different"
             reader.report.warn(f"{many} {writer.frames:,} frames are black: {why}")
-        caution = method.caution(min(reader.size or (0, 0)))
+        side, learned = min(reader.size or (0, 0)), masker_in(method)
+        caution = method.caution(side)
+        if caution is None and learned is not None and learned.draws:  # a guard says nothing of what is drawn
+            caution = learned.caution(side)
         if caution is not None:
             reader.report.warn(caution)
-        learned = masker_in(method)
         if learned is not None and getattr(learned.scorer, "drawn", False):
             reader.report.warn(f"{learned.spec} learned on drawn people: on other videos it is an experiment")
         for number in sorted(missing):
