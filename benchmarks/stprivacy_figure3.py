@@ -30,6 +30,8 @@ CLIPS = 4  # of built-in people
 
 def of_video(path: Path, network: STPrivacy) -> Tensor:
     """(3, T, H, W) in [0, 1]: a window from the middle, squashed to the network's square."""
+    if not path.is_file():
+        raise InputError(f"there is no video {path}")
     capture = cv2.VideoCapture(str(path))
     pictures = []
     while (read := capture.read())[0]:

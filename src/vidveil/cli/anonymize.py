@@ -85,7 +85,7 @@ def anonymize(
         typer.Option(metavar="R", help="Learned methods: share kept at each step, up to 1; less hides more."),
     ] = None,
     privacy_weight: Annotated[
-        float | None, typer.Option(metavar="L", help="Learned methods: how much privacy counts, from 0.")
+        float | None, typer.Option(metavar="L", help="dual_cls: how much privacy counts, from 0.")
     ] = None,
     heatmap: Annotated[
         Path | None,

@@ -14,6 +14,7 @@ def train(
     vidveil train dual_cls_puppets                            a method: which tubelets may stay; then
     vidveil evaluate dual_cls_puppets_table                   what it is worth against attackers, and
     vidveil anonymize clip.mp4 --method dual_cls:dual_cls_puppets
+    vidveil train stprivacy_puppets                           another: what stays is drawn anew
     vidveil train action_puppets                              an action recognizer of the built-in people
     vidveil train action_puppets recognizer=r3d18 device=cuda name=big
     vidveil train action_puppets tasks=[identity,attributes]
