@@ -108,7 +108,16 @@ def test_training_that_is_killed_and_resumed_gives_the_same_weights_to_the_bit(p
     assert all(whole[name].tobytes() == resumed[name].tobytes() for name in whole)
 
 
-def _steps(place: Path) -> int:
-    """Epochs that the killed run has told of so far."""
-    log = place / "runs/killed/log.jsonl"
+def test_training_that_is_asked_to_end_says_how_to_go_on(place):
+    command = [sys.executable, "-m", "vidveil", "train", "action_puppets", *FEW, "epochs=500", "name=asked"]
+    process = subprocess.Popen(command, cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and _steps(place, "asked") < 1:
+        sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert "the same command with --resume goes on with run 'asked'" in process.communicate()[1]
+
+
+def _steps(place: Path, run: str = "killed") -> int:
+    """Epochs that a run has told of so far."""
+    log = place / f"runs/{run}/log.jsonl"
     return log.read_text().count('"event": "epoch"') if log.is_file() else 0

@@ -1,5 +1,7 @@
 """`vidveil evaluate`: a method judged by attack."""
 
+import signal
+
 import typer
 
 from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
@@ -21,6 +23,8 @@ def evaluate(
     Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
     """
     from rich.console import Console
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what schedulers send ends as Ctrl-C does
 
     from vidveil.evaluation.feature_recipe import FeaturesRecipe
     from vidveil.evaluation.recipe import EvaluateRecipe

@@ -1,5 +1,7 @@
 """`vidveil train`: one recognizer, or one method that learns, by a recipe."""
 
+import signal
+
 import typer
 
 from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
@@ -23,6 +25,8 @@ def train(
     Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
     from rich.console import Console
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what schedulers send ends as Ctrl-C does
 
     from vidveil.evaluation.train import run
     from vidveil.evaluation.train_method import run as run_method
