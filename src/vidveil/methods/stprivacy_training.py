@@ -8,8 +8,9 @@ In the paper recognizers and anonymizer take steps in turn on eq. 13. Here they 
     L_spars + L_action(f_a(x₊)) + L_privacy(f_p(x₋)),   x₊ = x₋ = what is shown,   ∂x₊ = λ_a · ∂x,   ∂x₋ = −λ_p · ∂x
 
 of which f_a and f_p get the gradients of their own losses, undivided, and the anonymizer that of eq. 13: the gradients
-of steps in turn, but for those of who comes second, who would see what the first one just learned. It costs one pass
-instead of two, and a run that was stopped goes on from weights and moments alone.
+of steps in turn, but for those of who comes second, who would see what the first one just learned; and the norm that
+they are clipped by is that of all three. It costs one pass instead of two, and a run that was stopped goes on from
+weights and moments alone.
 """
 
 from collections.abc import Mapping
