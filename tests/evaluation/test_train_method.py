@@ -1,14 +1,13 @@
 """`vidveil train` of a method, on people that are drawn in no time."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from tests.evaluation.masked import FRAMES, SIZE, people
+from tests.evaluation.stopped import bits, events, same, stop_at
 from vidveil import load
 from vidveil.data.loader import Loader
 from vidveil.errors import DataError, RecipeError, UsageError
@@ -41,31 +40,6 @@ def runs(tmp_path, monkeypatch, data):
     monkeypatch.setattr(train_method, "load_data", lambda *_, **__: data)
     torch.set_num_threads(1)
     return tmp_path / "runs"
-
-
-def bits(runs, name):
-    return load_file(runs / name / "checkpoint" / "weights.safetensors")
-
-
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
-def stop_at(monkeypatch, step):
-    """As Ctrl-C would, before a step is done."""
-    forward, left = Game.forward, [step]
-
-    def forwards(self, *words):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return forward(self, *words)
-
-    monkeypatch.setattr(Game, "forward", forwards)
-
-
-def events(runs, name):
-    return [json.loads(line) for line in (runs / name / "log.jsonl").read_text().splitlines()]
 
 
 def test_a_network_learns_on_what_the_method_before_leaves_and_remembers_it(monkeypatch):
@@ -169,7 +143,7 @@ def test_training_that_is_stopped_and_resumed_is_the_same_to_the_bit(runs, monke
     whole = run(replace(recipe, name="whole"))
     for number, step in enumerate(stops):
         with monkeypatch.context() as patch:
-            stop_at(patch, step - sum(stops[:number]))
+            stop_at(patch, Game, step - sum(stops[:number]))
             with pytest.raises(KeyboardInterrupt):
                 run(replace(recipe, name="stopped"), resume=number > 0)
     resumed = run(replace(recipe, name="stopped"), resume=True)
@@ -190,7 +164,7 @@ def test_a_run_that_died_after_training_writes_its_checkpoint_without_training_a
         patch.setattr(train_method.checkpoint, "write", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(RECIPE)
-    stop_at(monkeypatch, 0)
+    stop_at(monkeypatch, Game, 0)
     made = run(RECIPE, resume=True)
     assert made.metrics.keys() >= TRUTHS
     assert (runs / "mine" / "checkpoint" / "weights.safetensors").is_file()

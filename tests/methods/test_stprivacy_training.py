@@ -1,14 +1,13 @@
 """The two phases of training: who learns from whom, and what does not change."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from tests.evaluation.masked import FRAMES, SIZE, people
+from tests.evaluation.stopped import bits, events, same, stop_at
 from vidveil import load
 from vidveil.data.loader import Loader
 from vidveil.errors import RecipeError, UsageError
@@ -223,31 +222,6 @@ def test_the_network_is_built_for_the_data_and_as_the_recipe_says(data):
 # ---- whole trainings
 
 
-def bits(runs, name):
-    return load_file(runs / name / "checkpoint" / "weights.safetensors")
-
-
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
-def stop_at(monkeypatch, step):
-    """As Ctrl-C would, before a step is done."""
-    forward, left = Game.forward, [step]
-
-    def forwards(self, *words):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return forward(self, *words)
-
-    monkeypatch.setattr(Game, "forward", forwards)
-
-
-def events(runs, name):
-    return [json.loads(line) for line in (runs / name / "log.jsonl").read_text().splitlines()]
-
-
 def test_training_leaves_a_checkpoint_that_anonymizes(data):
     made = run(RECIPE)
     assert made.method == "stprivacy"
@@ -274,7 +248,7 @@ def test_training_that_is_stopped_and_resumed_is_the_same_to_the_bit(runs, monke
     whole = run(replace(recipe, name="whole"))
     for number, step in enumerate(stops):
         with monkeypatch.context() as patch:
-            stop_at(patch, step - sum(stops[:number]))
+            stop_at(patch, Game, step - sum(stops[:number]))
             with pytest.raises(KeyboardInterrupt):
                 run(replace(recipe, name="stopped"), resume=number > 0)
     resumed = run(replace(recipe, name="stopped"), resume=True)

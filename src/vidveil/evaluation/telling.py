@@ -11,13 +11,18 @@ from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.evaluation.floors import above_chance
 from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.measure import Number
-from vidveil.evaluation.results import Kind, Metric, Point, use_in
+from vidveil.evaluation.results import Kind, Metric, Point, Use, use_in
 from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
 
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
 TESTED = ("linkage_rank1", "identity_top1", "gait_rank1")  # what a verdict is made of, beside attributes
 LEVEL = 0.05  # chance of a single false alarm
 NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are told
+
+
+def use_of(data: ClipSet) -> Use:
+    """What the score of the action is called: of one a clip, of several at once."""
+    return "action_top1" if data.action_labels is None else "action_cmap"
 
 
 def about_data(data: ClipSet) -> dict[str, Any]:

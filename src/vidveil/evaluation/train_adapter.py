@@ -16,8 +16,7 @@ from torch import nn
 from vidveil import __version__
 from vidveil.evaluation.floors import largest_class
 from vidveil.evaluation.learner import options
-from vidveil.evaluation.results import Use
-from vidveil.evaluation.telling import about_data
+from vidveil.evaluation.telling import about_data, use_of
 from vidveil.evaluation.trained import Trained
 from vidveil.features.sets import FeatureSet, load_features
 from vidveil.methods import checkpoint
@@ -122,7 +121,7 @@ def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
     found = {"moved": float((moved - before).pow(2).mean() / before.pow(2).mean())}
     for task in joint.tasks:
         said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
-        found[_use(data)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
+        found[use_of(data.labels)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
     return found
 
 
@@ -130,11 +129,6 @@ def floors(metrics: Mapping[str, float], data: FeatureSet) -> dict[str, float]:
     if "action_top1" not in metrics:
         return {}
     return {"action_top1": largest_class(data.labels.action[data.labels.indices("val")])}
-
-
-def _use(data: FeatureSet) -> Use:
-    """What the score of the action is called: of one a clip, of several at once."""
-    return "action_top1" if data.labels.action_labels is None else "action_cmap"
 
 
 def _key(recipe: SplavuRecipe, data: FeatureSet) -> str:

@@ -27,7 +27,7 @@ from vidveil.evaluation.conditions import Setting, anonymized
 from vidveil.evaluation.floors import largest_class, prevalence
 from vidveil.evaluation.learner import options
 from vidveil.evaluation.pruning_controls import Grid
-from vidveil.evaluation.telling import about_data
+from vidveil.evaluation.telling import about_data, use_of
 from vidveil.evaluation.trained import Trained
 from vidveil.evaluation.truth import ALL_KEPT, of_clips
 from vidveil.methods import checkpoint, dual_cls_training, stprivacy_training
@@ -165,10 +165,6 @@ def told(task: Task, logits: list[Tensor], rows: list[Tensor]) -> float:
     said = task.probabilities(torch.cat(logits)).cpu().numpy()
     where = torch.cat(rows).cpu().numpy()
     return task.score(Predictions(where, np.empty((len(where), 0), np.float32), {task.name: said}))
-
-
-def use_of(data: ClipSet) -> str:
-    return "action_top1" if data.action_labels is None else "action_cmap"
 
 
 def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:

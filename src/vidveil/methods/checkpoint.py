@@ -12,13 +12,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vidveil.errors import UsageError, WeightsError
 from vidveil.training.runs import list_runs, runs_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
+
+    from vidveil.methods.dual_cls import DualCLS
+    from vidveil.methods.stprivacy import STPrivacy
+
+Hiding = TypeVar("Hiding", "DualCLS", "STPrivacy")
 
 ABOUT, WEIGHTS = "checkpoint.json", "weights.safetensors"
 LAYOUT = 1
@@ -49,6 +56,30 @@ class Checkpoint:
         from vidveil.recognizers.pretrained import read_tensors
 
         return read_tensors(self.folder / WEIGHTS)
+
+
+def rebuilt(checkpoint: Checkpoint, build: "Callable[[], Hiding]") -> "Hiding":
+    """The network with its weights, in eval mode. Nothing is drawn at random first."""
+    import torch
+
+    from vidveil.recognizers.recognizer import Standardize
+    from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
+
+    try:
+        with torch.device("meta"):
+            network = build()
+        network.load_state_dict(checkpoint.tensors(), assign=True)
+    except (TypeError, RuntimeError) as error:
+        first = str(error).splitlines()[0]
+        raise WeightsError(
+            f"{checkpoint.folder} does not hold a {checkpoint.method} network of this version: {first}"
+        ) from error
+    recipe = checkpoint.about["recipe"]
+    network.stride = int(recipe.get("deploy_stride") or recipe.get("stride") or 1)
+    network.after = str(recipe.get("after", network.after))
+    network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
+    network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
+    return network.eval().requires_grad_(False)
 
 
 def write(folder: Path, method: str, network: Mapping[str, Any], tensors: "Mapping[str, Tensor]", **about: Any) -> None:

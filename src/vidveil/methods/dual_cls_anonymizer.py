@@ -7,11 +7,9 @@ import torch
 
 from vidveil.errors import UsageError, WeightsError
 from vidveil.methods.anonymizer import Anonymized
-from vidveil.methods.checkpoint import Checkpoint
+from vidveil.methods.checkpoint import Checkpoint, rebuilt
 from vidveil.methods.dual_cls import DualCLS, Network
 from vidveil.methods.masker import RAW, TubeletMasker
-from vidveil.recognizers.recognizer import Standardize
-from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.video.frame import Frame, SafeFrame
 
 if TYPE_CHECKING:
@@ -32,20 +30,7 @@ def load(checkpoint: Checkpoint) -> TubeletMasker:
 
 
 def read_network(checkpoint: Checkpoint) -> DualCLS:
-    """The network with its weights, in eval mode. Nothing is drawn at random first."""
-    try:
-        with torch.device("meta"):
-            network = DualCLS(Network(**checkpoint.about["network"]))
-        network.load_state_dict(checkpoint.tensors(), assign=True)
-    except (TypeError, RuntimeError) as error:
-        first = str(error).splitlines()[0]
-        raise WeightsError(f"{checkpoint.folder} does not hold a dual_cls network of this version: {first}") from error
-    recipe = checkpoint.about["recipe"]
-    network.stride = int(recipe.get("deploy_stride") or recipe.get("stride") or 1)
-    network.after = str(recipe.get("after", network.after))
-    network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
-    network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
-    return network.eval().requires_grad_(False)
+    return rebuilt(checkpoint, lambda: DualCLS(Network(**checkpoint.about["network"])))
 
 
 class Decoder(TubeletMasker):

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from vidveil.errors import UsageError
 from vidveil.methods.dual_cls import DualCLS
-from vidveil.recognizers.pretrained import resample_kernel, resample_places
+from vidveil.recognizers.pretrained import fill_trunk, grown
 
 
 def load_picture_weights(network: DualCLS, tensors: Mapping[str, Tensor]) -> list[str]:
@@ -17,24 +16,15 @@ def load_picture_weights(network: DualCLS, tensors: Mapping[str, Tensor]) -> lis
     CLS token and its place serve both tokens, the privacy token with noise on it (two equal tokens would have equal
     maps); a detector's query, output and MLP start as the trunk's own.
     """
-    found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(("head.", "fc_norm."))}
-    times, *patch = network.tubelet
-    kernel = resample_kernel(found["patch_embed.proj.weight"], (patch[0], patch[1]))
-    found["patch_embed.proj.weight"] = kernel.unsqueeze(2).expand(-1, -1, times, -1, -1) / times
-    found["pos_embed"] = resample_places(found["pos_embed"], network.grid[1], token=True)
+    found = grown(tensors, network.tubelet, network.grid[1], token=True)
     token = found["cls_token"]  # (1, 1, D)
     found["cls_token"] = torch.cat([token, token + token.std() * torch.randn_like(token)], 1)
     found["time_embed"] = torch.zeros_like(network.time_embed)
     found |= {f"priv_{name}": tensor for name, tensor in found.items() if name.startswith("norm.")}
-    wanted = network.state_dict()
-    for name in [name for name in wanted if ".reader." in name]:
+    for name in [name for name in network.state_dict() if ".reader." in name]:
         block, _, part = name.partition(".reader.")
         if part.startswith("query."):
             found[name] = found[f"{block}.attn.qkv.{part[6:]}"].chunk(3)[0]
         else:
             found[name] = found[f"{block}.{'attn.' if part.startswith('proj.') else ''}{part}"]
-    strange = sorted(name for name in found if name not in wanted or wanted[name].shape != found[name].shape)
-    if strange:
-        raise UsageError(f"these weights are not of a {network.network.size}: {strange[0]} does not fit")
-    network.load_state_dict(found, strict=False)
-    return sorted({*wanted} - {*found})
+    return fill_trunk(network, found, network.network.size)

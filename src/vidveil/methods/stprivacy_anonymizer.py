@@ -17,16 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from vidveil.errors import UsageError, WeightsError
+from vidveil.errors import UsageError
 from vidveil.guard.view import turn_of
 from vidveil.methods.anonymizer import Anonymized
-from vidveil.methods.checkpoint import Checkpoint
+from vidveil.methods.checkpoint import Checkpoint, rebuilt
 from vidveil.methods.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_knobs
 from vidveil.methods.stprivacy import Network, STPrivacy, refuse_privacy_weight
 from vidveil.methods.stretch import Stretch, Waiting, worth_of
 from vidveil.methods.windows import LUMA_SHARES, Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
-from vidveil.recognizers.recognizer import Standardize
-from vidveil.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.video.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Heat, Plane, SafeFrame
 
 if TYPE_CHECKING:
@@ -40,19 +38,7 @@ def load(checkpoint: Checkpoint) -> TubeletMasker:
 
 
 def read_network(checkpoint: Checkpoint) -> STPrivacy:
-    """The network with its weights, in eval mode. Nothing is drawn at random first."""
-    try:
-        with torch.device("meta"):
-            network = STPrivacy(Network(**checkpoint.about["network"]))
-        network.load_state_dict(checkpoint.tensors(), assign=True)
-    except (TypeError, RuntimeError) as error:
-        first = str(error).splitlines()[0]
-        raise WeightsError(f"{checkpoint.folder} does not hold a stprivacy network of this version: {first}") from error
-    recipe = checkpoint.about["recipe"]
-    network.stride = int(recipe.get("deploy_stride") or recipe.get("stride") or 1)
-    network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
-    network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
-    return network.eval().requires_grad_(False)
+    return rebuilt(checkpoint, lambda: STPrivacy(Network(**checkpoint.about["network"])))
 
 
 class Drawer(TubeletMasker):
@@ -76,7 +62,7 @@ class Drawer(TubeletMasker):
         """Clips of the network's own shape as it draws them, and what it decided; numbers that are none are refused."""
         network = self.scorer
         assert isinstance(network, STPrivacy)
-        refuse_privacy_weight(self.privacy_weight if privacy_weight is None else privacy_weight)
+        refuse_privacy_weight(privacy_weight)
         video, kept, scores = network.draw(clips.to(self.device), self.keep if keep is None else keep)
         if not video.isfinite().all() or scores.isnan().any():
             raise ValueError("what the network drew is not made of numbers")

@@ -24,10 +24,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.errors import WeightsError
+from vidveil.errors import UsageError, WeightsError
 from vidveil.recognizers.i3d import I3D
 from vidveil.recognizers.i3d_r50 import I3DResNet
 from vidveil.recognizers.recognizer import Recognizer
@@ -150,6 +150,26 @@ def resample_kernel(kernel: Tensor, size: tuple[int, int]) -> Tensor:
     enlarge = F.interpolate(pixels, size, mode="bicubic", antialias=True).flatten(1).T  # B: (p'², p²)
     resampled: Tensor = kernel.flatten(2) @ torch.linalg.pinv(enlarge)  # (D, C, p'²)
     return resampled.view(*kernel.shape[:2], *size)
+
+
+def grown(tensors: Mapping[str, Tensor], tubelet: tuple[int, int, int], side: int, *, token: bool) -> dict[str, Tensor]:
+    """A picture ViT's trunk for tubelets: kernels repeated over time and divided by its length, places resampled."""
+    found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(("head.", "fc_norm."))}
+    times, *patch = tubelet
+    kernel = resample_kernel(found["patch_embed.proj.weight"], (patch[0], patch[1]))
+    found["patch_embed.proj.weight"] = kernel.unsqueeze(2).expand(-1, -1, times, -1, -1) / times
+    found["pos_embed"] = resample_places(found["pos_embed"], side, token=token)
+    return found
+
+
+def fill_trunk(network: nn.Module, found: Mapping[str, Tensor], size: str) -> list[str]:
+    """Loads what is there; the names of what had nothing to start from come back."""
+    wanted = network.state_dict()
+    strange = sorted(name for name in found if name not in wanted or wanted[name].shape != found[name].shape)
+    if strange:
+        raise UsageError(f"these weights are not of a {size}: {strange[0]} does not fit")
+    network.load_state_dict(dict(found), strict=False)
+    return sorted({*wanted} - {*found})
 
 
 def resample_places(places: Tensor, side: int, *, token: bool) -> Tensor:
