@@ -145,3 +145,23 @@ def test_results_hold_subgroups_with_retention_and_gaps_with_excess(tmp_path):
     assert gap.excess == pytest.approx((0.25 - gap.floor) / (0.5 - raw["action_top1_gap"].leak.floor))
     told = {name: spoken(name) for name in ("action_top1_f", "action_class_mean", "action_top1_shortcut_gap")}
     assert list(told.values()) == ["action, top-1, f", "action, mean per class", "action, top-1, shortcut gap"]
+
+
+def test_the_change_of_a_gap_is_paired_and_raw_has_none(tmp_path):
+    """Both err about the same people, and one about half of what women do as well: what is common to both cancels."""
+    data = tagged()
+    rows = data.indices("test")
+    women = data.tags["subgroup"][rows] == 0
+    hard = np.random.default_rng(0).random(PEOPLE)[data.person[rows] - 4] < np.where(women, 0.7, 0.3)
+    half = np.arange(len(rows)) % 2 == 0
+    raw, after = (measured(data, [right], tmp_path) for right in (~hard & (~women | half), ~hard))
+    told = point("mine", None, after, [], raw).metrics["action_top1_gap"]
+    assert told.change == pytest.approx(
+        after["action_top1_gap"].leak.value.value - raw["action_top1_gap"].leak.value.value
+    )
+    assert told.change_interval is not None
+    low, high = told.change_interval
+    assert low < told.change < high < 0
+    apart = np.hypot(*(np.diff(one["action_top1_gap"].leak.value.interval)[0] for one in (raw, after)))
+    assert high - low < apart  # as if they had been measured on different people
+    assert point("raw", None, raw, [], raw).metrics["action_top1_gap"].change is None

@@ -39,6 +39,15 @@ def test_beside_a_method_stands_raw_video_and_what_is_left_of_it():
     assert "together: 1.000 [0.900, 1.200]" in text
 
 
+def test_of_a_gap_is_told_whether_it_is_smaller_than_that_of_raw_video():
+    gap = replace(metric(0.1, 0.02), kind="gap", raw=0.3, excess=0.3, change=-0.2, change_interval=[-0.3, -0.05])
+    text = table([results("bias", [point("splavu:mine", metrics={"action_top1_gap": gap})])])
+    assert rows(text)["action, top-1, gap"][-2] == "change -0.200 [-0.300, -0.050]"
+    unsure = replace(gap, change_interval=None)
+    text = table([results("bias", [point("splavu:mine", metrics={"action_top1_gap": unsure})])])
+    assert rows(text)["action, top-1, gap"][-2] == "change -0.200"
+
+
 def test_the_verdict_what_was_left_out_and_the_controls_are_told():
     text = table([results(raw=point("raw", verdict="no leak was found, nothing is useful"))])
     assert "**No leak was found, nothing is useful.**" in text

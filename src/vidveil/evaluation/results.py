@@ -50,6 +50,10 @@ class Metric:
     retention: float | None = None
     """Utility: value / raw."""
     retention_interval: list[float] | None = None
+    change: float | None = None
+    """value − raw, on the same test people."""
+    change_interval: list[float] | None = None
+    """95 %, of the paired difference: both numbers in each draw of people."""
     others: dict[str, dict[str, float]] = field(default_factory=dict)
     """Every attacker that tried: `{"test": …, "val": …}`."""
     note: str = ""

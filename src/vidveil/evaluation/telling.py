@@ -9,7 +9,7 @@ import numpy as np
 
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.evaluation.floors import above_chance
-from vidveil.evaluation.intervals import Estimate
+from vidveil.evaluation.intervals import Estimate, difference
 from vidveil.evaluation.measure import Number
 from vidveil.evaluation.results import Kind, Metric, Point, Use, use_in
 from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
@@ -139,6 +139,7 @@ def _metric(
     kind: Kind, number: Number, raw: Number | None, left: Estimate | None = None, kept: Estimate | None = None
 ) -> Metric:
     leak = number.leak
+    change = None if raw is None or raw is number else difference(leak.value, raw.leak.value)
     return Metric(
         kind=kind,
         value=leak.value.value,
@@ -155,6 +156,8 @@ def _metric(
         excess_interval=None if left is None else list(left.interval),
         retention=None if kept is None else kept.value,
         retention_interval=None if kept is None else list(kept.interval),
+        change=None if change is None else change.value,
+        change_interval=None if change is None else [change.low, change.high],
         others=number.others,
         note=number.note,
     )

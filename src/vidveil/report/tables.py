@@ -4,10 +4,11 @@ table([results])            one run
 table([first, second])      several: an overview first, one row a setting, then each run by itself
 """
 
+import math
 from collections.abc import Container, Iterable, Sequence
 
 from vidveil.evaluation.results import Metric, Point, Results, Use, use_in
-from vidveil.report.markdown import NOTHING, escaped, grid, known, number, with_interval
+from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
 
 _NAMES = {
     "action_top1": "action, top-1",
@@ -189,6 +190,9 @@ def _unless_exact(value: float | None, interval: Sequence[float | None] | None) 
 def _left(metric: Metric) -> str:
     if metric.retention is not None:
         return f"retention {_unless_exact(metric.retention, metric.retention_interval)}"
+    if metric.kind == "gap" and metric.change is not None:  # nobody wants a share of a gap: is it smaller now?
+        low, high = metric.change_interval or (math.nan, math.nan)
+        return f"change {signed(metric.change, (low, high))}"
     return NOTHING if metric.excess is None else f"excess {_unless_exact(metric.excess, metric.excess_interval)}"
 
 
