@@ -2,6 +2,7 @@
 
 import json
 import sys
+import types
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,8 @@ from rich.console import Console
 from safetensors.torch import load_file
 
 from tests.evaluation.made_features import WIDTH, made, read
-from vidveil.errors import DataError, RecipeError, UsageError
+from tests.evaluation.made_videos import untrimmed, watched
+from vidveil.errors import DataError, RecipeError, TrainingError, UsageError
 from vidveil.evaluation import train_adapter, train_method
 from vidveil.evaluation.adapters import load_adapter
 from vidveil.evaluation.train_adapter import run, seen_on
@@ -233,6 +235,75 @@ def test_what_cannot_be_learned_is_refused_before_a_run_is_made(runs, recipe, tm
     with pytest.raises(DataError, match="no store of features"):
         run(replace(recipe, data=f"features:{tmp_path / 'nowhere'}"))
     assert not runs.exists()
+
+
+SEVERAL = {
+    "tasks": ("action", "detection", "anomaly"), "encoder": "made", "detection_data": "these", "anomaly_data": "those",
+    "videos": 4, "detection_width": 16, "anomaly_widths": (64, 64, 64), "data_seed": 5,
+}  # fmt: skip
+
+
+@pytest.fixture
+def asked(folder, monkeypatch):
+    """Whole videos out of the made store, and what they were asked for with."""
+    data, asked = read(folder), []
+
+    def loads(make):
+        return lambda *words, **named: asked.append((words, named)) or make(data)
+
+    module = types.ModuleType("vidveil.features.untrimmed")
+    module.load_untrimmed, module.load_watched = loads(untrimmed), loads(watched)
+    monkeypatch.setitem(sys.modules, "vidveil.features.untrimmed", module)
+    return asked
+
+
+def test_several_tasks_learn_with_one_adapter_and_are_told_on_validation(runs, recipe, asked):
+    found = run(replace(recipe, **SEVERAL | {"videos": 8}, epochs=20, lr=5e-3, validate_every=20))
+    assert [words for words, _ in asked] == [("these", "made"), ("those", "made")]
+    common = {"frames": 8, "size": 64, "stride": 1, "half": False, "root": None, "seed": 5, "strict": False}
+    assert asked[0][1] == asked[1][1] == common | {"device": "cpu"}
+    assert found.metrics.keys() == {"moved", "action_top1", "detection_map", "video_auc", "frame_auc"}
+    assert min(found.metrics[name] for name in ("action_top1", "detection_map", "video_auc")) > 0.9
+    assert found.floors == {"action_top1": pytest.approx(1 / 3), "video_auc": 0.5, "frame_auc": 0.5}
+    assert bits(runs, "mine").keys() == load_adapter("mine")[0].state_dict().keys()  # of the adapter, and no more
+
+
+@pytest.mark.parametrize(("changes", "step"), [
+    ({}, 1), ({}, 7), ({"tasks": ("anomaly",), "adapter": "mlp"}, 4), ({"tasks": ("detection",)}, 5),
+])  # fmt: skip
+def test_a_training_with_whole_videos_goes_on_to_the_bit(runs, recipe, asked, changes, step):
+    recipe = replace(recipe, **SEVERAL | changes)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, step)
+        with pytest.raises(KeyboardInterrupt):
+            run(recipe)
+    run(recipe, resume=True)
+    run(replace(recipe, name="whole"))
+    assert same(bits(runs, "mine"), bits(runs, "whole"))
+    assert len(asked) == 3 * len(recipe.on_whole_videos)
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_training_does_not_go_on_with_other_whole_videos(folder, recipe, monkeypatch):
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, 4)
+        with pytest.raises(KeyboardInterrupt):
+            run(replace(recipe, **SEVERAL))
+    other = untrimmed(read(folder), (9, 4, 4))
+    monkeypatch.setattr(sys.modules["vidveil.features.untrimmed"], "load_untrimmed", lambda *_, **__: other)
+    with pytest.raises(TrainingError, match="other data"):
+        run(replace(recipe, **SEVERAL), resume=True)
+
+
+def test_several_tasks_learn_in_mixed_precision_too(runs, recipe, asked):
+    run(replace(recipe, **SEVERAL, precision="bf16-mixed"))
+    assert all(torch.isfinite(tensor).all() for tensor in bits(runs, "mine").values())
+    assert len(asked) == 2
+
+
+def test_the_action_alone_asks_for_no_whole_videos(recipe, asked):
+    run(replace(recipe, **SEVERAL | {"tasks": ("action",)}))
+    assert asked == []
 
 
 def written(tmp_path, text):

@@ -186,3 +186,25 @@ def test_it_is_what_its_equations_say(with_classes):
 def test_clips_without_their_still_clips_are_refused(clips, static):
     with pytest.raises(DataError, match="as many static clips as clips"):
         erasing(torch.zeros(clips), torch.zeros(static), None, 0.5)
+
+
+def test_further_tasks_without_classes_change_nothing_and_those_with_are_kept_as_well():
+    z, y, classes, _ = world()
+    other = torch.arange(len(z)) % 5  # as good as noise: means lie apart by little, and are kept all the same
+    means = torch.stack([z[other == number].double().mean(0) for number in range(5)])
+    alone, none, both = (erasing(z, y, classes, 1.0, also=also)[1] for also in ((), [means[:1]], [means]))
+    assert torch.equal(alone, erasing(z, y, classes, 1.0)[1])
+    torch.testing.assert_close(none, alone, atol=1e-9, rtol=0)  # one class tells nothing
+    assert [int(torch.linalg.matrix_rank(kept, tol=1e-6)) for kept in (alone, both)] == [CLASSES - 1, CLASSES + 3]
+    assert ((means - means[0]) @ alone - (means - means[0])).norm() > 0.1 * (means - means[0]).norm()
+    torch.testing.assert_close((means - means[0]) @ both, means - means[0], atol=1e-8, rtol=0)
+    apart = class_means(z.double(), classes)
+    torch.testing.assert_close((apart - apart[0]) @ both, apart - apart[0], atol=1e-8, rtol=0)
+
+
+def test_a_task_that_only_other_clips_show_is_kept():
+    z, y, _, _ = world()
+    means = torch.stack([z[:50].double().mean(0) + 3, z[50:].double().mean(0)])
+    _, kept = erasing(z, y, None, 1.0, also=[means])
+    torch.testing.assert_close((means[1] - means[0]) @ kept, means[1] - means[0], atol=1e-8, rtol=0)
+    assert int(torch.linalg.matrix_rank(kept, tol=1e-6)) == 1

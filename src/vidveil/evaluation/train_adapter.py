@@ -5,7 +5,7 @@ Nothing is chosen by validation: what an adapter is worth is for attackers to sa
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from vidveil.methods import checkpoint
 from vidveil.methods.splavu import too_few
 from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.methods.splavu_training import Copying, Draws, Joint, refuse
+from vidveil.methods.splavu_untrimmed import Whole, fingerprint
 from vidveil.recipe import as_values
 from vidveil.tasks import Predictions
 from vidveil.training.loop import fit
@@ -44,9 +45,10 @@ def run(
     device = chosen.accelerator()
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = features_for(recipe, root=root, strict=strict, device=device)
-    refuse(recipe, data)
+    whole = videos_for(recipe, root=root, strict=strict, device=device)
+    refuse(recipe, data, whole)
     torch.manual_seed(recipe.seed)
-    joint = Joint(recipe, data, device).to(device)
+    joint = Joint(recipe, data, device, whole).to(device)
     last: dict[str, float] = {}
 
     def validate(_: nn.Module) -> Mapping[str, float]:
@@ -55,7 +57,7 @@ def run(
         return last
 
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
-        key = _key(recipe, data)
+        key = _key(recipe, data, whole)
         if caution := too_few(joint.adapter.shape, len(data.labels.indices("train"))):
             made.log.say(f"warning: {caution}", style="yellow")
         if recipe.adapter == "mlp" and recipe.reference and recipe.identity_epochs:
@@ -72,7 +74,7 @@ def run(
             )
         fit(
             joint,
-            batches=Draws(data, recipe, joint.adapter, static=recipe.budget == "static"),
+            batches=Draws(data, recipe, joint.adapter, static=recipe.budget == "static", others=joint.others),
             loss=lambda model, moment: model(moment),
             validate=validate,
             options=chosen,
@@ -108,31 +110,51 @@ def features_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, devic
     )  # fmt: skip
 
 
+def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device: str) -> list[Whole]:
+    """Those of each task on whole videos, in the order of tasks."""
+    if not recipe.on_whole_videos:
+        return []
+    from vidveil.features.untrimmed import load_untrimmed, load_watched
+
+    loads: dict[str, Callable[..., Whole]] = {"detection": load_untrimmed, "anomaly": load_watched}
+    return [
+        loads[task](
+            getattr(recipe, f"{task}_data"), recipe.encoder, frames=recipe.frames, size=recipe.size,
+            stride=recipe.stride, half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device,
+        )
+        for task in recipe.on_whole_videos
+    ]  # fmt: skip
+
+
 @torch.inference_mode()
 def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
     """On validation videos: what the heads tell, and how far features were moved."""
-    joint.adapter.eval()
-    rows = data.labels.indices("val")
-    if not len(rows):
-        return {}
-    before = data.clips.even(rows)  # (n, V, D)
-    moved = joint.adapter(before.flatten(0, 1)).view(before.shape)
-    after = moved / joint.adapter.scale
-    found = {"moved": float((moved - before).pow(2).mean() / before.pow(2).mean())}
-    for task in joint.tasks:
-        said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
-        found[use_of(data.labels)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
+    joint.eval()
+    rows, scale = data.labels.indices("val"), joint.adapter.scale
+    found = {}
+    if len(rows):
+        before = data.clips.even(rows)  # (n, V, D)
+        moved = joint.adapter(before.flatten(0, 1)).view(before.shape)
+        after = moved / scale
+        found["moved"] = float((moved - before).pow(2).mean() / before.pow(2).mean())
+        for task in joint.tasks:
+            said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
+            found[use_of(data.labels)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
+    for one in joint.others:
+        found |= one.seen(lambda left: joint.adapter.adapt(left / scale))
     return found
 
 
 def floors(metrics: Mapping[str, float], data: FeatureSet) -> dict[str, float]:
-    if "action_top1" not in metrics:
-        return {}
-    return {"action_top1": largest_class(data.labels.action[data.labels.indices("val")])}
+    found = {name: 0.5 for name in ("video_auc", "frame_auc") if name in metrics}
+    if "action_top1" in metrics:
+        found["action_top1"] = largest_class(data.labels.action[data.labels.indices("val")])
+    return found
 
 
-def _key(recipe: SplavuRecipe, data: FeatureSet) -> str:
+def _key(recipe: SplavuRecipe, data: FeatureSet, whole: Sequence[Whole]) -> str:
     free = ("device", "checkpoint_seconds", "compile", "name")
     about = {key: value for key, value in as_values(recipe).items() if key not in free}
     about |= {"features": data.store.fingerprint, "vidveil": __version__}
+    about |= {"videos": [fingerprint(videos) for videos in whole]} if whole else {}
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

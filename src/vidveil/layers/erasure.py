@@ -10,9 +10,12 @@ whatever direction features x of moving clips go along with them, they tell what
 
 It is a projection: whoever has ẑ, and the map, and any number of pairs, has no more of the lost directions than what
 the others happen to tell of them. (An invertible adapter takes nothing away from whoever learns to read it.) No label
-of anybody is needed. What tells the task apart is kept, also where it tells who somebody is. The idea of erasing by a
-projection of whitened features is LEACE's (Belrose et al. 2023), which erases a label; here it is what stands still.
+of anybody is needed. What tells the task apart is kept, also where it tells who somebody is; with several tasks T
+spans what tells apart the classes of any of them. The idea of erasing by a projection of whitened features is LEACE's
+(Belrose et al. 2023), which erases a label; here it is what stands still.
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -24,7 +27,13 @@ FLOOR = 1e-6
 
 
 def erasing(
-    clips: Tensor, static: Tensor, classes: Tensor | None, share: float, *, ridge: float = 0.0
+    clips: Tensor,
+    static: Tensor,
+    classes: Tensor | None,
+    share: float,
+    *,
+    ridge: float = 0.0,
+    also: Sequence[Tensor] = (),
 ) -> tuple[Tensor, Tensor]:
     """The mean (D,) and the map (D, D), for ẑ = μ + (z − μ) @ map.
 
@@ -38,6 +47,7 @@ def erasing(
         share: of the directions that are not kept on purpose, how many are lost.
         ridge: mean variances that are added to each. D/n for n videos is as much as so few of them leave unknown; with
             0, what is left is not correlated at all with what is lost, on these clips.
+        also: (C, D) each, means of the classes of further tasks, of whatever clips: what tells them apart is kept, too.
     """
     if len(clips) < 2 or clips.shape != static.shape:
         raise DataError(f"erasing needs as many static clips as clips: {tuple(static.shape)} and {tuple(clips.shape)}")
@@ -48,8 +58,10 @@ def erasing(
     whiten, colour = roots(covariance(z, ridge).cpu())
     together = whiten @ (z.T @ y / len(z)).cpu() @ roots(covariance(y, ridge).cpu())[0]  # E[x yᵀ]
     one = rest = torch.eye(len(whiten), dtype=whiten.dtype)
-    if classes is not None and (classes >= 0).any():
-        kept = telling(means_of(z, classes).cpu() @ whiten)
+    means = [means_of(z, classes)] if classes is not None and (classes >= 0).any() else []
+    means += [own.to(mean) - mean for own in also]
+    if means:
+        kept = telling(*(own.cpu() @ whiten for own in means))
         # an orthonormal basis of the others: what is lost is among these, also where few static clips order them
         rest = torch.linalg.svd(kept).U[:, kept.shape[1] :]  # (D, R)
     lost = rest @ torch.linalg.svd(rest.T @ together).U[:, : round(share * rest.shape[1])]  # (D, k)
@@ -61,9 +73,11 @@ def means_of(x: Tensor, classes: Tensor) -> Tensor:
     return torch.stack([x[classes == number].mean(0) for number in sorted(set(classes[classes >= 0].tolist()))])
 
 
-def telling(means: Tensor) -> Tensor:
-    """(C, D) → (D, C − 1): orthonormal directions in which the means of classes lie apart."""
-    _, strengths, directions = torch.linalg.svd(means - means.mean(0), full_matrices=False)
+def telling(*means: Tensor) -> Tensor:
+    """(C, D) → (D, C − 1): orthonormal directions in which the means of classes lie apart; of several tasks, those of
+    all of them."""
+    apart = torch.cat([own - own.mean(0) for own in means])
+    _, strengths, directions = torch.linalg.svd(apart, full_matrices=False)
     told: Tensor = directions[strengths > 1e-6 * strengths[0]].T
     return told
 
