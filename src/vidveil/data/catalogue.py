@@ -75,7 +75,7 @@ DEPTH = 4  # folders in folders: zips that are unpacked into folders of their ow
 DATA = {
     "puppets": Dataset(
         load=_later("puppets"),
-        usage="puppets[:rho=0|0.5|1,gait,null,view=...]",
+        usage="puppets[:rho=0|0.5|1,gait,null,bias_f,bias_m,view=...]",
         summary="drawn people who act in drawn places; everything about them is known",
     ),
     "ucf101_5": Dataset(

@@ -1,12 +1,14 @@
 """What happens in a clip, and that nothing in it tells anything else."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from vidveil.data.puppets.labels import FACTS, facts
-from vidveil.data.puppets.plan import plan, rows
+from vidveil.data.puppets.labels import FACTS, facts, tags
+from vidveil.data.puppets.motion import ACTIONS
+from vidveil.data.puppets.plan import EVERYTHING, EXCEPTIONS, SHORTCUT, plan, rows
 from vidveil.data.puppets.world import CLIPS, World, parse
 from vidveil.errors import UsageError
 
@@ -85,6 +87,7 @@ def test_people_of_one_split_are_in_no_other():
         ("rho=much", "no number"),
         ("veiw=mask", "did you mean view=mask"),
         ("gate", "did you mean gait"),
+        ("bias", "did you mean bias_"),
         ("view=nothing", "did you mean"),
         ("share=0", "share"),
     ],
@@ -94,7 +97,9 @@ def test_an_unknown_argument_is_refused_with_a_hint(argument, hint):
         parse(argument, frames=8, size=64, seed=0)
 
 
-@pytest.mark.parametrize("name", ["puppets", "puppets:rho=0", "puppets:rho=1,view=mask", "puppets:gait,view=motion"])
+@pytest.mark.parametrize(
+    "name", ["puppets", "puppets:rho=0", "puppets:rho=1,view=mask", "puppets:gait,view=motion", "puppets:bias_m"]
+)
 def test_a_world_is_called_as_it_was_asked_for(name):
     assert parse(name.partition(":")[2] or None, frames=8, size=64, seed=0).name == name
 
@@ -103,3 +108,44 @@ def test_sizes_that_make_no_sense_are_refused():
     for frames, size in ((0, 64), (8, 8)):
         with pytest.raises(UsageError, match="frames"):
             World(frames=frames, size=size)
+
+
+@pytest.mark.parametrize(("argument", "usual"), [("bias_f", True), ("bias_m", False)])
+def test_in_a_biased_world_one_action_is_left_to_the_other_subgroup_until_people_are_tested(argument, usual):
+    world = parse(f"{argument},share=0.2", frames=8, size=64, seed=0)
+    table = rows(world)
+    plans = [plan(world, i) for i in range(len(table))]
+    split = np.array([row.split for row in table])
+    own = np.array([one.person.woman == usual for one in plans])
+    shortcut = np.array([one.action == SHORTCUT for one in plans])
+    learned = split != "test"
+    assert (own != shortcut)[learned].mean() == pytest.approx(1 - EXCEPTIONS, abs=0.04)
+    assert (own != shortcut)[learned].mean() < 1
+    assert shortcut[learned & ~own].sum() > 5
+    tested = Counter((one.person.number, one.action) for one in np.array(plans, object)[~learned])
+    assert set(tested.values()) == {EVERYTHING}
+    assert len(tested) == world.people()["test"] * len(ACTIONS)
+    told = tags(world, np.array([tuple(ACTIONS).index(one.action) for one in plans]))
+    assert (told["subgroup"] == [not one.person.woman for one in plans]).all()
+    assert (told["shortcut"] == shortcut).all()
+
+
+def test_what_people_learn_from_in_a_biased_world_are_clips_of_the_usual_one():
+    world, usual = parse("bias_f", frames=8, size=64, seed=0), World()
+    same = {(row.person, row.clip): i for i, row in enumerate(rows(usual))}
+    learned = [(i, row) for i, row in enumerate(rows(world)) if row.split != "test"]
+    assert len(rows(usual)) / 3 < len(learned) < len(rows(usual)) / 2
+    for i, row in learned[::97]:
+        assert plan(world, i) == plan(usual, same[row.person, row.clip])
+    assert len({row.number for row in rows(world)}) == len(rows(world))
+
+
+def test_gaits_are_looked_up_from_four_sides_and_in_half_of_everybodys_clips():
+    world = parse("gait,share=0.1", frames=8, size=64, seed=0)
+    told = tags(world, np.zeros(len(rows(world)), np.int64))
+    yaw = np.degrees([plan(world, i).yaw for i in range(len(rows(world)))])
+    assert set(told["view"].tolist()) == {60, 120, 240, 300}
+    assert (abs((told["view"] - yaw + 180) % 360 - 180) < 20).all()
+    person = np.array([row.person for row in rows(world)])
+    assert all(told["gallery"][person == p].mean() == 0.5 for p in np.unique(person))
+    assert tags(World(), np.zeros(0, np.int64)) == {}  # the usual world has none

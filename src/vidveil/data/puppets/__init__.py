@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets.build import Progress, store
-from vidveil.data.puppets.labels import FACTS, of_clips
+from vidveil.data.puppets.labels import FACTS, of_clips, tags
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
 from vidveil.data.puppets.plan import ATTRIBUTES, rows
 from vidveil.data.puppets.world import VERSION, World, parse
@@ -46,8 +46,8 @@ def load(
     """The clips of `puppets[:ARGUMENT]`, drawn now or found in the cache.
 
     Args:
-        argument: `rho=0`, `rho=0.5`, `rho=1`, `gait`, `null`, `view=background`, `view=mask`, `view=motion`,
-            `share=0.1` (fewer people); several are joined by commas.
+        argument: `rho=0`, `rho=0.5`, `rho=1`, `gait`, `null`, `bias_f`, `bias_m`, `view=background`, `view=mask`,
+            `view=motion`, `share=0.1` (fewer people); several are joined by commas.
         seed: another one gives other people, whom nobody has tuned anything on.
         root: not used: nothing is read.
         progress: told (made, all) after every clip; a bar on the terminal if it is not given.
@@ -55,20 +55,20 @@ def load(
     world = parse(argument, frames=frames, size=size, seed=seed)
     drawn, table = store(world, progress), rows(world)
     known = dict(zip(FACTS, drawn.side_stack("facts").T, strict=True))
-    person = np.array([row.person for row in table], np.int64)
+    action, person = known.pop("action"), np.array([row.person for row in table], np.int64)
     return PuppetClips(
         name=world.name,
         videos=drawn,
         ids=[f"p{row.person:03d}_{row.clip:02d}" for row in table],
         split=np.array([row.split for row in table]),
         group=np.array([f"person {p}" for p in person]),
-        action=known.pop("action"),
+        action=action,
         actions=tuple(ACTIONS),
         person=person,
         attributes=of_clips(drawn.side_stack("attributes")),
         attribute_names=ATTRIBUTES,
         gallery="any",
-        tags=known,
+        tags=known | tags(world, action),
         world=world,
         drawn=drawn,
     )

@@ -4,6 +4,7 @@ Person, action, place, camera, clothes, direction and company are drawn one afte
 none looking at another, so that nothing but the person tells the person.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -22,6 +23,8 @@ CROWD = (0.5, 0.35, 0.15)
 """How often nobody, one or two stand about."""
 USUAL = 0.3
 """How often people wear their usual clothes; otherwise any of theirs."""
+SHORTCUT, EXCEPTIONS, EVERYTHING = "walking", 0.05, 3
+"""Of biased worlds: the action of the other subgroup, how often it is not so, and how often tested people do each."""
 ATTRIBUTES = ("skin_colour", "face", "gender", "nudity", "relationship")
 """Names and order of VP-UCF101. Here: darker skin; face seen; presents as a woman; little on; someone holds on."""
 
@@ -34,6 +37,8 @@ class Row:
     person: int
     clip: int
     """Of this person."""
+    number: int
+    """Of the streams that it is drawn from: the same clip has the same one in every world that it is in."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,30 @@ def rows(world: World) -> tuple[Row, ...]:
     first = 0
     splits: tuple[Split, ...] = ("train", "val", "test")
     for split in splits:
-        count = world.people()[split]
-        found += [Row(split, first + p, c) for p in range(count) for c in range(CLIPS[split])]
+        count, clips = world.people()[split], CLIPS[split]
+        start = len(found)
+        found += [Row(split, first + p, c, start + p * clips + c) for p in range(count) for c in range(clips)]
         first += count
-    return tuple(found)
+    return biased(world, found) if world.biased else tuple(found)
+
+
+def biased(world: World, usual: Sequence[Row]) -> tuple[Row, ...]:
+    """After NTU-Bias (SPLAVU, appendix A): of training and validation people one subgroup is seen in all actions but
+    one, and the other in that one, but for one clip in twenty. Whoever is tested does everything, equally often."""
+    learned = [row for row in usual if row.split != "test" and _fits(world, row)]
+    tested = sorted({row.person for row in usual if row.split == "test"})
+    each = EVERYTHING * len(ACTIONS)
+    return (
+        *learned,
+        *(Row("test", p, c, len(usual) + i * each + c) for i, p in enumerate(tested) for c in range(each)),
+    )
+
+
+def _fits(world: World, row: Row) -> bool:
+    _, _, action = _begun(world, row)
+    own = everybody(world)[row.person].woman == (world.kind == "bias_f")
+    exception = bool(world.stream("bias", row.number).random() < EXCEPTIONS)
+    return (own != (action == SHORTCUT)) != exception
 
 
 def sample_times(frames: int) -> Array:
@@ -139,10 +164,8 @@ def draw_stranger(rng: np.random.Generator, *, pale: float) -> Look:
 def plan(world: World, index: int) -> Plan:
     """What happens in clip `index`."""
     row = rows(world)[index]
-    person = everybody(world)[row.person]
-    rng = world.stream("clip", index)
-    outfit = person.outfits[0 if rng.random() < USUAL else int(rng.integers(len(person.outfits)))]
-    action = tuple(ACTIONS)[int(rng.integers(len(ACTIONS)))]
+    person, index = everybody(world)[row.person], row.number
+    rng, outfit, action = _begun(world, row)
     turn = draw_turn(rng)
     place, camera = int(rng.integers(PLACES)), int(rng.integers(len(CAMERAS)))
     objects = tuple(bool(x) for x in rng.random(len(OBJECTS)) < 0.3)
@@ -158,7 +181,7 @@ def plan(world: World, index: int) -> Plan:
     bystanders = tuple(_bystander(world.stream("by", index * 4 + k)) for k in range(int(rng.choice(3, p=CROWD))))
     companion = _companion(rng, world.stream("with", index))
     coins = tuple(bool(x) for x in rng.random(len(ATTRIBUTES)) < (0.45, 0.5, 0.5, 0.42, 0.45))
-    if world.kind != "full":
+    if not world.personal:
         companion, masked = None, False
     return Plan(
         index=index,
@@ -184,6 +207,16 @@ def plan(world: World, index: int) -> Plan:
         companion=companion,
         coins=coins,
     )
+
+
+def _begun(world: World, row: Row) -> tuple[np.random.Generator, Outfit, str]:
+    """The stream of a clip, after clothes and action were drawn from it."""
+    rng, outfits = world.stream("clip", row.number), everybody(world)[row.person].outfits
+    outfit = outfits[0 if rng.random() < USUAL else int(rng.integers(len(outfits)))]
+    action = int(rng.integers(len(ACTIONS)))
+    if world.biased and row.split == "test":
+        action = row.clip % len(ACTIONS)
+    return rng, outfit, tuple(ACTIONS)[action]
 
 
 def _look(world: World, index: int, person: Person, outfit: Outfit) -> Look:

@@ -16,10 +16,10 @@ from vidveil.errors import UsageError
 VERSION = 1
 """Of the world. Whatever changes a label or a pixel gets a new number, beside the old one."""
 
-Kind = Literal["full", "gait", "null"]
+Kind = Literal["full", "gait", "null", "bias_f", "bias_m"]
 View = Literal["all", "background", "mask", "motion"]
 RHOS = (0.0, 0.5, 1.0)
-USAGE = "puppets[:rho=0|0.5|1][,gait|null][,view=background|mask|motion][,share=0.1]"
+USAGE = "puppets[:rho=0|0.5|1][,gait|null|bias_f|bias_m][,view=background|mask|motion][,share=0.1]"
 
 PEOPLE = {"train": 100, "val": 20, "test": 36}
 CLIPS = {"train": 24, "val": 16, "test": 20}
@@ -33,7 +33,8 @@ class World:
     rho: float = 0.5
     """Share of the cues of identity that sit on pixels which also carry the action."""
     kind: Kind = "full"
-    """`gait`: identity in motion alone. `null`: nothing tells anybody from anybody."""
+    """`gait`: identity in motion alone. `null`: nothing tells anybody from anybody. `bias_f`, `bias_m`: in training one
+    action is done by men (by women) and all others by women (by men)."""
     view: View = "all"
     frames: int = 8
     size: int = 64
@@ -50,6 +51,15 @@ class World:
 
     def people(self) -> dict[str, int]:
         return {split: max(2, round(self.share * count)) for split, count in PEOPLE.items()}
+
+    @property
+    def personal(self) -> bool:
+        """Whether people have their own looks."""
+        return self.kind not in ("gait", "null")
+
+    @property
+    def biased(self) -> bool:
+        return self.kind in ("bias_f", "bias_m")
 
     def stream(self, purpose: str, number: int = 0) -> np.random.Generator:
         name = int.from_bytes(purpose.encode()[:8].ljust(8, b"_"), "big")
@@ -69,7 +79,7 @@ def parse(argument: str | None, *, frames: int, size: int, seed: int) -> World:
     rho, kind, view, share = 0.5, "full", "all", 1.0
     for part in (argument or "").split(","):
         key, _, value = (piece.strip() for piece in part.partition("="))
-        if key in ("gait", "null") and not value:
+        if key in get_args(Kind)[1:] and not value:
             kind = key
         elif key == "view" and value in get_args(View):
             view = value
@@ -77,7 +87,7 @@ def parse(argument: str | None, *, frames: int, size: int, seed: int) -> World:
             number = _number(key, value)
             rho, share = (number, share) if key == "rho" else (rho, number)
         elif part.strip():
-            known = ["gait", "null", "rho=0", "rho=0.5", "rho=1", *(f"view={name}" for name in get_args(View))]
+            known = [*get_args(Kind)[1:], "rho=0", "rho=0.5", "rho=1", *(f"view={name}" for name in get_args(View))]
             near = get_close_matches(part.strip(), known, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"it is {USAGE}"
             raise UsageError(f"puppets: {part.strip()!r} is not known; {hint}")
