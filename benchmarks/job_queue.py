@@ -3,7 +3,8 @@
 What a job needs stands before it. Results are copied to a folder of the repository as they come; what single clips got
 stays in the runs. Run again, it goes on where it was. A job may be several evaluations of the same videos, of one split
 each, say: one process does them, and makes anonymized clips once. Jobs may share a process, too: an accelerator looks
-for its fastest kernels once a process.
+for its fastest kernels once a process. Who finds no memory on it beside the others waits, and goes on when there are
+fewer of them.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -21,6 +23,10 @@ from pathlib import Path
 from vidveil.recipe import as_values, find, read
 
 POLL = 5.0  # seconds between looks at what a process of several jobs has finished: others may wait for it
+CROWDED = ("out of memory", "ALLOC_FAILED")
+"""What a process says last that found no room on an accelerator."""
+TAIL = 20_000  # characters of a log
+TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
     began, running = time.monotonic(), dict[Future[set[str]], list[Job]]()
     waiting = [job for job in waiting if job.name not in done]
     failed: set[str] = set()
+    tried: Counter[str] = Counter()
     with ThreadPoolExecutor(workers) as pool:
         while waiting or running:
             for job in list(waiting):
@@ -118,13 +125,30 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
                 ended = running.pop(future)
                 error = future.exception()
                 made = set() if error else future.result()
+                log = logs / f"{ended[0].name}.log"
+                squeezed = not made >= {job.name for job in ended} and bool(running) and crowded(log)
+                workers = max(workers - squeezed, 1)
                 for job in ended:
-                    (done if job.name in made else failed).add(job.name)
-                    state = "done" if job.name in made else f"FAILED, {error or f'see {logs / ended[0].name}.log'}"
+                    tried[job.name] += 1
+                    state = "done"
+                    if job.name in made:
+                        done.add(job.name)
+                    elif squeezed and tried[job.name] < TRIES:
+                        waiting.insert(0, job)
+                        state = f"found no memory, goes on later beside {workers - 1} others"
+                    else:
+                        failed.add(job.name)
+                        state = f"FAILED, {error or f'see {log}'}"
                     print(f"{time.monotonic() - began:6.0f} s  {job.name}: {state}", flush=True)
     for job in waiting:
         print(f"          {job.name}: not begun")
     return failed
+
+
+def crowded(log: Path) -> bool:
+    """Whether the last that a process said was that there is no room for it."""
+    said = log.read_text(encoding="utf-8", errors="replace")[-TAIL:] if log.is_file() else ""
+    return any(word in said for word in CROWDED)
 
 
 def side_by_side(job: Job, waiting: Sequence[Job], done: set[str]) -> list[Job]:

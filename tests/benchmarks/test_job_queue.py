@@ -39,6 +39,39 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path, monkeypatch, c
     assert "c: left out, it needs b" in said
 
 
+def test_who_finds_no_memory_beside_others_goes_on_beside_fewer_of_them(tmp_path, monkeypatch, capsys):
+    begun, free = [], threading.Event()
+
+    def run(jobs, _, logs, __):
+        (name,) = (job.name for job in jobs)
+        begun.append(name)
+        short = name == "b" and begun.count("b") == 1
+        if short:
+            (logs / "b.log").write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB.\n")
+        elif name == "a":
+            free.wait(10)  # it is still there when b finds no room
+        if name == "c":
+            free.set()
+        return set() if short else {name}
+
+    monkeypatch.setattr(job_queue, "run", run)
+    queue = [job_queue.Job("a", ()), job_queue.Job("b", ()), job_queue.Job("c", ()), job_queue.Job("d", (), ("b",))]
+    threading.Timer(0.5, free.set).start()
+    assert job_queue.work(queue, set(), tmp_path, 2, float("inf"), None) == set()
+    assert sorted(begun) == ["a", "b", "b", "c", "d"]
+    assert "b: found no memory, goes on later beside 0 others" in capsys.readouterr().out
+    assert begun.index("d") > len(begun) - 1 - begun[::-1].index("b")  # who needs it waits
+
+
+def test_who_finds_no_memory_alone_has_failed(tmp_path, monkeypatch):
+    def run(_, __, logs, ___):
+        (logs / "a.log").write_text("CUBLAS_STATUS_ALLOC_FAILED\n")
+        return set()
+
+    monkeypatch.setattr(job_queue, "run", run)
+    assert job_queue.work([job_queue.Job("a", ())], set(), tmp_path, 4, float("inf"), None) == {"a"}
+
+
 def test_what_is_done_is_not_done_again_and_counts_for_others(tmp_path, monkeypatch):
     done = []
 
