@@ -4,18 +4,19 @@
     python benchmarks/dual_cls_summary.py --page summary-rho0.json    as Markdown, as it stands in the docs
 
 Of `dual_cls_table`'s runs. Excess leakage is read off each curve at 0.97 of raw top-1; a method without a knob stands
-at its own retention. Masks of faces of several sizes are one curve. The best mode is compared twice, in the same draws
-of people, and below 0 it leaks less. `minus`: both curves are read there, the best mode's, too. `beside`: no curve of
-the best mode is read, but in each draw its strongest setting is taken that keeps no less there, else raw video; `often`
-is in how many draws that is the setting of the whole set. The tables show this. `seeds_minus` is `minus` of each
-training. `beside_raw`, a star: read between raw video and the mildest setting, where a straight line is a guess; what
-draws anew has no raw video at the end of its curve. Truth is told of the setting that keeps about 0.89 of all tubelets;
-`settings` has all of it of each setting of the best mode. `judged` reads no curve at all: it is the row's strongest
-setting that keeps 0.97 of the use, and what the best mode has beside that.
+at its own retention. Masks of faces of several sizes are one curve, and so are blurs and small pictures. The best mode
+is compared twice, in the same draws of people, and below 0 it leaks less. `minus`: both curves are read there, the best
+mode's, too. `beside`: no curve of the best mode is read, but in each draw its strongest setting is taken that keeps no
+less there, else raw video; `often` is in how many draws that is the setting of the whole set. The tables show this.
+`seeds_minus` is `minus` of each training. `beside_raw`, a star: read between raw video and the mildest setting, where a
+straight line is a guess; what draws anew has no raw video at the end of its curve. Truth is told of the setting that
+keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best mode. `judged` reads no curve at
+all: it is the row's strongest setting that keeps 0.97 of the use, and what the best mode has beside that.
 """
 
 import argparse
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from vidveil.report.same_clips import comparable
 
 AT = RETENTIONS[0]
 TRUTH_SHARE = 0.89
-SIZED = "faces"
+SIZED = {"faces": 1.0, "blur": 16.0, "downsample": 2.0}
+"""Kind → its size where a name tells none."""
 TRUTHS = ("identity_hidden", "action_kept", "score_auroc")
 
 
@@ -58,7 +60,7 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
         if missing is not None:
             print(f"left out: {name}, {missing}")
             continue
-        rows[name] = row(first, one) | truths[name]
+        rows[name] = row(first, one) | truths.get(name, {})
     recipe, raw = opened[0].results.recipe, opened[0].results.raw.metrics
     return {
         "at": AT, "best": mode, "data": opened[0].results.data["name"],
@@ -69,13 +71,19 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
 
 
 def with_sizes(methods: dict[str, Method]) -> dict[str, Method]:
-    """Masks of faces that differ in size are one method with a knob: `faces`, `faces1.5`, `faces2` …"""
-    sizes = {name: float(name.removeprefix(SIZED) or 1) for name in methods if name.startswith(SIZED)}
-    if len(sizes) < 2 or SIZED not in sizes:
-        return methods
-    joined = [replace(methods[name].settings[0], keep=1 / size) for name, size in sizes.items()]
-    others = {name: one for name, one in methods.items() if name not in sizes}
-    return others | {SIZED: replace(methods[SIZED], settings=joined)}
+    """What differs in size alone is one method with a knob: `faces`, `faces1.5`, `faces2` … become `faces`."""
+    for kind, usual in SIZED.items():
+        found = {name: re.fullmatch(rf"{kind}([\d.]*)", name) for name in methods}
+        sizes = {name: float(match[1] or usual) for name, match in found.items() if match}
+        if len(sizes) < 2:
+            continue
+        # the larger the milder, of what a blur's σ goes into; the smaller, of the others
+        sized = {name: size if kind == "blur" else 1 / size for name, size in sizes.items()}
+        joined = [replace(methods[name].settings[0], keep=keep) for name, keep in sized.items()]
+        first = methods[max(sized, key=lambda name: sized[name])]
+        methods = {name: one for name, one in methods.items() if name not in sized}
+        methods[kind] = replace(first, settings=joined)
+    return methods
 
 
 def row(best: Method, one: Method) -> dict[str, Any]:

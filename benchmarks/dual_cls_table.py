@@ -6,7 +6,8 @@
     python benchmarks/dual_cls_table.py --rho 0 --list                    the commands: done, or by another one
     python benchmarks/dual_cls_table.py --rho 0 --draw                    tables and pictures from finished runs
 
-A `job_queue`, with results in benchmarks/results/dual_cls/; tables are drawn of runs.
+A `job_queue`, with results in benchmarks/results/dual_cls/; tables are drawn of runs. What was judged in another go is
+kept apart by `--into`: benchmarks/results/stprivacy/ has STPrivacy, and beside it again whom it is compared with.
 
 Modes have the same shares: a straight line over a curve that sags lies above it, and more so the longer it is. What
 loses its use at other shares has some more of them there. The wide table has one attacker, whose like plays f_B where a
@@ -71,9 +72,9 @@ SIZES = ("", "1.5", "2", "3")
 POINTS = {
     **{f"faces{size}": ["method=solid", f"region=faces{size and ':'}{size}"] for size in SIZES},
     "people": ["method=solid", "region=people"],
-    "downsample2": ["method=downsample:2"],
-    "downsample4": ["method=downsample:4"],
+    **{f"downsample{factor}": [f"method=downsample:{factor}"] for factor in (2, 4, 8, 16)},
     "blur": ["method=blur:strong"],
+    **{f"blur{sigmas}": [f"method=blur:{sigmas}"] for sigmas in (8, 4)},
 }
 PICTURED = ("pixels-reversed", "paper", "random", "moving", "oracle", "action-alone", "faces", "stprivacy")
 """Beside the best mode, in a picture that can be read."""
@@ -174,7 +175,7 @@ def _alphas(shares: tuple[float, ...]) -> str:
     return "keep=[" + ",".join(f"{math.ceil(1000 * cube ** (1 / 3)) / 1000:g}" for cube in cubes) + "]"
 
 
-def draw(finished: list[Job], runs: Path) -> None:
+def draw(finished: list[Job], runs: Path, into: Path) -> None:
     """The best mode first: it is compared with each of the others on the same clips."""
     judged = [job.name for job in finished if job.makes == "results.json"]
     for page, start in (("table", ""), ("curve", ""), ("strong", "strong-")):
@@ -188,7 +189,7 @@ def draw(finished: list[Job], runs: Path) -> None:
             if name.startswith("strong-") == bool(start) and name not in (best, f"{start}raw{end}")
             and (page != "curve" or name.removesuffix(end) in PICTURED)
         ]  # fmt: skip
-        out = ["-o", str(RESULTS / f"{page}{end}.md")]
+        out = ["-o", str(into / f"{page}{end}.md")]
         command = [sys.executable, "-m", "vidveil", "report", *(str(runs / name) for name in (best, *others)), *out]
         subprocess.run(command, check=True)
 
@@ -198,15 +199,16 @@ def main() -> None:
     parser.add_argument("--rho", default="0", choices=["0", "0.5", "1"])
     parser.add_argument("--world", type=int, default=0, help="seed of the generator: another one is other people")
     parser.add_argument("--draw", action="store_true", help="tables and pictures of what is finished")
+    parser.add_argument("--into", type=Path, default=RESULTS, help="folder of results")
     parser.add_argument("--learning", default=",".join(LEARNING), help="KEY=VALUE,… of trainings of the method")
     parser.add_argument("--judging", default=";".join(JUDGING), help="KEY=VALUE;… of judges and attackers")
     options_of(parser)
     options = parser.parse_args()
     all_jobs = jobs(options.rho, options.world, options.learning.split(","), options.judging.split(";"))
     if options.draw:
-        draw([job for job in all_jobs if job.done(options.runs)], options.runs)
+        draw([job for job in all_jobs if job.done(options.runs)], options.runs, options.into)
         return
-    go_on(all_jobs, options, RESULTS)
+    go_on(all_jobs, options, options.into)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,18 @@ def test_masks_of_faces_of_several_sizes_are_one_curve(script, runs):
     assert rows["faces"]["linkage"][0] == pytest.approx(1 - 0.3 * 0.5)
 
 
+def test_blurs_and_small_pictures_of_several_sizes_are_a_curve_each_milder_ones_first(script, runs):
+    more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
+    for name, hits in (("blur", 10), ("blur8", 9), ("downsample2", 10), ("downsample16", 8), ("downsample4", 9)):
+        on_disk(runs, f"{name}-rho0", [(None, hits, hits - 4, 0.5)], **more)
+    rows = script.summary(runs, "-rho0")["rows"]
+    assert {"blur8", "downsample2", "downsample4", "downsample16"}.isdisjoint(rows)
+    for name in ("blur", "downsample"):
+        assert (rows[name]["knob"], rows[name]["retention"]) == (True, 0.97)
+        first, second = 5 / 8, 4 / 8  # beyond chance, of raw video's: where all of the use is kept, and 0.9 of it
+        assert rows[name]["linkage"][0] == pytest.approx(first - 0.3 * (first - second))
+
+
 def test_the_curve_of_what_draws_anew_is_not_read_between_its_mildest_setting_and_raw_video(script, runs):
     more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
     for name, filmed in (("stprivacy", False), ("stprivacy-sparse", True)):

@@ -46,7 +46,7 @@ def test_blur_is_the_gaussian_that_it_says():
     side = 256
     plane = np.zeros((side, side), np.uint8)
     plane[:, side // 2 :] = 200  # an edge: its blurred profile is the Gaussian's integral
-    for spec, share in (("blur:weak", 1 / 32), ("blur:strong", 1 / 16)):
+    for spec, share in (("blur:weak", 1 / 32), ("blur:strong", 1 / 16), ("blur:8", 1 / 8)):
         sigma = share * side
         x = np.arange(side) - side / 2 + 0.5
         wanted = 200 * np.array([0.5 * (1 + math.erf(v / sigma / math.sqrt(2))) for v in x])

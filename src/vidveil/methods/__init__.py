@@ -58,7 +58,7 @@ def _on_features(spec: str, argument: str | None) -> Anonymizer:  # noqa: ARG001
 
 METHODS = {
     "blur": Method(
-        classical.Blur, "blur:weak|strong", "Gaussian blur, as wide as a share of the frame (default strong)"
+        classical.Blur, "blur:weak|strong|N", "Gaussian blur, σ a 32nd, 16th or N-th of the frame (default strong)"
     ),
     "pixelate": Method(classical.Pixelate, "pixelate:N", "mosaic of blocks of N pixels (default 16)"),
     "downsample": Method(

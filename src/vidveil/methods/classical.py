@@ -1,7 +1,7 @@
 """Methods that change the whole frame: the baselines of every paper, and what people use today.
 
     downsample:N   each N × N pixels become their mean, drawn smoothly at the old size
-    blur:S         Gaussian of σ = S of the frame's short side: weak 1/32, strong 1/16
+    blur:N         Gaussian of σ = an N-th of the frame's short side: weak is 32, strong 16
     pixelate:N     mosaic of blocks of N × N pixels
     solid          black
     stride:N       every N-th frame, as it is
@@ -24,10 +24,11 @@ from vidveil.video.frame import NEUTRAL, Frame, Plane, SafeFrame
 if TYPE_CHECKING:
     from torch import Tensor
 
-BLUR_STRENGTHS = {"weak": 1 / 32, "strong": 1 / 16}
-"""σ as a share of the short side. At 112 pixels, σ = 3.5 and 7: the weak and strong blur of the papers' baselines."""
-REGION_STRENGTHS = {"weak": 1 / 12, "strong": 1 / 6}
-"""The same of a region that holds a face and its margin: what remains has three or six shades across."""
+BLUR_STRENGTHS = {"weak": 32, "strong": 16}
+"""The short side in σ. At 112 pixels, σ = 3.5 and 7: the weak and strong blur of the papers' baselines."""
+REGION_BLUR = 8 / 3
+"""σ of a region that holds a face and its margin, as a share of its short side, against that of a frame: of strong and
+weak blur, what remains has three or six shades across."""
 REGION_BLOCKS = 6  # across a region, at most
 FINE = 2.0  # pixels of σ, at least, when a wide blur is computed on a small picture: more changes nothing one can see
 
@@ -51,13 +52,16 @@ class Downsample(FrameMethod):
 class Blur(FrameMethod):
     def __init__(self, spec: str, argument: str | None) -> None:
         super().__init__(spec)
-        strength = argument or "strong"
-        if strength not in BLUR_STRENGTHS:
-            raise UsageError(f"{spec}: the strength of a blur is one of {', '.join(BLUR_STRENGTHS)}")
-        self.share, self.region_share = BLUR_STRENGTHS[strength], REGION_STRENGTHS[strength]
+        named = BLUR_STRENGTHS.get(argument or "strong")
+        try:
+            sigmas = named or whole_number(spec, argument, default=0, low=2, high=64)
+        except UsageError as error:
+            raise UsageError(f"{error}, the short side in σ; or {' or '.join(BLUR_STRENGTHS)}") from None
+        self.share = 1 / sigmas
+        self.region_share = REGION_BLUR * self.share
 
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
-        weak = self.share < BLUR_STRENGTHS["strong"]
+        weak = self.share < 1 / BLUR_STRENGTHS["strong"]
         return f"{self.spec} is weak: people may be recognised by eye; blur:strong hides more" if weak else None
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:  # noqa: ARG002
