@@ -26,7 +26,7 @@ from tests.data.test_readers import walks
 from tests.guard.stage import Discs
 from vidveil.data import DATA, celebv_hq, p_hvu, toyota
 from vidveil.data.clips import SPLITS
-from vidveil.evaluation import train, train_method
+from vidveil.evaluation import feature_engine, train, train_method
 from vidveil.evaluation.engine import evaluate
 from vidveil.evaluation.gait import SCOPES
 from vidveil.evaluation.recipe import EvaluateRecipe
@@ -235,6 +235,46 @@ def test_walks_are_looked_up_by_silhouettes_and_by_a_network(folder, recipe, ove
     results = evaluate(recipe, *quick, *overrides.split(), data=folder)
     assert numbers <= measured(results)
     assert results.raw.by_view
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> str:
+    """Any network that was trained may be an encoder; here one that hardly was."""
+    train.run(read(find("raw_actions"), [*SMALL, "recognizer=r3d_tiny", "data=toyota", "name=seeing"]), root=folder)
+    return "run:seeing"
+
+
+def on_features(recipe: str, overrides: str, encoder: str, folder: Path) -> Results:
+    """Raw features, by a small encoder."""
+    words = [word for word in overrides.split() if not word.startswith("method=")]
+    heads = [
+        "epochs=1",
+        "attacker_epochs=1",
+        "least_steps=1",
+        "batch=4",
+        "seeds=[0]",
+        "permutations=10",
+        "resamples=10",
+    ]
+    small = ["frames=4", "size=16", "half=false", "device=cpu", f"encoder={encoder}", "method=raw"]
+    return feature_engine.run(read(find(recipe), [*words, *heads, *small]), root=folder)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides", "numbers"),
+    [
+        ("gait_features", "", {f"gait_rank1_{scope}" for scope in SCOPES}),
+        ("gait_features", "data=casia_b:all name=gait_features_casia_b", {"gait_rank1_any_view_nm"}),
+        ("bias_features", "", SUBGROUPS | SHORTCUT),
+        ("bias_features", "data=ntu60:bias_m method=splavu:splavu_bias_m name=bias_features_m", SUBGROUPS | SHORTCUT),
+        ("bias_features", "data=toyota method=splavu:splavu_toyota name=bias_features_toyota", SUBGROUPS),
+    ],
+)
+def test_who_walks_and_whom_a_recognizer_serves_are_told_of_features(folder, encoder, recipe, overrides, numbers):
+    assert overrides in find(recipe).read_text()
+    results = on_features(recipe, overrides, encoder, folder)
+    assert numbers <= measured(results)
+    assert bool(results.raw.by_view) == recipe.startswith("gait")
 
 
 def test_actions_are_looked_up_among_training_clips(folder):

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
-from tests.evaluation.made_features import made
+from tests.evaluation.made_features import PERSONAL, directions, made
 from tests.evaluation.made_features import read as read_features
 from vidveil.errors import DataError, UsageError
 from vidveil.evaluation import feature_engine, inversion, train_adapter
@@ -233,3 +234,54 @@ def test_an_evaluation_that_was_stopped_goes_on_to_the_same_numbers(recipe, plac
     values = [{name: one.value for name, one in found.raw.metrics.items()} for found in (again, whole)]
     assert values[0] == pytest.approx(values[1])
     assert json.loads((place / "runs" / "stopped" / "state.json").read_text())["state"] == "done"
+
+
+def shortcut(data):
+    """Who has a beard walks, and nobody else does, until they are tested. Beards show more than what somebody does."""
+    labels = data.labels
+    beard = labels.attributes[:, 0] == 1
+    number = np.arange(len(labels))
+    action = np.where(labels.split == "test", number % 3, np.where(beard, 0, 1 + number % 2))
+    axes = directions()
+    seen = 1.5 * axes[PERSONAL + action] + np.outer(6 * beard - 3, axes[0])
+    noise = 0.4 * np.random.default_rng(5).normal(size=data.clips.all.shape)
+    clips = torch.from_numpy(np.repeat(seen, data.clips.count, axis=0) + noise).float()
+    tags = {"subgroup": beard.astype(np.int64), "shortcut": (action == 0).astype(np.int64)}
+    return replace(data, labels=replace(labels, action=action, tags=tags), clips=replace(data.clips, all=clips))
+
+
+def test_whom_features_serve_worse_is_told_before_and_after_an_adapter(recipe, adapters, place):
+    loaded = load_adapter(adapters)
+    assert loaded is not None
+    recipe = replace(recipe, name="bias", method=adapters, attack=("linkage",), epochs=30, resamples=200)
+    with Run.create("bias", as_values(recipe)) as made_run:
+        data = shortcut(read_features(place / "store"))
+        found = FeatureEngine(recipe, data, [loaded[0]], made_run, None).evaluate()
+    raw, after = found.raw.metrics, found.points[0].metrics
+    names = ("action_top1_shortcut_f", "action_top1_shortcut_m", "action_top1_shortcut_gap")
+    assert {
+        *names,
+        "action_top1_f",
+        "action_top1_m",
+        "action_top1_gap",
+        "action_class_mean",
+    } <= raw.keys() & after.keys()
+    gap = raw["action_top1_shortcut_gap"]
+    assert raw["action_top1_shortcut_m"].value > raw["action_top1_shortcut_f"].value + 0.5
+    assert (gap.kind, gap.note, gap.change) == ("gap", "m is higher", None)
+    assert gap.interval[0] > 0
+    less = after["action_top1_shortcut_gap"]
+    assert less.change == pytest.approx(less.value - gap.value)
+    assert less.change_interval[1] < 0
+    assert "change -" in table([found]).partition("### splavu")[2]
+
+
+def test_subgroups_of_too_few_people_are_not_told_and_that_is_said(recipe, place, capsys):
+    data = read_features(place / "store")
+    nearly = np.where(data.labels.person == data.labels.person.max(), 1, 0)
+    data = replace(data, labels=replace(data.labels, tags={"subgroup": nearly}))
+    short = replace(recipe, name="few", epochs=2, attacker_epochs=2)
+    with Run.create("few", as_values(short)) as made_run:
+        found = FeatureEngine(short, data, [None], made_run, Console(stderr=True)).evaluate()
+    assert not any("gap" in name for name in found.raw.metrics)
+    assert "accuracy by subgroup is not measured: 7 f and 1 m are tested" in capsys.readouterr().err

@@ -43,6 +43,11 @@ def test_of_a_gap_is_told_whether_it_is_smaller_than_that_of_raw_video():
     gap = replace(metric(0.1, 0.02), kind="gap", raw=0.3, excess=0.3, change=-0.2, change_interval=[-0.3, -0.05])
     text = table([results("bias", [point("splavu:mine", metrics={"action_top1_gap": gap})])])
     assert rows(text)["action, top-1, gap"][-2] == "change -0.200 [-0.300, -0.050]"
+    little = replace(gap, kind="leakage", excess=None)  # nor is there a share of what raw video hardly gives away
+    text = table([results("bias", [point("splavu:mine", metrics={"linkage_rank1": little})])]).partition("### splavu")[
+        2
+    ]
+    assert rows(text)["linkage, rank-1"][-2] == "change -0.200 [-0.300, -0.050]"
     unsure = replace(gap, change_interval=None)
     text = table([results("bias", [point("splavu:mine", metrics={"action_top1_gap": unsure})])])
     assert rows(text)["action, top-1, gap"][-2] == "change -0.200"

@@ -22,6 +22,7 @@ from torch import Tensor
 from vidveil.errors import DataError
 from vidveil.evaluation.adapters import load_adapter, refuse_other_encoder
 from vidveil.evaluation.engine import Judged, told
+from vidveil.evaluation.feature_gait import FeatureGaitEngine
 from vidveil.evaluation.feature_judges import SPACE, Taught, seen, space, teach
 from vidveil.evaluation.feature_recipe import FeaturesRecipe, Judge
 from vidveil.evaluation.inversion import adapted, black_box, white_box
@@ -33,7 +34,9 @@ from vidveil.evaluation.projections import lda
 from vidveil.evaluation.reconstruction import numbers_of, pictures, reconstructed
 from vidveil.evaluation.reconstruction_sheet import sheet
 from vidveil.evaluation.results import Results
+from vidveil.evaluation.subgroups import subgroups, too_few
 from vidveil.evaluation.telling import about_data, attribute_excess, labels_fingerprint
+from vidveil.features.extract import STATIC
 from vidveil.features.sets import FeatureSet, load_features
 from vidveil.methods.splavu import AAM
 from vidveil.recipe import as_values
@@ -75,13 +78,14 @@ def run(
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_features(
         recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
-        root=root, seed=recipe.data_seed, strict=strict, device=device,
+        static=0 if "gait" in recipe.attack else STATIC, root=root, seed=recipe.data_seed, strict=strict, device=device,
     )  # fmt: skip
     for adapter, encoder in filter(None, adapters):
         refuse_other_encoder(data, adapter, encoder)
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
         trained = [None if one is None else one[0].to(device) for one in adapters]
-        results = FeatureEngine(recipe, data, trained, made, console).evaluate()
+        engine = FeatureGaitEngine if "gait" in recipe.attack else FeatureEngine
+        results = engine(recipe, data, trained, made, console).evaluate()
         results.write(made.folder / "results.json")
     return results
 
@@ -170,7 +174,11 @@ class FeatureEngine:
         """Heads and attackers on these features, one set a seed; attackers also on what `pairs` brought back."""
         recipe, tag = self.recipe, about.tag
         use = self._heads(data, "action", (recipe.utility,), recipe.epochs, (recipe.lr,), tag, first=raw is None)
-        about.numbers[self.measure.use] = self.measure.action(self._said(use, data, tag))
+        acted = self._said(use, data, tag)
+        about.numbers[self.measure.use] = action = self.measure.action(acted)
+        about.numbers |= subgroups(self.measure, action, acted[action.measured_by])
+        if raw is None and (few := too_few(self.measure)):
+            self._say(few)
         if self.names_people:
             spaces = [space(one, self._folder(tag, "linkage", i)) for i, one in enumerate(data)]
             about.attackers = {SPACE: spaces}
@@ -286,4 +294,7 @@ class FeatureEngine:
             self.console.print(shown, highlight=False, markup=False, soft_wrap=True)
 
 
-SHOWN = ("action_top1", "action_cmap", "linkage_rank1", "cmap", "retrieval_map", "reconstruction_psnr")
+SHOWN = (
+    *("action_top1", "action_cmap", "action_top1_gap", "linkage_rank1", "cmap"),
+    *("retrieval_map", "reconstruction_psnr"),
+)

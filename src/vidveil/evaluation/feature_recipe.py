@@ -8,7 +8,7 @@ from vidveil.evaluation.metrics import Threshold
 from vidveil.training.recipe import LearningRecipe
 
 Judge = Literal["linear", "mlp", "mlp2"]
-Attack = Literal["linkage", "attributes", "inversion", "reconstruction"]
+Attack = Literal["linkage", "attributes", "inversion", "reconstruction", "gait"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,8 @@ class FeaturesRecipe(LearningRecipe):
     the paper; mlp2: two. Each tries on anonymized features, and on what it recovers of raw ones by pairs."""
     attack: tuple[Attack, ...] = ("linkage", "attributes")
     """What attackers are after. inversion: the raw features, out of anonymized ones, by pairs (black box) and by the
-    adapter itself (white box); reconstruction: the pixels."""
+    adapter itself (white box); reconstruction: the pixels; gait, alone: who walks, by cosine to gallery walks, of sets
+    that tell gallery and view. Of gait nothing is trained, and what is said of heads means nothing."""
     attacker_epochs: int = 100
     """As `epochs`, of attackers."""
     least_steps: int = 1000
@@ -55,7 +56,11 @@ class FeaturesRecipe(LearningRecipe):
             self.at_least_one(key)
         if not self.attackers or not self.attack or not self.attacker_lr:
             raise RecipeError("attackers, attack and attacker_lr need one entry at least: unattacked proves nothing")
-        if not {"linkage", "attributes"} & set(self.attack):
+        if "gait" in self.attack and len(self.attack) > 1:
+            raise RecipeError(
+                "attack: gait trains nothing, and stands alone: leave the others out, or judge them apart"
+            )
+        if not {"linkage", "attributes", "gait"} & set(self.attack):
             raise RecipeError("attack: what comes back by inversion is for linkage or attributes to judge: add one")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise RecipeError("seeds must be different numbers, at least one")

@@ -188,12 +188,15 @@ def _unless_exact(value: float | None, interval: Sequence[float | None] | None) 
 
 
 def _left(metric: Metric) -> str:
+    """Retention or excess; of a gap, and where raw video has too little for a share to be told, the change."""
     if metric.retention is not None:
         return f"retention {_unless_exact(metric.retention, metric.retention_interval)}"
-    if metric.kind == "gap" and metric.change is not None:  # nobody wants a share of a gap: is it smaller now?
-        low, high = metric.change_interval or (math.nan, math.nan)
-        return f"change {signed(metric.change, (low, high))}"
-    return NOTHING if metric.excess is None else f"excess {_unless_exact(metric.excess, metric.excess_interval)}"
+    if metric.excess is not None and metric.kind != "gap":
+        return f"excess {_unless_exact(metric.excess, metric.excess_interval)}"
+    if metric.change is None:
+        return NOTHING
+    low, high = metric.change_interval or (math.nan, math.nan)
+    return f"change {signed(metric.change, (low, high))}"
 
 
 def _p(metric: Metric) -> str:
