@@ -43,7 +43,7 @@ def test_without_a_folder_one_line_says_what_is_needed_and_how_to_say_where(name
 def test_a_name_that_nobody_knows_gets_a_suggestion():
     with pytest.raises(UsageError, match=r"no data is called 'weizman'; did you mean weizmann\?"):
         load_data("weizman", **PLAIN)
-    with pytest.raises(UsageError, match="there are puppets, ucf101_5"):
+    with pytest.raises(UsageError, match="there are puppets, puppets_untrimmed"):
         load_data("qqq", **PLAIN)
     with pytest.raises(UsageError, match="missing after the colon"):
         load_data("weizmann:", **PLAIN)

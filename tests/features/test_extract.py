@@ -53,6 +53,59 @@ def test_a_stride_skips_frames(tmp_path):
     assert shown(store) == [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18, 20, 20]]
 
 
+@given(st.integers(1, 200), st.integers(1, 20), st.integers(1, 5), st.integers(1, 40))
+def test_with_a_hop_every_frame_has_one_clip_around_its_middle(length, frames, stride, hop):
+    picks = clip_picks(length, frames, stride, hop)
+    assert len(picks) == -(-length // hop)
+    assert picks.min() >= 0
+    assert picks.max() <= length - 1
+    for i, pick in enumerate(picks):
+        if pick[0] > 0 and pick[-1] < length - 1:  # nothing is repeated
+            middle = i * hop + (hop - 1) / 2
+            assert abs((pick[0] + pick[-1]) / 2 - middle) <= 0.5
+            assert (np.diff(pick) == stride).all()
+
+
+def test_a_hop_makes_clips_overlap_and_repeats_the_first_and_the_last_frame(tmp_path):
+    store = extract(flat(8, 3), Telling(), tmp_path / "set", static=0, hop=2)
+    assert shown(store) == [[0, 0, 1, 2], [1, 2, 3, 4], [3, 4, 5, 6], [5, 6, 7, 7], [16, 16, 17, 18], [17, 18, 18, 18]]
+    assert store.about["clips"]["hop"] == 2
+
+
+def test_without_a_hop_a_store_says_nothing_of_one(tmp_path):
+    store = extract(flat(8), Telling(), tmp_path / "set")
+    assert store.about["clips"] == {"stride": 1, "static": 4}
+
+
+class Read(InMemory):
+    """Videos that are read frame by frame, of headers that may tell of too many."""
+
+    more = 0
+
+    def length(self, i):
+        return len(self.frames(i)) + self.more
+
+    def pictures(self, i):
+        yield from (np.array(picture) for picture in self.frames(i))
+
+
+@pytest.mark.parametrize("hop", [0, 1, 3, 7])
+def test_a_video_that_is_read_frame_by_frame_has_the_same_features(tmp_path, hop):
+    videos = noise(*((length, 4, 4) for length in (9, 1, 4, 17, 3, 8)))
+    at_once = extract(clip_set(InMemory(videos)), Telling(), tmp_path / "a", hop=hop)
+    read = extract(clip_set(Read(videos)), Telling(), tmp_path / "b", hop=hop)
+    for kind in ("clips", "static"):
+        np.testing.assert_array_equal(read.counts(kind), at_once.counts(kind))
+        np.testing.assert_array_equal(read.all(kind), at_once.all(kind))
+
+
+def test_the_last_frame_stands_for_those_that_only_a_header_knows(tmp_path, monkeypatch):
+    monkeypatch.setattr(Read, "more", 3)
+    videos = [numbered(16, 4, 1)[0][:5]]
+    store = extract(clip_set(Read(videos)), Telling(), tmp_path / "set", static=0, hop=4)
+    assert shown(store) == [[0, 1, 2, 3], [4, 4, 4, 4]]
+
+
 def test_static_clips_are_single_frames_shown_again_and_again_from_the_first_to_the_last(tmp_path):
     store = extract(flat(10, 1), Telling(), tmp_path / "set", static=4)
     assert shown(store, "static") == [[t] * 4 for t in (0, 3, 6, 9)] + [[16] * 4] * 4

@@ -32,7 +32,7 @@ def load_data(
     dataset = _lookup(name)
     if colon and not argument:
         raise UsageError(f"something is missing after the colon of {spec!r}; usage: {dataset.usage}")
-    folder = _folder(name, root) if dataset.needs else root
+    folder = folder_of(name, root) if dataset.needs else root
     clips = dataset.load(argument or None, frames=frames, size=size, seed=seed, root=folder)
 
     from vidveil.data.left_out import without_failed
@@ -93,7 +93,7 @@ def given_folder(root: Path | None) -> Path | None:
     return root or (Path(chosen).expanduser() if chosen else None)
 
 
-def _folder(name: str, root: Path | None) -> Path:
+def folder_of(name: str, root: Path | None) -> Path:
     """The folder with datasets, once it is sure that this one is in it."""
     folder = given_folder(root)
     wanted = " or ".join(DATA[name].needs[0])

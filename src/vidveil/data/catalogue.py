@@ -78,6 +78,16 @@ DATA = {
         usage="puppets[:rho=0|0.5|1,gait,null,bias_f,bias_m,view=...]",
         summary="drawn people who act in drawn places; everything about them is known",
     ),
+    "puppets_untrimmed": Dataset(
+        load=_later("puppets.long", "load_untrimmed"),
+        usage="puppets_untrimmed[:share=0.1]",
+        summary="the same people in half a minute of video: six actions, which begin and end; to detect",
+    ),
+    "puppets_anomalies": Dataset(
+        load=_later("puppets.long", "load_anomalies"),
+        usage="puppets_anomalies[:share=0.1]",
+        summary="the same people on an ordinary day; in every second video somebody suddenly runs, for a while",
+    ),
     "ucf101_5": Dataset(
         load=_later("small_sets", "load_ucf101_5"),
         usage="ucf101_5[:1|2|3]",

@@ -91,7 +91,7 @@ def decode(
     found = Length(0, 0.0)
     for number, (time, picture) in enumerate(frames_in(file, part, by)):
         if number in places:
-            frames.append(_fit(picture(), short_side))
+            frames.append(fitted(picture(), short_side))
             if len(frames) == limit:
                 break
         found = Length(number + 1, time)
@@ -192,7 +192,7 @@ def with_bar(items: Iterable[T], total: int, title: str) -> Iterator[T]:
     return iter(track(items, title, total, console=console, transient=True))
 
 
-def _fit(picture: Video, short_side: int | None) -> Video:
+def fitted(picture: Video, short_side: int | None) -> Video:
     height, width = picture.shape[:2]
     shorter = min(height, width)
     if short_side is None or shorter <= short_side:

@@ -1,12 +1,17 @@
 """Features of the videos of a set, by a frozen encoder.
 
     clips      all that do not overlap: frames 0 to T − 1, T to 2T − 1, …; a short video repeats its last frame
+    hop h      or one every h frames, around the middle of frames i h to (i + 1) h − 1: what a long video shows then;
+               at both ends the first and the last frame are repeated
     static     single frames, evenly spaced, each shown T times: what a clip tells without any motion
+
+Videos that lie in files (`data.whole`) are read frame by frame: a day of a camera fits in no memory.
 
 Every picture is cut to the square in its middle. Nothing is augmented: features are computed once.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +21,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vidveil.data.clips import ClipSet
+from vidveil.data.clips import ClipSet, Videos
 from vidveil.data.views import cropped, even_picks
+from vidveil.data.whole import Streamed
 from vidveil.encoders.encoder import Encoder
 from vidveil.features.store import FeatureStore, Vectors, fill
 
@@ -28,6 +34,8 @@ BATCH = 8
 CUT = 1
 """Of this way to cut clips out of videos: another way gets another number, and makes another store."""
 Progress = Callable[[int, int], None]
+_Clip = tuple[str, Tensor]
+"""Of which kind, and (T, H, W, 3)."""
 
 
 @contextmanager
@@ -49,6 +57,7 @@ def extract(
     *,
     stride: int = 1,
     static: int = STATIC,
+    hop: int = 0,
     batch: int = BATCH,
     device: str = "cpu",
     progress: Progress | None = None,
@@ -57,38 +66,79 @@ def extract(
 
     Args:
         stride: every how many-th frame is one of a clip.
+        hop: frames from one clip to the next, of videos in which things happen; 0: clips that do not overlap.
         progress: told how many videos are done, of how many.
     """
 
     def make(rows: range) -> Iterator[Mapping[str, Vectors]]:
-        for row, vectors in zip(rows, _encoded(data, rows, encoder, stride, static, batch, device), strict=True):
+        for row, vectors in zip(rows, _encoded(data, rows, encoder, stride, static, hop, batch, device), strict=True):
             if progress is not None:
                 progress(row + 1, len(data))
             yield vectors
 
-    about = {"encoder": encoder.about(), **how(data, stride, static)}
+    about = {"encoder": encoder.about(), **how(data, stride, static, hop)}
     return fill(folder, about, list(data.ids), make)
 
 
-def how(data: ClipSet, stride: int, static: int) -> dict[str, Any]:
+def how(data: ClipSet, stride: int, static: int, hop: int = 0) -> dict[str, Any]:
     """What a store remembers beside its encoder: all that its numbers depend on."""
     return {
         "videos": data.videos.fingerprint,
-        "clips": {"stride": stride, "static": static},
+        "clips": {"stride": stride, "static": static, **({"hop": hop} if hop else {})},
         "cut": CUT,
     }
 
 
-def clip_picks(length: int, frames: int, stride: int) -> NDArray[np.int64]:
-    """(clips, frames): which frames are in each clip of a video of that length. None overlap."""
+def clip_picks(length: int, frames: int, stride: int, hop: int = 0) -> NDArray[np.int64]:
+    """(clips, frames): which frames are in each clip of a video of that length. None overlap, unless there is a hop."""
     span = frames * stride
-    starts = np.arange(0, max(length - span + stride, 1), span)
-    picks: NDArray[np.int64] = np.minimum(starts[:, None] + stride * np.arange(frames), length - 1)
+    if hop:
+        starts = np.arange(0, max(length, 1), hop) + (hop - span + stride - 1) // 2
+    else:
+        starts = np.arange(0, max(length - span + stride, 1), span)
+    picks: NDArray[np.int64] = np.clip(starts[:, None] + stride * np.arange(frames), 0, length - 1)
     return picks
 
 
+def _shown(
+    videos: Videos, row: int, encoder: Encoder, stride: int, static: int, hop: int
+) -> tuple[int, Iterator[_Clip]]:
+    """How many clips a video has, and each: static or not, and its frames (T, H, W, 3)."""
+    length = videos.length(row) if isinstance(videos, Streamed) else len(frames := videos.frames(row))
+    moving = clip_picks(length, encoder.frames, stride, hop)
+    still = np.repeat(even_picks(length, 1, 1, static), encoder.frames, axis=1)[: static or 0]
+    wanted = [("clips", pick) for pick in moving] + [("static", pick) for pick in still]
+    if isinstance(videos, Streamed):
+        return len(wanted), _while_read(videos, row, wanted)
+    video = torch.from_numpy(np.array(frames))  # (T, H, W, 3)
+    return len(wanted), ((kind, video[torch.from_numpy(pick)]) for kind, pick in wanted)
+
+
+def _while_read(videos: Streamed, row: int, wanted: Sequence[tuple[str, NDArray[np.int64]]]) -> Iterator[_Clip]:
+    """Clips as soon as their last frame is there; frames are kept for as long as one waits for them.
+
+    The header of a file may tell of more frames than there are: then the last one stands for those that are missing.
+    """
+    waiting = deque(sorted(wanted, key=lambda one: (one[1].max(), one[0])))
+    first = np.minimum.accumulate([pick.min() for _, pick in waiting][::-1])[::-1].tolist()  # that is still asked for
+    kept: dict[int, Tensor] = {}
+    last, done = -1, 0
+    for last, picture in enumerate(videos.pictures(row)):
+        kept[last] = torch.from_numpy(picture)
+        while waiting and waiting[0][1].max() <= last:
+            kind, pick = waiting.popleft()
+            yield kind, torch.stack([kept[int(i)] for i in pick])
+            done += 1
+        for gone in [i for i in kept if waiting and i < first[done] and i != last]:
+            del kept[gone]
+        if not waiting:
+            return
+    for kind, pick in waiting:
+        yield kind, torch.stack([kept[min(int(i), last)] for i in pick])
+
+
 def _encoded(
-    data: ClipSet, rows: range, encoder: Encoder, stride: int, static: int, batch: int, device: str
+    data: ClipSet, rows: range, encoder: Encoder, stride: int, static: int, hop: int, batch: int, device: str
 ) -> Iterator[dict[str, Vectors]]:
     """One entry a video. Batches reach over videos: an accelerator is not to wait for short ones."""
     waiting: list[Tensor] = []
@@ -112,17 +162,12 @@ def _encoded(
 
     for row in rows:
         found[row] = {"clips": [], "static": []}
-        video = torch.from_numpy(np.array(data.videos.frames(row)))  # (T, H, W, 3)
-        moving = clip_picks(len(video), encoder.frames, stride)
-        still = np.repeat(even_picks(len(video), 1, 1, static), encoder.frames, axis=1)[: static or 0]
-        expected[row] = len(moving) + len(still)
-        for kind, picks in (("clips", moving), ("static", still)):
-            for pick in picks:
-                view = cropped(video[torch.from_numpy(pick)][None, None], size=encoder.size, crops=1)[0, 0]
-                waiting.append(view)
-                owners.append((row, kind))
-                if len(waiting) == batch:
-                    flush()
+        expected[row], clips = _shown(data.videos, row, encoder, stride, static, hop)
+        for kind, clip in clips:
+            waiting.append(cropped(clip[None, None], size=encoder.size, crops=1)[0, 0])
+            owners.append((row, kind))
+            if len(waiting) == batch:
+                flush()
         while whole():
             yield _stacked(found.pop(at), encoder.width)
             at += 1

@@ -121,9 +121,10 @@ def load_features(
     return replace(on_device(clips.with_videos(FeatureRows(store)), store, device), pixels=clips.videos)
 
 
-def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device: str) -> FeatureStore:
+def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device: str, hop: int = 0) -> FeatureStore:
     """The store of these videos by this encoder, made now if it is not in the cache. Splits of a set share it."""
     about = [clips.videos.fingerprint, list(clips.ids), encoder.fingerprint, stride, static, CUT]
+    about += [hop] if hop else []  # stores made without it keep their names
     key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
     folder = cache_folder() / "stores" / f"{clips.name.partition(':')[0]}-{key}"
     with suppress(DataError):  # not there, cut off or damaged: what is missing is made below
@@ -131,7 +132,7 @@ def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device
     with turn(folder):
         _clear_nonsense(folder)
     with told(f"features of {clips.name}", len(clips)) as progress:
-        return extract(clips, encoder, folder, stride=stride, static=static, device=device, progress=progress)
+        return extract(clips, encoder, folder, stride=stride, static=static, hop=hop, device=device, progress=progress)
 
 
 def _clear_nonsense(folder: Path) -> None:

@@ -52,7 +52,7 @@ def store(world: World, progress: Progress | None = None, workers: int | None = 
 def _shown(world: World, progress: Progress | None, workers: int) -> Iterator[Item]:
     total = len(rows(world))
     with ExitStack() as stack:
-        tell = progress or stack.enter_context(_bar(f"drawing {world.name}"))
+        tell = progress or stack.enter_context(bar(f"drawing {world.name}"))
         for made, clip in enumerate(clips(world, workers)):
             masks = {"masks": clip.masks} if world.view == "all" else {}
             yield clip.frames, {**masks, "attributes": clip.attributes, "facts": clip.facts}
@@ -106,7 +106,7 @@ def _worker(world: World, first: int, step: int) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **limits})
 
 
-class _bar:
+class bar:
     """A progress bar on a terminal, silence elsewhere."""
 
     def __init__(self, title: str) -> None:

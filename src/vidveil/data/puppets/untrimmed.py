@@ -3,9 +3,11 @@
     for video in untrimmed(4, seconds=12, frames_per_second=5, size=64, seed=0):
         video.frames, video.segments        # (T, H, W, 3), [("waving", 4, 11), ...]
 
-The same people, movements and places as in the clips. Between actions people stand about; who sat down stands up.
+The same people, movements and places as in the clips. Between actions people stand about; who sat down stands up. How
+long either lasts, and which actions there are, is a `Programme`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +18,12 @@ from vidveil.data.puppets.camera import CAMERAS, Shot
 from vidveil.data.puppets.head import face_seen
 from vidveil.data.puppets.look import ACTION, look
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
-from vidveil.data.puppets.people import everybody
+from vidveil.data.puppets.people import Person, everybody
 from vidveil.data.puppets.places import OBJECTS, PLACES, plate
 from vidveil.data.puppets.plan import draw_turn, draw_yaw
 from vidveil.data.puppets.render import detail, film
 from vidveil.data.puppets.scene import Actor, Prop, Scene
-from vidveil.data.puppets.style import SECONDS, Array
+from vidveil.data.puppets.style import SECONDS, Array, Turn
 from vidveil.data.puppets.timeline import Part, along
 from vidveil.data.puppets.world import World
 
@@ -41,6 +43,22 @@ class Untrimmed:
     frames_per_second: float
 
 
+@dataclass(frozen=True)
+class Programme:
+    """What people do in a video."""
+
+    actions: tuple[str, ...] = tuple(name for name, about in ACTIONS.items() if about.cyclic or not about.backwards)
+    """To draw from. What has to be undone is undone next."""
+    lasting: tuple[float, float] = (1.6, 3.2)
+    """Seconds of an action that can go on for as long as one likes, the shortest and the longest."""
+    between: tuple[float, float] = (0.6, 1.6)
+    """Seconds of standing about."""
+    whole: bool = False
+    """Whether nothing begins that would be over at once, since the video is."""
+    trouble: tuple[str, ...] = ()
+    """One of these happens once, as one of the first three things."""
+
+
 def untrimmed(
     count: int,
     *,
@@ -51,16 +69,30 @@ def untrimmed(
     rho: float = 0.5,
 ) -> list[Untrimmed]:
     world = World(seed=seed, rho=rho, size=size)
-    times = np.asarray((np.arange(round(seconds * frames_per_second)) + 0.5) / frames_per_second, np.float64)
-    return [_video(world, number, times, frames_per_second) for number in range(count)]
+    times = moments(seconds, frames_per_second)
+    return [video(world, number, times, frames_per_second) for number in range(count)]
 
 
-def _video(world: World, number: int, times: Array, rate: float) -> Untrimmed:
+def moments(seconds: float, rate: float) -> Array:
+    """(T,) seconds, the middle of each frame."""
+    return np.asarray((np.arange(round(seconds * rate)) + 0.5) / rate, np.float64)
+
+
+def video(
+    world: World,
+    number: int,
+    times: Array,
+    rate: float,
+    *,
+    people: Sequence[Person] = (),
+    programme: Programme | None = None,
+) -> Untrimmed:
+    """One of them, by its number. `people` are whom to draw from: everybody, unless they are given."""
     rng = world.stream("untrim", number)
-    people = everybody(world)
+    people = people or everybody(world)
     person = people[int(rng.integers(len(people)))]
     shown = look(person, person.outfits[int(rng.integers(len(person.outfits)))], world.rho)
-    parts = _programme(rng, float(times[-1]))
+    parts = _parts(rng, float(times[-1]), programme or Programme())
     posed = pose(shown.build, along(parts, times, shown.style), draw_yaw(rng, away=bool(rng.random() < 0.36)))
     camera, place = CAMERAS[int(rng.integers(len(CAMERAS)))], int(rng.integers(PLACES))
     centre = _smooth(posed.joints[..., 0].mean(axis=1), round(rate))
@@ -84,26 +116,33 @@ def segments(parts: list[Part], times: Array) -> tuple[Segment, ...]:
     return tuple(found)
 
 
-def _programme(rng: np.random.Generator, seconds: float) -> list[Part]:
-    """Actions and pauses until the time is over. What has to be undone is undone next."""
-    names = tuple(name for name, about in ACTIONS.items() if about.cyclic or not about.backwards)
-    undone = dict(PAIRS)
+def _parts(rng: np.random.Generator, seconds: float, programme: Programme) -> list[Part]:
+    """Actions and pauses until the time is over."""
+    names, undone = programme.actions, dict(PAIRS)
     parts: list[Part] = []
     clock = 0.0
+    odd = int(rng.integers(3)) if programme.trouble else -1  # the number of the action that is trouble
 
-    def add(action: str | None, length: float) -> None:
+    def add(action: str | None, length: float, turn: Turn) -> None:
         nonlocal clock
-        parts.append(Part(action, clock, clock + length, draw_turn(rng)))
+        parts.append(Part(action, clock, clock + length, turn))
         clock += length
 
+    number = 0
     while clock < seconds:
-        add(None, float(rng.uniform(0.6, 1.6)))
-        action = names[int(rng.integers(len(names)))]
-        add(action, float(rng.uniform(1.6, 3.2)) if ACTIONS[action].cyclic else SECONDS)
+        add(None, float(rng.uniform(*programme.between)), draw_turn(rng))
+        if programme.whole and clock + programme.lasting[0] > seconds:
+            add(None, seconds - clock + 1, draw_turn(rng))
+            break
+        among = programme.trouble if number == odd else names
+        action = among[int(rng.integers(len(among)))]
+        lasts = number == odd or ACTIONS[action].cyclic
+        length = float(rng.uniform(*programme.lasting)) if lasts else SECONDS
+        turn = draw_turn(rng)
+        add(action, length, turn)
         if not ACTIONS[action].cyclic:
-            turn = parts[-1].turn  # as it was done, so it is undone
-            parts.append(Part(undone[action], clock, clock + SECONDS, turn))
-            clock += SECONDS
+            add(undone[action], SECONDS, turn)  # as it was done, so it is undone
+        number += 1
     return parts
 
 

@@ -1,0 +1,161 @@
+"""Two built-in sets of long videos, in which something happens for a while.
+
+    puppets_untrimmed     a person does six things one after the other, between which they stand about
+    puppets_anomalies     a person does what one does; in every second video they suddenly run, once
+
+    films = load_untrimmed(None, frames=8, size=64)
+    films.told[0].events                            # Event(start, end, label) in frames, counted from 1
+
+Half a minute each, filmed as clips are, at a rate at which a clip of an encoder lasts as long as a clip of `puppets`.
+Actions last as long as two to four clips, and none is cut off by the end. People are those of `puppets` of the same
+seed, and in the same splits: nobody of training is tested. Easy sets: who finds nothing here finds nothing anywhere.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vidveil.data.clips import SPLITS, ClipSet, Split
+from vidveil.data.puppets.build import Progress, bar
+from vidveil.data.puppets.motion import ACTIONS
+from vidveil.data.puppets.people import everybody
+from vidveil.data.puppets.style import SECONDS
+from vidveil.data.puppets.untrimmed import Programme, moments, video
+from vidveil.data.puppets.world import VERSION, World
+from vidveil.data.store import Item, VideoStore, cache_folder
+from vidveil.data.untrimmed import NORMAL, Event, Untrimmed
+from vidveil.errors import UsageError
+
+LASTS = 32.0
+"""Seconds of a video."""
+NAMES = tuple(ACTIONS)
+THINGS = ("walking", "running", "waving", "squatting", "punching", "jumping jacks")
+USUAL = ("walking", "waving", "squatting", "jumping jacks")
+TROUBLE = ("running",)
+"""What should be noticed: one thing, that a small encoder tells well. It is not to be mistaken for a hard set."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the two."""
+
+    name: str
+    videos: tuple[int, int, int]
+    """Of train, val and test."""
+    programmes: tuple[Programme, ...]
+    """That videos of a split have in turn."""
+    first: int
+    """Number of the first video: no two sets show the same."""
+
+
+UNTRIMMED = Kind(
+    "puppets_untrimmed", (120, 24, 40), (Programme(THINGS, (3.0, 7.0), between=(2.0, 4.0), whole=True),), first=10_000
+)
+ANOMALIES = Kind(
+    "puppets_anomalies",
+    (160, 40, 60),
+    tuple(Programme(USUAL, (4.0, 8.0), between=(1.0, 3.0), whole=True, trouble=some) for some in ((), TROUBLE)),
+    first=20_000,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Films(ClipSet):
+    """A `ClipSet` of one row a video, with what happens when."""
+
+    told: tuple[Untrimmed, ...]
+    rate: float
+    """Frames a second."""
+
+
+def load_untrimmed(
+    argument: str | None,
+    *,
+    frames: int,
+    size: int,
+    seed: int = 0,
+    root: Path | None = None,  # noqa: ARG001
+) -> Films:
+    """A row's action is what its person does most often."""
+    return _films(UNTRIMMED, argument, frames, size, seed)
+
+
+def load_anomalies(
+    argument: str | None,
+    *,
+    frames: int,
+    size: int,
+    seed: int = 0,
+    root: Path | None = None,  # noqa: ARG001
+) -> Films:
+    """A row's action is what should be noticed, or Normal."""
+    return _films(ANOMALIES, argument, frames, size, seed)
+
+
+def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) -> Films:
+    world, rate = World(seed=seed, size=size), frames / SECONDS
+    split = _splits(kind, argument)
+    about = {"data": kind.name, "version": VERSION, "seed": seed, "rate": rate, "size": size, "videos": len(split)}
+    folder = cache_folder() / f"{kind.name}-v{VERSION}-s{seed}-{frames}x{size}-{len(split)}"
+    store = VideoStore.cached(folder, about, lambda: _drawn(kind, world, rate, split))
+    person = store.side_stack("person")[:, 0]
+    found = [_told(kind, store, row, name) for row, name in enumerate(split)]
+    actions = THINGS if kind is UNTRIMMED else (NORMAL, *TROUBLE)
+    return Films(
+        name=kind.name + (f":{argument}" if argument else ""),
+        videos=store,
+        ids=[video.name for video in found],
+        split=np.array(split),
+        group=np.array([f"person {p}" for p in person]),
+        action=np.array([actions.index(video.label) for video in found], np.int64),
+        actions=actions,
+        person=person,
+        attributes=np.zeros((len(found), 0), np.float32),
+        told=tuple(found),
+        rate=rate,
+    )
+
+
+def _splits(kind: Kind, argument: str | None) -> list[Split]:
+    """Of each video. `share=0.1` is a tenth of them, to try things out."""
+    key, _, value = (argument or "share=1").partition("=")
+    try:
+        share = float(value)
+    except ValueError:
+        share = 0.0
+    if key != "share" or not 0 < share <= 1:
+        raise UsageError(f"it is {kind.name} or, for a part of it, {kind.name}:share=0.1, not {kind.name}:{argument}")
+    least = 2 * len(kind.programmes)
+    counts = [max(least, round(share * count)) for count in kind.videos]
+    return [name for name, count in zip(SPLITS, counts, strict=True) for _ in range(count)]
+
+
+def _drawn(
+    kind: Kind, world: World, rate: float, split: list[Split], progress: Progress | None = None
+) -> Iterator[Item]:
+    people, times = everybody(world), moments(LASTS, rate)
+    ends = np.cumsum([0, *world.people().values()])
+    own = {name: people[ends[i] : ends[i + 1]] for i, name in enumerate(SPLITS)}
+    with ExitStack() as stack:
+        tell = progress or stack.enter_context(bar(f"drawing {kind.name}"))
+        for row, name in enumerate(split):
+            programme = kind.programmes[row % len(kind.programmes)]
+            made = video(world, kind.first + row, times, rate, people=own[name], programme=programme)
+            segments = [(NAMES.index(action), first, last) for action, first, last in made.segments]
+            yield made.frames, {"segments": np.array(segments, np.int64), "person": np.array([made.person])}
+            tell(row + 1, len(split))
+
+
+def _told(kind: Kind, store: VideoStore, row: int, split: Split) -> Untrimmed:
+    """With its events, each from its first frame to its last, counted from 1."""
+    listed = [(NAMES[action], first + 1, last + 1) for action, first, last in store.side("segments", row).tolist()]
+    asked = THINGS if kind is UNTRIMMED else TROUBLE
+    events = tuple(Event(first, last, name) for name, first, last in listed if name in asked)
+    counts = Counter(event.label for event in events)
+    label = max(counts, key=lambda name: (counts[name], name)) if counts else NORMAL
+    name = f"{kind.name.removeprefix('puppets_')}_{row:03d}"
+    return Untrimmed(name, store.folder, split, label, events, "frames", len(store.frames(row)))
