@@ -34,7 +34,7 @@ MORE = {"moving": (0.25,), "centre": (0.25,), "action-alone": (0.25, 0.05)}
 """These lose their use late."""
 STRONG_SHARES = {
     "best": (0.885, 0.8, 0.7, 0.4), "random": (0.95, 0.885, 0.8, 0.7), "moving": (0.4, 0.25, 0.1),
-    "action-alone": (0.25, 0.1, 0.05),
+    "action-alone": (0.25, 0.1, 0.05), "stprivacy": (0.885, 0.4, 0.1),
 }  # fmt: skip
 """For several attackers: those about the retention that is asked for."""
 SHARP = "smooth=false"
@@ -66,7 +66,8 @@ JUDGING = [
     "epochs=16", "attacker_epochs=16", "validate_every=2", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]",
     "attackers=[resnet_tiny]", "checkpoint_seconds=600",
 ]  # fmt: skip
-STRONG = ["attackers=[resnet_tiny,resnet_tiny:raw]", "attacker_epochs=32"]
+STRONG = ["attackers=[resnet_tiny,resnet_tiny:raw,r3d_tiny]", "attacker_epochs=32"]
+"""Single frames, by one that learned on raw video too; and clips, for who is told by how they move."""
 SIZES = ("", "1.5", "2", "3")
 """Of masks of faces: with them they, too, have a knob."""
 POINTS = {
@@ -123,6 +124,10 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
     judge(f"strong-{BEST}", [best, _keeps(STRONG_SHARES["best"], selections=3)], trained, strong=True)
     low = _keeps(STRONG_SHARES["action-alone"], selections=3)
     judge("strong-action-alone", [best, low, "privacy_weight=0"], trained, strong=True)
+    for name in ("stprivacy", "stprivacy-anonymous"):
+        trained = tuple(f"train-{name}{end}-{seed}" for seed in SEEDS)
+        alphas = "keep=[]" if name == "stprivacy-anonymous" else _alphas(STRONG_SHARES["stprivacy"])
+        judge(f"strong-{name}", [f"method=stprivacy:train-{name}{end}-{{seed}}", alphas], trained, strong=True)
     return found
 
 

@@ -125,6 +125,7 @@ STRONG = {
     "motion": Row("grey frame difference", ("method=motion",)),
     "figure14": Row("moving figure, 14 blocks", ("method=figure:14",)),
     **{name: row for name, row in ROWS.items() if name.startswith("recast")},
+    "stprivacy": Row("STPrivacy", (DRAWN, "keep=[0.9]")),
     "best": Row(OURS, (BEST, "keep=[0.888]")),
     "best-lots": Row(f"{OURS}, lots", (BEST.replace("=", "=random:"), "keep=[0.888]")),
 }
