@@ -266,8 +266,8 @@ def on_features(recipe: str, overrides: str, encoder: str, folder: Path) -> Resu
         ("gait_features", "", {f"gait_rank1_{scope}" for scope in SCOPES}),
         ("gait_features", "data=casia_b:all name=gait_features_casia_b", {"gait_rank1_any_view_nm"}),
         ("bias_features", "", SUBGROUPS | SHORTCUT),
-        ("bias_features", "data=ntu60:bias_m method=splavu:splavu_bias_m name=bias_features_m", SUBGROUPS | SHORTCUT),
-        ("bias_features", "data=toyota method=splavu:splavu_toyota name=bias_features_toyota", SUBGROUPS),
+        ("bias_features", "data=ntu60:bias_m name=bias_features_m", SUBGROUPS | SHORTCUT),
+        ("bias_features", "data=toyota name=bias_features_toyota", SUBGROUPS),
     ],
 )
 def test_who_walks_and_whom_a_recognizer_serves_are_told_of_features(folder, encoder, recipe, overrides, numbers):
