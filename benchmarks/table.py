@@ -44,10 +44,12 @@ MODES = {
     "best": ("dual_cls", "after=recast:14"),
     "paper": ("dual_cls", "after=raw", "train_on=heads", "privacy_attention=reversed", "smooth=false", "keep=0.9"),
     "drawn": ("stprivacy",),
+    "taught": ("stprivacy", "recognizer=i3d:pretrained"),
     "sparse": ("stprivacy", "anonymize=false"),
 }
 """Method, and what differs from its recipe. Of dual-CLS: the recipes' mode over figures that are turned, and the
-paper's Algorithm 1 over what was filmed. Of STPrivacy: as its paper, and without drawing what stays anew."""
+paper's Algorithm 1 over what was filmed. Of STPrivacy: as its paper; with recognizers that knew actions before;
+and without drawing what stays anew."""
 TRAINING = {"u": "ucf101_5", "w": "weizmann"}
 """First letter of a split's ending → how a recipe's name ends."""
 TRAINED = {"t": "real_table_trained", "s": "real_table_small"}
@@ -109,6 +111,9 @@ ROWS = {
     "paper-private": Row(f"{THEIRS}, α_priv alone", (PAPER, "keep=[0.737]", "privacy_weight=.inf"), ("crop",)),
     "paper-mask": Row(f"{THEIRS}, masks alone", (PAPER, "keep=[0.737]", "fill=mask"), ("crop",)),
     "stprivacy": Row("STPrivacy", (DRAWN, "keep=[0.9,0.8,0.7]"), ("crop",)),
+    "stprivacy-taught": Row(
+        "STPrivacy, taught by Kinetics I3D", (DRAWN.replace("drawn", "taught"), "keep=[0.9,0.7]"), ("crop",)
+    ),
     "stprivacy-mask": Row("STPrivacy, masks alone", (DRAWN, "keep=[0.7]", "fill=mask"), ("crop",)),
     "stprivacy-sparse": Row(
         "STPrivacy, nothing drawn", ("method=stprivacy:d-sparse-{end}", "keep=[0.9,0.8,0.7]"), ("crop",)
@@ -126,6 +131,7 @@ STRONG = {
     "figure14": Row("moving figure, 14 blocks", ("method=figure:14",)),
     **{name: row for name, row in ROWS.items() if name.startswith("recast")},
     "stprivacy": Row("STPrivacy", (DRAWN, "keep=[0.9]")),
+    "stprivacy-taught": Row("STPrivacy, taught by Kinetics I3D", (DRAWN.replace("drawn", "taught"), "keep=[0.9]")),
     "best": Row(OURS, (BEST, "keep=[0.888]")),
     "best-lots": Row(f"{OURS}, lots", (BEST.replace("=", "=random:"), "keep=[0.888]")),
 }

@@ -8,13 +8,13 @@ import torch
 
 from tests.evaluation.masked import FRAMES, SIZE, people
 from tests.evaluation.stopped import bits, events, same, stop_at
-from vidveil import load
+from vidveil import load, recognizers
 from vidveil.data.loader import Loader
 from vidveil.errors import RecipeError, UsageError
 from vidveil.evaluation import train_method
 from vidveil.evaluation.train_method import run
 from vidveil.layers.token_retention import sparsity
-from vidveil.methods import stprivacy, stprivacy_players
+from vidveil.methods import stprivacy, stprivacy_players, stprivacy_training
 from vidveil.methods.checkpoint import find
 from vidveil.methods.stprivacy_players import KeptViT
 from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
@@ -158,6 +158,35 @@ def test_any_recognizer_sees_the_shown_clip(data, batch):
     assert torch.equal(shown[0], made.anonymizer.shown(seen))
 
 
+def test_recognizers_that_learned_before_start_from_published_weights_and_are_held_back(data, monkeypatch):
+    asked = []
+
+    def build(name, *, frames, size, pretrained=False):
+        asked.append((name, pretrained))
+        return recognizers.build("r3d_tiny", frames=frames, size=size)
+
+    monkeypatch.setattr(stprivacy_training, "build", build)
+    recipe = replace(RECIPE, recognizer="i3d:pretrained")
+    stprivacy_training.check(recipe)
+    made = Game(recipe, data, "cpu")
+    assert asked == [("i3d", False), ("i3d", True), ("i3d", True)]
+    assert stprivacy_training.published(recipe) == ("i3d",)
+    held = {name for name, _ in made.named_parameters() if name.startswith(stprivacy_training.trunk(recipe))}
+    assert held == {name for name, _ in made.named_parameters() if ".recognizer." in name} != set()
+    assert stprivacy_training.trunk(RECIPE) == stprivacy_training.published(RECIPE) == ()
+
+
+@pytest.mark.parametrize("ablation", ["both", "sparse", "anonymous"])
+def test_the_trunk_of_all_three_transformers_is_held_back_where_it_was_filled(data, ablation):
+    recipe = replace(RECIPE, network="vit_s", size=32, pretrained=True, **ABLATIONS[ablation])
+    with torch.device("meta"):
+        names = {name for name, _ in Game(recipe, data, "meta").named_parameters()}
+    held = {name for name in names if name.startswith(stprivacy_training.trunk(recipe))}
+    assert {name.split(".")[0] for name in held} == {"anonymizer", "utility", "attacker"}
+    new = ("time_embed", "predictors.", "action_head.", "decoder.", "heads.")
+    assert all(name.partition(".")[2].startswith(new) for name in names - held)
+
+
 @pytest.mark.parametrize("ablation", ["both", "sparse", "others", "others sparse"])
 def test_the_recognizers_losses_alone_reach_every_predictor_through_the_hard_selection(data, batch, ablation):
     made = game(data, **ABLATIONS[ablation])
@@ -272,6 +301,9 @@ def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs,
         ({"size": 36}, "no whole number of tubelets"),
         ({"frames": 6, "tubelet_frames": 4}, "no whole number of tubelets"),
         ({"recognizer": "r3d_tinny"}, r"did you mean r3d_tiny\?"),
+        ({"recognizer": "r3d_tiny:pretrained"}, "published weights have i3d:pretrained"),
+        ({"recognizer": "i3d:frozen"}, "published weights have i3d:pretrained"),
+        ({"recognizer": "kept_vit:pretrained"}, "kept_vit has pretrained: true"),
     ],
 )
 def test_what_contradicts_itself_is_told_before_clips_are_drawn(runs, monkeypatch, changes, said):

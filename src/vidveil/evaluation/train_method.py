@@ -51,10 +51,10 @@ TRAININGS: dict[type[LearningRecipe], ModuleType] = {
     DualCLSRecipe: dual_cls_training,
     STPrivacyRecipe: stprivacy_training,
 }
-"""Each has `check(recipe)`, which refuses what contradicts itself before clips are drawn; the names of its TRUNK;
-whether it learns SEVERAL_ACTIONS at once; its `phases(recipe)`, how many epochs of each; and `prepare(recipe, data,
-device, pictures)`, which makes its `Game`: that has the `anonymizer`, gives the loss of a batch when it is called, and
-takes a `look(video)` for validation."""
+"""Each has `check(recipe)`, which refuses what contradicts itself before clips are drawn; what `published(recipe)`
+weights it starts from, and the names of its `trunk(recipe)` that these fill; whether it learns SEVERAL_ACTIONS at once;
+its `phases(recipe)`, how many epochs of each; and `prepare(recipe, data, device, pictures)`, which makes its `Game`:
+that has the `anonymizer`, gives the loss of a batch when it is called, and takes a `look(video)` for validation."""
 
 
 def run(
@@ -72,10 +72,10 @@ def run(
     if not isinstance(recipe, HidingRecipe):
         raise RecipeError(f"{recipe.name} trains no method that hides")
     training = TRAININGS[type(recipe)]
-    start = ":pretrained" if recipe.pretrained else ""
-    chosen = replace(options(recipe, recipe.seed, start), monitor=LAST, trunk=training.TRUNK)
-    device = chosen.accelerator()
     training.check(recipe)
+    start = ":pretrained" if training.published(recipe) else ""
+    chosen = replace(options(recipe, recipe.seed, start), monitor=LAST, trunk=training.trunk(recipe))
+    device = chosen.accelerator()
     loaded_unless_raw(recipe.after)
     refuse_part(recipe.part, recipe.data)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
@@ -199,5 +199,5 @@ def _key(recipe: HidingRecipe, data: ClipSet) -> str:
     free = ("device", "checkpoint_seconds", "compile", "name")
     about = {key: value for key, value in as_values(recipe).items() if key not in free}
     about |= {"clips": data.videos.fingerprint, "vidveil": __version__}
-    about["published"] = describe("vits14") if recipe.pretrained else None
+    about["published"] = [describe(name) for name in TRAININGS[type(recipe)].published(recipe)]
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -33,7 +33,6 @@ from vidveil.tasks import TASKS, Identity, Task
 from vidveil.tubelets import over_pixels
 
 TRUNK = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
-"""How the names of parameters begin that published weights fill."""
 SEVERAL_ACTIONS = False
 """Whether clips may show several actions at once."""
 WIDTH = 256  # of the reader of single tubelets
@@ -183,6 +182,16 @@ class Game(nn.Module):
 
 def phases(recipe: DualCLSRecipe) -> dict[str, int]:
     return {"train": recipe.epochs}
+
+
+def published(recipe: DualCLSRecipe) -> tuple[str, ...]:
+    """Weights of others that it starts from."""
+    return ("vits14",) if recipe.pretrained else ()
+
+
+def trunk(recipe: DualCLSRecipe) -> tuple[str, ...]:
+    """How the names of parameters begin that these fill."""
+    return TRUNK if recipe.pretrained else ()
 
 
 def check(recipe: DualCLSRecipe) -> None:

@@ -44,7 +44,7 @@ class STPrivacyRecipe(LearningRecipe):
     80 of 120."""
     recognizer: str = "kept_vit"
     """Who the two recognizers are: kept_vit, transformers of the same kind that see kept tubelets only, or the name of
-    any recognizer, which then sees the whole clip."""
+    any recognizer, which then sees the whole clip; `i3d:pretrained` starts from fetched weights."""
     deploy_stride: int = 0
     """Every how many-th frame of a video it looks at, once trained; 0: `stride`. A clip of the built-in people has 8
     frames in 1.6 seconds: that is 5 at 25 frames a second."""

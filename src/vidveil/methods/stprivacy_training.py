@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from vidveil.data.clips import ClipSet
+from vidveil.errors import UsageError
 from vidveil.layers.gradient_reversal import reverse_gradient
 from vidveil.layers.token_retention import sparsity
 from vidveil.methods.dual_cls_training import Look, budget_task
@@ -26,16 +27,15 @@ from vidveil.methods.stprivacy import Network, Seen, STPrivacy, Trunk
 from vidveil.methods.stprivacy_players import KEPT_VIT, KeptViT
 from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy_weights import load_picture_weights
-from vidveil.recognizers import build
+from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier
 from vidveil.tasks import TASKS, Task
 
-TRUNK = tuple(
-    f"{network}.{part}"
-    for network in ("anonymizer", "utility", "attacker")
-    for part in ("blocks.", "patch_embed.", "pos_embed", "norm.")
-)
-"""How the names of parameters begin that published weights fill."""
+PLAYERS = ("utility", "attacker")
+TRUNK = ("blocks.", "patch_embed.", "pos_embed", "norm.")
+"""How the names of parameters of a transformer begin that published weights fill; its time embedding starts at 0."""
+PRETRAINED = "pretrained"
+"""Behind the colon of a recognizer that starts from published weights."""
 FIRST = "initialise"
 """The phase of eq. 12."""
 SEVERAL_ACTIONS = True
@@ -104,10 +104,31 @@ def phases(recipe: STPrivacyRecipe) -> dict[str, int]:
 
 def check(recipe: STPrivacyRecipe) -> None:
     """What contradicts itself is refused, before any clip is drawn."""
+    name, colon, start = recipe.recognizer.partition(":")
     with torch.device("meta"):
         STPrivacy(network_of(recipe, 1))
-        if recipe.recognizer != KEPT_VIT:
-            build(recipe.recognizer, frames=recipe.frames, size=recipe.size)
+        if name != KEPT_VIT:
+            build(name, frames=recipe.frames, size=recipe.size)
+    if colon and (start != PRETRAINED or name == KEPT_VIT or RECOGNIZERS[name].weights is None):
+        having = ", ".join(f"{known}:{PRETRAINED}" for known, entry in RECOGNIZERS.items() if entry.weights)
+        raise UsageError(
+            f"recognizer: {recipe.recognizer}: published weights have {having}; {KEPT_VIT} has pretrained: true"
+        )
+
+
+def published(recipe: STPrivacyRecipe) -> tuple[str, ...]:
+    """Weights of others that it and its recognizers start from."""
+    name, _, start = recipe.recognizer.partition(":")
+    taught = RECOGNIZERS[name].weights if start == PRETRAINED else None
+    return (*(("vits14",) if recipe.pretrained else ()), *((taught,) if taught else ()))
+
+
+def trunk(recipe: STPrivacyRecipe) -> tuple[str, ...]:
+    """How the names of parameters begin that these fill."""
+    transformers = ("anonymizer", *PLAYERS) if recipe.pretrained else ()
+    taught = PLAYERS if recipe.recognizer.endswith(f":{PRETRAINED}") else ()
+    own = tuple(f"{network}.{part}" for network in transformers for part in TRUNK)
+    return own + tuple(f"{player}.recognizer." for player in taught)
 
 
 def prepare(recipe: STPrivacyRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None) -> Game:
@@ -123,7 +144,8 @@ def _player(recipe: STPrivacyRecipe, tasks: list[Task]) -> nn.Module:
     outputs = {task.name: task.outputs for task in tasks}
     if recipe.recognizer == KEPT_VIT:
         return KeptViT(network_of(recipe, 1), outputs)
-    return Classifier(build(recipe.recognizer, frames=recipe.frames, size=recipe.size), outputs)
+    name, _, start = recipe.recognizer.partition(":")
+    return Classifier(build(name, frames=recipe.frames, size=recipe.size, pretrained=start == PRETRAINED), outputs)
 
 
 def network_of(recipe: STPrivacyRecipe, actions: int) -> Network:
