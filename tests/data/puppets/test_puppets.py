@@ -60,6 +60,20 @@ def test_masks_and_frame_labels_stay_with_a_set_whose_videos_a_method_has_change
 
 
 @pytest.mark.usefixtures("small")
+def test_worlds_for_gaits_and_biases_tell_what_these_need_and_the_usual_one_does_not(monkeypatch):
+    monkeypatch.setattr("vidveil.data.puppets.plan.EVERYTHING", 1)
+    monkeypatch.setattr(build, "FEW", 100)  # workers would know nothing of that
+    walks, biased = (puppets.load(f"{kind},{FEW}", frames=1, size=32) for kind in ("gait", "bias_m"))
+    assert {"gallery", "view"} <= set(walks.tags)
+    np.testing.assert_array_equal(walks.tags["gallery"][walks.split == "test"], [1, 1, 0, 0] * 2)
+    np.testing.assert_array_equal(biased.tags["shortcut"] == 1, biased.action == 0)
+    np.testing.assert_array_equal(biased.tags["subgroup"], 1 - biased.attributes[:, 2])  # men are not women
+    np.testing.assert_array_equal(np.bincount(biased.action[biased.split == "test"]), np.full(19, 2))
+    assert puppets.masks(biased).shape == (len(biased), 1, 32, 32)
+    assert not {"gallery", "view", "subgroup", "shortcut"} & set(puppets.load(FEW, frames=1, size=32).tags)
+
+
+@pytest.mark.usefixtures("small")
 def test_a_view_has_the_same_labels_and_no_masks():
     clips, view = (puppets.load(argument, frames=4, size=32) for argument in (FEW, f"{FEW},view=motion"))
     np.testing.assert_array_equal(clips.action, view.action)

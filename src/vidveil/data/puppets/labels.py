@@ -12,7 +12,7 @@ from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.places import OBJECTS, scene_of
 from vidveil.data.puppets.plan import ATTRIBUTES, SHORTCUT, Plan, plan, rows, sample_times
 from vidveil.data.puppets.scene import Scene, act
-from vidveil.data.puppets.world import CLIPS, World
+from vidveil.data.puppets.world import World
 
 THINGS = (*OBJECTS, "stool")
 FACTS = ("action", "outfit", "place", "scene", "camera", "distractors", *(f"object_{name}" for name in THINGS))
@@ -59,7 +59,8 @@ def _side(this: Plan) -> int:
 
 def _gallery(world: World) -> NDArray[np.int64]:
     """The first half of everybody's clips."""
-    return np.array([row.clip < CLIPS[row.split] // 2 for row in rows(world)], np.int64)
+    last = {row.split: row.clip for row in rows(world)}
+    return np.array([row.clip <= last[row.split] // 2 for row in rows(world)], np.int64)
 
 
 @dataclass(frozen=True)
