@@ -8,6 +8,7 @@ import pytest
 from vidveil.errors import RecipeError
 from vidveil.evaluation.feature_recipe import FeaturesRecipe
 from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.evaluation.untrimmed_recipe import UntrimmedRecipe
 from vidveil.methods.dual_cls_recipe import DualCLSRecipe
 from vidveil.methods.splavu_recipe import SplavuRecipe
 from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
@@ -26,7 +27,7 @@ def test_every_recipe_that_comes_with_vidveil_is_read(name):
     path = find(name)
     found = read(path)
     kinds = {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe, "stprivacy": STPrivacyRecipe}
-    assert isinstance(found, (EvaluateRecipe, FeaturesRecipe, TrainRecipe, *kinds.values()))
+    assert isinstance(found, (EvaluateRecipe, FeaturesRecipe, UntrimmedRecipe, TrainRecipe, *kinds.values()))
     for method, kind in kinds.items():
         assert isinstance(found, kind) == (f"method: {method}\n" in path.read_text())
 
@@ -35,7 +36,7 @@ def test_every_recipe_that_comes_with_vidveil_is_read(name):
 def test_every_recipe_opens_with_what_to_expect_and_its_command(name):
     path = find(name)
     lines = path.read_text().splitlines()
-    verb = "evaluate" if isinstance(read(path), EvaluateRecipe | FeaturesRecipe) else "train"
+    verb = "evaluate" if isinstance(read(path), EvaluateRecipe | FeaturesRecipe | UntrimmedRecipe) else "train"
     assert header(path)
     assert lines[0].startswith("# ")
     assert any(re.match(rf"#   vidveil {verb} {name}\b", line) for line in lines[1:4])

@@ -77,10 +77,8 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Any:
         if not isinstance(changed["method"], str) or changed["method"] not in methods:
             raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {changed['method']!r}")
         kind = methods[changed["method"]]
-    if verb == "evaluate" and changed.get("protocol") == "features":
-        from vidveil.evaluation.feature_recipe import FeaturesRecipe
-
-        kind = FeaturesRecipe
+    if verb == "evaluate":
+        kind = _protocol(changed.get("protocol")) or kind
     changed.setdefault("name", path.stem)
     return build(kind, changed, path.name)
 
@@ -122,6 +120,19 @@ def _methods() -> dict[str, type[Any]]:
     from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
 
     return {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe, "stprivacy": STPrivacyRecipe}
+
+
+def _protocol(name: Any) -> type[Any] | None:
+    """`verb: evaluate` with `protocol: NAME`, of those that judge features and not video."""
+    if name == "features":
+        from vidveil.evaluation.feature_recipe import FeaturesRecipe
+
+        return FeaturesRecipe
+    if name in ("detection", "anomaly"):
+        from vidveil.evaluation.untrimmed_recipe import AnomalyRecipe, DetectionRecipe
+
+        return DetectionRecipe if name == "detection" else AnomalyRecipe
+    return None
 
 
 def _override(text: str) -> tuple[str, Any]:

@@ -28,6 +28,7 @@ def evaluate(
 
     from vidveil.evaluation.feature_recipe import FeaturesRecipe
     from vidveil.evaluation.recipe import EvaluateRecipe
+    from vidveil.evaluation.untrimmed_recipe import AnomalyRecipe, DetectionRecipe
     from vidveil.recipe import find, read_for
     from vidveil.training.recipe import LearningRecipe
 
@@ -36,6 +37,10 @@ def evaluate(
         from vidveil.evaluation.feature_engine import run as run_features
 
         results = run_features(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+    elif isinstance(wanted, DetectionRecipe | AnomalyRecipe):
+        from vidveil.evaluation.untrimmed_engine import run as run_untrimmed
+
+        results = run_untrimmed(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
     else:
         from vidveil.evaluation.engine import run
 

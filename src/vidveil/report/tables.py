@@ -25,6 +25,11 @@ _NAMES = {
     "reconstruction_psnr": "pictures out of features, PSNR in dB",
     "reconstruction_ssim": "pictures out of features, SSIM",
     "reconstruction_rank1": "pictures out of features, linkage, rank-1",
+    "detection_map": "actions detected, mAP",
+    "detection_map_50": "actions detected, mAP at tIoU 0.5",
+    "anomaly_frame_auc": "anomalies, AUC of frames",
+    "anomaly_frame_auc_when": "anomalies, AUC of frames of abnormal videos",
+    "anomaly_video_auc": "anomalies, AUC of videos",
     "identity_hidden": "pixels of identity alone, hidden",
     "action_kept": "pixels of the action, kept",
     "tubelets_kept": "tubelets kept",
@@ -39,6 +44,8 @@ _TRUTHS = {
 }
 NOBODY = "the set has nobody to choose on, and the first attacker counts"
 _USES: dict[Use, str] = {"action_top1": "top-1", "action_cmap": "cMAP"}
+_WHOLE = {"detection_map": "mAP", "anomaly_frame_auc": "AUC", "anomaly_video_auc": "AUC"}
+"""Of whole videos, in the place of top-1: the first that was measured."""
 _ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_cmap": "cMAP", "_map": "mAP", "_class_mean": "mean per class"}
 _BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
 _LISTED = 64
@@ -62,7 +69,8 @@ def overview(results: Sequence[Results]) -> str:
     truths = {name: told for name, told in _TRUTHS.items() if any(name in p.metrics for r in results for p in r.points)}
     for one in results:
         for point in one.points or [one.raw]:
-            use, link = point.use, point.metrics.get("linkage_rank1")
+            whole = next((point.metrics[name] for name in _WHOLE if name in point.metrics), None)
+            use, link = point.use or whole, point.metrics.get("linkage_rank1")
             rows.append(
                 [
                     one.name,
@@ -82,9 +90,12 @@ def overview(results: Sequence[Results]) -> str:
 
 
 def used(*measured: Container[str]) -> str:
-    """What retention is a share of, of runs that measured these: top-1, or cMAP where clips show several actions."""
+    """What retention is a share of, of runs that measured these: top-1, or cMAP where clips show several actions; of
+    whole videos mAP or AUC."""
     found = {use_in(names) for names in measured} - {None}
-    return " or ".join(short for use, short in _USES.items() if use in found) or "top-1"
+    short = [_USES[use] for use in _USES if use in found]
+    short += dict.fromkeys(_WHOLE[name] for names in measured for name in _WHOLE if name in names)
+    return " or ".join(short) or "top-1"
 
 
 def setting(point: Point) -> str:
@@ -188,15 +199,16 @@ def _unless_exact(value: float | None, interval: Sequence[float | None] | None) 
 
 
 def _left(metric: Metric) -> str:
-    """Retention or excess; of a gap, and where raw video has too little for a share to be told, the change."""
+    """Retention, with the change, or excess; of a gap, and where raw video has too little for a share to be told, the
+    change alone."""
+    low, high = metric.change_interval or (math.nan, math.nan)
+    change = None if metric.change is None else f"change {signed(metric.change, (low, high))}"
     if metric.retention is not None:
-        return f"retention {_unless_exact(metric.retention, metric.retention_interval)}"
+        kept = f"retention {_unless_exact(metric.retention, metric.retention_interval)}"
+        return ", ".join(filter(None, (kept, change)))
     if metric.excess is not None and metric.kind != "gap":
         return f"excess {_unless_exact(metric.excess, metric.excess_interval)}"
-    if metric.change is None:
-        return NOTHING
-    low, high = metric.change_interval or (math.nan, math.nan)
-    return f"change {signed(metric.change, (low, high))}"
+    return change or NOTHING
 
 
 def _p(metric: Metric) -> str:

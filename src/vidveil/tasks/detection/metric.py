@@ -57,7 +57,7 @@ def detection_map(
 ) -> AveragePrecision:
     """Of all videos that `truth` and `found` are about."""
     _refuse(truth, found, classes, thresholds)
-    found = _ordered(found)
+    found = ordered(found)
     hits = right_ones(truth, found, thresholds)  # (thresholds, n)
     each = np.full((len(thresholds), classes), np.nan)
     for label in np.unique(truth.label):
@@ -130,7 +130,7 @@ def _rank(group: Whole) -> Whole:
     return rank
 
 
-def _ordered(found: Detections) -> Detections:
+def ordered(found: Detections) -> Detections:
     order = np.lexsort((found.span[:, 1], found.span[:, 0], found.video, -found.score))
     return Detections(found.video[order], found.span[order], found.label[order], found.score[order])
 
