@@ -165,3 +165,13 @@ def test_the_change_of_a_gap_is_paired_and_raw_has_none(tmp_path):
     apart = np.hypot(*(np.diff(one["action_top1_gap"].leak.value.interval)[0] for one in (raw, after)))
     assert high - low < apart  # as if they had been measured on different people
     assert point("raw", None, raw, [], raw).metrics["action_top1_gap"].change is None
+
+
+def test_a_gap_that_an_adapter_turned_round_is_a_gap_all_the_same(tmp_path):
+    data = tagged()
+    rows = data.indices("test")
+    women = data.tags["subgroup"][rows] == 0
+    half = np.arange(len(rows)) % 2 == 0
+    raw, after = (measured(data, [right], tmp_path) for right in (~women | half, women | half))
+    told = point("mine", None, after, [], raw).metrics["action_top1_gap"]
+    assert (told.note, told.change, told.change_interval) == ("f is higher", 0, [0, 0])

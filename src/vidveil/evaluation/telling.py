@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.evaluation.floors import above_chance
-from vidveil.evaluation.intervals import Estimate, difference
+from vidveil.evaluation.intervals import Difference, Estimate, difference
 from vidveil.evaluation.measure import Number
 from vidveil.evaluation.results import Kind, Metric, Point, Use, use_in
 from vidveil.evaluation.tradeoff import Excess, excess, excess_over_attributes, retention
@@ -139,7 +140,7 @@ def _metric(
     kind: Kind, number: Number, raw: Number | None, left: Estimate | None = None, kept: Estimate | None = None
 ) -> Metric:
     leak = number.leak
-    change = None if raw is None or raw is number else difference(leak.value, raw.leak.value)
+    change = None if raw is None or raw is number else _change(number, raw)
     return Metric(
         kind=kind,
         value=leak.value.value,
@@ -161,3 +162,11 @@ def _metric(
         others=number.others,
         note=number.note,
     )
+
+
+def _change(number: Number, raw: Number) -> Difference:
+    """A gap is an absolute value in each draw, too: there it may go the other way, and be a gap all the same."""
+    ours, theirs = number.leak.value, raw.leak.value
+    if number.kind == "gap":
+        ours, theirs = (replace(one, samples=np.abs(one.samples)) for one in (ours, theirs))
+    return difference(ours, theirs)
