@@ -1,12 +1,15 @@
 """Whole evaluations on long videos by the smallest networks: what is written, set beside raw, resumed and refused."""
 
 import json
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
+from tests.data import made_thumos14, made_ucf_crime
 from tests.features import made
 from vidveil.cli.app import app
 from vidveil.encoders import load_encoder
@@ -175,6 +178,33 @@ def test_each_protocol_has_a_recipe_of_its_own():
     assert isinstance(read_recipe(find("detection_thumos14")), DetectionRecipe)
     for name in ("anomaly_ucf_crime", "anomaly_surveillance_fight"):
         assert isinstance(read_recipe(find(name)), AnomalyRecipe)
+
+
+QUICK = ["encoder=run:mine", "frames=4", "size=32", "method=raw", "half=false", "epochs=1", "batch=2", "device=cpu"]
+QUICK += ["warmup_epochs=0", "seeds=[0]", "permutations=5", "resamples=10"]
+REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
+
+
+def test_actions_of_thumos14_are_detected_in_whole_videos(tmp_path):
+    made_thumos14.as_json(made_thumos14.videos(tmp_path, film=True))
+    recipe = read_recipe(find("detection_thumos14"), [*QUICK, "embed=16", "levels=2"])
+    found = run(recipe, root=tmp_path)
+    assert tuple(found.raw.metrics) == WHOLE
+    assert found.data["clips"] == {"train": 3, "val": 1, "test": 2}
+
+
+def test_crimes_are_told_by_the_frame(tmp_path):
+    made_ucf_crime.lists(made_ucf_crime.made(tmp_path, film=True))
+    recipe = read_recipe(find("anomaly_ucf_crime"), [*QUICK, "widths=[64]", "depths=[1]"])
+    assert tuple(run(recipe, root=tmp_path).raw.metrics) == FRAMES
+
+
+@pytest.mark.skipif(not (REAL / "surveillance_fight").is_dir(), reason="VIDVEIL_DATA has no surveillance_fight")
+def test_fights_are_told_by_the_video_in_each_fold():
+    words = [*QUICK, "batch=64", "widths=[64]", "depths=[1]", "data=surveillance_fight:2"]
+    found = run(read_recipe(find("anomaly_surveillance_fight"), words), root=REAL)
+    assert tuple(found.raw.metrics) == ("anomaly_video_auc",)
+    assert found.data["name"] == "surveillance_fight:2"
 
 
 def test_the_command_evaluates_and_prints_the_table():

@@ -17,6 +17,7 @@ def evaluate(
     vidveil evaluate blur_puppets                          the same after a strong blur, beside raw
     vidveil evaluate blur_puppets method=pixelate:8 name=mosaic
     vidveil evaluate raw_ucf101_5 --data sets/             real video; see `vidveil ls data`
+    vidveil evaluate untrimmed_puppets method=raw          actions in whole videos, detected by features
     vidveil evaluate raw_puppets seeds=[0,1,2] device=cuda
     vidveil evaluate raw_puppets --resume                  after a crash or Ctrl-C
 

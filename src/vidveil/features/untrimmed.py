@@ -33,6 +33,8 @@ from vidveil.tasks.anomaly.folds import FOLDS, folds_of, split_of
 
 DETECTION = ("puppets_untrimmed", "thumos14")
 ANOMALY = ("puppets_anomalies", "surveillance_fight", "ucf_crime")
+SHORT = "surveillance_fight"
+"""Videos of two seconds: static clips would be as many as moving ones."""
 CALM = "none"
 """What surveillance_fight calls a video in which nothing happens."""
 
@@ -42,7 +44,7 @@ class LongFeatures:
     """Of a set of long videos."""
 
     data: FeatureSet
-    """One row a video: its features in the order of time; static clips, too."""
+    """One row a video: its features in the order of time; static clips, too, where videos are long."""
     told: tuple[Untrimmed, ...]
     """What happens in each."""
     frames: tuple[int, ...]
@@ -176,7 +178,8 @@ def long_features(
     else:
         clips, told = _decoded(data, sees.frames, sees.size, root, seed, strict)
     hop = hop or max(1, sees.frames * stride // (4 if task == "detection" else 2))
-    store = cached(clips, sees, stride=stride, static=STATIC, hop=hop, device=device)
+    static = 0 if data.startswith(SHORT) else STATIC
+    store = cached(clips, sees, stride=stride, static=static, hop=hop, device=device)
     found = on_device(clips.with_videos(FeatureRows(store)), store, device)
     lengths, rates = _lengths(clips, told)
     classes = thumos14.CLASSES if data == "thumos14" else tuple(clips.actions)
