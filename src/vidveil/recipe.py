@@ -78,7 +78,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Any:
             raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {changed['method']!r}")
         kind = methods[changed["method"]]
     if verb == "evaluate":
-        kind = _protocol(changed.get("protocol")) or kind
+        kind = _protocol(changed.get("protocol"), path.name) or kind
     changed.setdefault("name", path.stem)
     return build(kind, changed, path.name)
 
@@ -122,7 +122,7 @@ def _methods() -> dict[str, type[Any]]:
     return {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe, "stprivacy": STPrivacyRecipe}
 
 
-def _protocol(name: Any) -> type[Any] | None:
+def _protocol(name: Any, where: str) -> type[Any] | None:
     """`verb: evaluate` with `protocol: NAME`, of those that judge features and not video."""
     if name == "features":
         from vidveil.evaluation.feature_recipe import FeaturesRecipe
@@ -132,6 +132,11 @@ def _protocol(name: Any) -> type[Any] | None:
         from vidveil.evaluation.untrimmed_recipe import AnomalyRecipe, DetectionRecipe
 
         return DetectionRecipe if name == "detection" else AnomalyRecipe
+    if name not in (None, "attack", "gait", "retrieval"):
+        raise RecipeError(
+            f"{where}: protocol must be attack, gait or retrieval of video, or features, detection or anomaly of "
+            f"features, not {name!r}"
+        )
     return None
 
 

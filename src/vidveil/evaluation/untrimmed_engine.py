@@ -31,7 +31,7 @@ from vidveil.evaluation.results import Point, Results
 from vidveil.evaluation.telling import LEVEL, about_data, labels_fingerprint
 from vidveil.evaluation.untrimmed_measure import Drawn, anomaly_numbers, detection_numbers
 from vidveil.evaluation.untrimmed_recipe import WEIGHTS, AnomalyRecipe, DetectionRecipe
-from vidveil.features.untrimmed import LongFeatures, long_features, refuse_other_sets
+from vidveil.features.untrimmed import LongFeatures, features_a_clip, long_features
 from vidveil.methods.splavu import AAM
 from vidveil.recipe import as_values
 from vidveil.tasks.anomaly import Told, Watched, fit_anomaly
@@ -69,7 +69,7 @@ def run(
     console: Console | None = None,
 ) -> Results:
     device = options(recipe, 0).accelerator()
-    refuse_other_sets(recipe.data, recipe.protocol)
+    features_a_clip(recipe.data, recipe.protocol)  # of another set there are none
     adapters = [load_adapter(recipe.method.replace("{seed}", str(seed))) for seed in recipe.seeds]
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = long_features(

@@ -22,7 +22,8 @@ class UntrimmedRecipe(LearningRecipe):
     half: bool = False
     """Whether the encoder computes in bfloat16."""
     hop: int = 0
-    """Frames from one feature to the next; 0: a quarter of a clip for detection, half of one for anomalies."""
+    """Frames from one feature to the next; 0: a quarter of a clip for detection, half of one for anomalies, a whole one
+    where videos last for minutes."""
     method: str = "raw"
     """What is judged: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
     network looks at an adapter of its own."""

@@ -3,8 +3,9 @@
 data = load_untrimmed("puppets_untrimmed", "run:encoder_puppets")       # tasks.detection.Untrimmed
 data = load_watched("surveillance_fight:0", "i3d", half=True)           # tasks.anomaly.Watched
 
-    detection    puppets_untrimmed, thumos14                                 a feature every quarter of a clip
-    anomalies    puppets_anomalies, ucf_crime, surveillance_fight[:FOLD]     a feature every half of a clip
+    detection    puppets_untrimmed, thumos14                      a feature every quarter of a clip
+    anomalies    puppets_anomalies, surveillance_fight[:FOLD]     every half of one
+                 ucf_crime                                        every clip: its videos last for minutes
 
 A feature is of a whole clip, around the middle of the frames that it stands for (`extract`, `hop`). Features are made
 once, and found again in the cache. Files of THUMOS14 and UCF-Crime are read frame by frame and not decoded into it.
@@ -31,8 +32,9 @@ from vidveil.features.sets import FeatureSet, cached, on_device
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.folds import FOLDS, folds_of, split_of
 
-DETECTION = ("puppets_untrimmed", "thumos14")
-ANOMALY = ("puppets_anomalies", "surveillance_fight", "ucf_crime")
+DETECTION = {"puppets_untrimmed": 4, "thumos14": 4}
+ANOMALY = {"puppets_anomalies": 2, "surveillance_fight": 2, "ucf_crime": 1}
+"""Features in the time of a clip."""
 SHORT = "surveillance_fight"
 """Videos of two seconds: static clips would be as many as moving ones."""
 CALM = "none"
@@ -166,9 +168,9 @@ def long_features(
         task: what they are for, detection or anomaly.
         frames, size: of the encoder's clips; 0 is its own choice.
         strict: a video that cannot be decoded is an error; those that are read out of their files always are.
-        hop: frames from one feature to the next; 0: a quarter of a clip for detection, half of one for anomalies.
+        hop: frames from one feature to the next; 0: as above.
     """
-    refuse_other_sets(data, task)
+    each = features_a_clip(data, task)
     if not encoder:
         raise UsageError(f"features of {data} need an encoder: encoder=i3d")
     check_encoder(encoder)
@@ -177,7 +179,7 @@ def long_features(
         clips, told = _whole(data, sees.size, root)
     else:
         clips, told = _decoded(data, sees.frames, sees.size, root, seed, strict)
-    hop = hop or max(1, sees.frames * stride // (4 if task == "detection" else 2))
+    hop = hop or max(1, sees.frames * stride // each)
     static = 0 if data.startswith(SHORT) else STATIC
     store = cached(clips, sees, stride=stride, static=static, hop=hop, device=device)
     found = on_device(clips.with_videos(FeatureRows(store)), store, device)
@@ -186,8 +188,8 @@ def long_features(
     return LongFeatures(replace(found, pixels=clips.videos), tuple(told), lengths, rates, hop, classes)
 
 
-def refuse_other_sets(data: str, task: str) -> None:
-    """Sets that do not tell when something happens, or whether."""
+def features_a_clip(data: str, task: str) -> int:
+    """In the time of one. Sets that do not tell when something happens, or whether, are refused."""
     known = DETECTION if task == "detection" else ANOMALY
     name, colon, argument = data.partition(":")
     if name not in known:
@@ -196,6 +198,7 @@ def refuse_other_sets(data: str, task: str) -> None:
         raise UsageError(f"{data} does not tell when {what}: take {told}")
     if name == "surveillance_fight" and colon and argument not in map(str, range(FOLDS)):
         raise UsageError(f"surveillance_fight has {FOLDS} folds, :0 to :{FOLDS - 1}, not {data!r}")
+    return known[name]
 
 
 def _decoded(
