@@ -262,9 +262,9 @@ def test_several_tasks_learn_with_one_adapter_and_are_told_on_validation(runs, r
     assert [words for words, _ in asked] == [("these", "made"), ("those", "made")]
     common = {"frames": 8, "size": 64, "stride": 1, "half": False, "root": None, "seed": 5, "strict": False}
     assert asked[0][1] == asked[1][1] == common | {"device": "cpu"}
-    assert found.metrics.keys() == {"moved", "action_top1", "detection_map", "video_auc", "frame_auc"}
-    assert min(found.metrics[name] for name in ("action_top1", "detection_map", "video_auc")) > 0.9
-    assert found.floors == {"action_top1": pytest.approx(1 / 3), "video_auc": 0.5, "frame_auc": 0.5}
+    assert found.metrics.keys() == {"moved", "action_top1", "detection_map", "anomaly_video_auc", "anomaly_frame_auc"}
+    assert min(found.metrics[name] for name in ("action_top1", "detection_map", "anomaly_video_auc")) > 0.9
+    assert found.floors == {"action_top1": pytest.approx(1 / 3), "anomaly_video_auc": 0.5, "anomaly_frame_auc": 0.5}
     assert bits(runs, "mine").keys() == load_adapter("mine")[0].state_dict().keys()  # of the adapter, and no more
 
 
@@ -299,6 +299,14 @@ def test_several_tasks_learn_in_mixed_precision_too(runs, recipe, asked):
     run(replace(recipe, **SEVERAL, precision="bf16-mixed"))
     assert all(torch.isfinite(tensor).all() for tensor in bits(runs, "mine").values())
     assert len(asked) == 2
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+def test_several_tasks_learn_on_an_accelerator(runs, recipe, asked):
+    found = run(replace(recipe, **SEVERAL, device="cuda"))
+    assert all(torch.isfinite(tensor).all() for tensor in bits(runs, "mine").values())
+    assert {"detection_map", "anomaly_video_auc"} <= found.metrics.keys()
+    assert {named["device"] for _, named in asked} == {"cuda"}
 
 
 def test_the_action_alone_asks_for_no_whole_videos(recipe, asked):

@@ -146,7 +146,7 @@ def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
 
 
 def floors(metrics: Mapping[str, float], data: FeatureSet) -> dict[str, float]:
-    found = {name: 0.5 for name in ("video_auc", "frame_auc") if name in metrics}
+    found = {name: 0.5 for name in ("anomaly_video_auc", "anomaly_frame_auc") if name in metrics}
     if "action_top1" in metrics:
         found["action_top1"] = largest_class(data.labels.action[data.labels.indices("val")])
     return found

@@ -126,7 +126,7 @@ class Watching(Beside):
     def seen(self, adapt: Callable[[Tensor], Tensor]) -> dict[str, float]:
         if len(set(self.data.label[self.data.indices("val")].tolist())) < 2:
             return {}
-        return self.network.metrics(self.data, "val", adapt)
+        return {f"anomaly_{name}": value for name, value in self.network.metrics(self.data, "val", adapt).items()}
 
 
 def beside(data: Whole, recipe: SplavuRecipe, adapter: AAM, device: str) -> Beside:

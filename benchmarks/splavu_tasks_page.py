@@ -1,0 +1,183 @@
+"""The numbers of `splavu_tasks.py`, and their page.
+
+Numbers are those of the evaluations, changes too: against raw features, in the same draws of test people or videos. The
+five folds of fights are put together as means; their test videos are different ones, so the variances of the means,
+taken from the width of their intervals, add up.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dual_cls_summary import interval
+from splavu_tasks import FOLDS, JUDGES, LATENT, SETTINGS, SUBSETS, TASKS, judging
+
+from vidveil.evaluation.results import Metric, Point, Results
+from vidveil.evaluation.results import read as read_results
+from vidveil.training.runs import runs_folder
+
+Number = dict[str, Any]
+LETTERS = "bcdefgh"
+LEFT_OUT = ("ap_", "auroc_", "linkage_rank1_", "linkage_map", "f1")
+"""How metrics begin that no table here shows."""
+
+
+def summary() -> dict[str, Any]:
+    """Set → setting (raw among them) → judge → metric → numbers."""
+    found: dict[str, Any] = {}
+    for name, setting in SETTINGS.items():
+        for judge in JUDGES[setting.set]:
+            runs = [runs_folder() / command.name / "results.json" for command in judging(name, judge)]
+            if not all(path.is_file() for path in runs):
+                continue
+            results = [read_results(path) for path in runs]
+            own = found.setdefault(setting.set, {"raw": {"title": "raw features", "tasks": []}})
+            own["raw"].setdefault(judge, numbers([one.raw for one in results]))
+            about = {"title": setting.title, "tasks": list(setting.tasks)}
+            own.setdefault(name, about)[judge] = numbers([one.points[0] for one in results])
+            own[name].setdefault("commits", {})[judge] = _commits(results)
+    return found
+
+
+def numbers(points: Sequence[Point]) -> dict[str, Number]:
+    """Of one evaluation, or of the folds of a set."""
+    shown = [
+        name
+        for name, metric in points[0].metrics.items()
+        if metric.kind in ("utility", "leakage") and not name.startswith(LEFT_OUT)
+    ]
+    found = {name: together([point.metrics[name] for point in points]) for name in shown}
+    if "cmap" in found and points[0].attribute_excess is not None:
+        found["cmap"]["excess"] = [points[0].attribute_excess, *(points[0].attribute_excess_interval or [])]
+    return found
+
+
+def together(folds: Sequence[Metric]) -> Number:
+    """The value, the change and the excess with their intervals."""
+    told: dict[str, list[tuple[Any, Any]]] = {
+        "value": [(one.value, one.interval) for one in folds],
+        "change": [(one.change, one.change_interval) for one in folds],
+        "excess": [(one.excess, one.excess_interval) for one in folds],
+    }
+    found: Number = {key: _mean(each) for key, each in told.items() if all(value is not None for value, _ in each)}
+    seeds = zip(*(one.seeds for one in folds), strict=True)
+    found["seeds"] = [sum(each) / len(folds) for each in seeds]
+    found["floor"] = sum(one.floor for one in folds) / len(folds)
+    return found
+
+
+def _mean(folds: Sequence[tuple[Any, Any]]) -> list[float]:
+    if len(folds) == 1:
+        ((value, between),) = folds
+        return [value, *(between or [])]
+    value = sum(each for each, _ in folds) / len(folds)
+    if any(not between for _, between in folds):
+        return [value]
+    half = math.sqrt(sum(((between[1] - between[0]) / 2) ** 2 for _, between in folds)) / len(folds)
+    return [value, value - half, value + half]
+
+
+def _commits(results: Sequence[Results]) -> str:
+    return " and ".join(sorted({str(one.machine.get("commit")) for one in results}))
+
+
+WORDS = """# Features after adapters of different tasks
+
+What is left for tasks, and for attackers, of features that went through an adapter
+([SPLAVU](../docs/methods/splavu.md)) which learned with some of these tasks, and with others not. After the paper's
+tables 5, 6, 7 and 13. `python benchmarks/splavu_tasks.py --page` writes this page from
+[results](results/splavu_tasks.json); `--list` says the command of each number, `--only SETTING` runs one again.
+
+- **Learned with.** *action*: a linear head on clips; *detection*: TriDet on whole videos; *anomaly*: MGFN on whole
+  videos of which some have something abnormal. *Published losses* erase nothing; *ours* erases 0.75 of the directions
+  that tell none of the tasks it learned with.
+- **Judged.** Everything is trained anew on what comes out, three adapters a row, one for each seed of the judges.
+  *Top-1* of clips by a linear head; *detection* is mAP over tIoU 0.3 to 0.7 by TriDet; *anomaly* the AUC of frames by
+  MGFN, of videos where frames have no labels. *Linkage* is rank-1, *attributes* cMAP, by the strongest of several
+  attackers on validation people. *Excess*: 1 as much as raw features beyond chance, 0 none.
+- Brackets are 95 % intervals over test people or videos; *change* is against raw features in the same draws.
+- Settings of `splavu_tasks.py` that are not here were not run."""
+
+TITLES = {"puppets": "Built-in people", "ucf101_5": "Real video, features of Kinetics I3D"}
+Columns = dict[str, tuple[str, tuple[str, ...]]]
+"""Column → judge, and the metric: the first of these that it has."""
+USES: Columns = {
+    "top-1": ("clips", ("action_top1",)),
+    "detection, mAP": ("detection", ("detection_map",)),
+    "anomaly, AUC": ("anomaly", ("anomaly_frame_auc", "anomaly_video_auc")),
+}
+LEAKS: Columns = {"attributes": ("clips", ("cmap",)), "linkage": ("clips", ("linkage_rank1",))}
+RETRIEVAL: Columns = {
+    "R@1": ("clips", ("retrieval_r1",)),
+    "R@5": ("clips", ("retrieval_r5",)),
+    "R@10": ("clips", ("retrieval_r10",)),
+    "mAP": ("clips", ("retrieval_map",)),
+}
+GAIT: Columns = {
+    scope.replace("_", " "): ("gait", (f"gait_rank1_{scope}",))
+    for scope in ("same_view", "cross_view", "all_views", "any_view")
+}
+
+
+def page(found: dict[str, Any]) -> str:
+    lines = [WORDS, ""]
+    for title, table in tables(found):
+        lines += [f"## {title}", "", table, ""]
+    return "\n".join(lines)
+
+
+def tables(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Those that there are numbers for."""
+    drawn = found.get("puppets", {})
+    for ending, (told, _) in LATENT.items():
+        rows = {f"{kind}-{'-'.join(tasks)}{ending}": f"({letter})" for kind in ("apart", "ours")
+                for letter, tasks in zip(LETTERS, SUBSETS, strict=True)}  # fmt: skip
+        if table := grid(drawn, {"raw": "(a)"} | rows, USES | LEAKS):
+            yield f"{TITLES['puppets']}: which tasks it learned with{told} (table 5)", table
+    without = ("none", "no-budget", "action-lc0", "action")
+    rows = {f"{kind}-{name}": "" for kind in ("apart", "ours") for name in without}
+    if table := grid(drawn, {"raw": ""} | rows, USES | LEAKS):
+        yield f"{TITLES['puppets']}: without one of the losses (table 6)", table
+    for of, own in found.items():
+        rest = dict.fromkeys([name for name in own if name != "raw"], "")
+        for columns, words in ((GAIT, "gait, rank-1 (table 7)"), (RETRIEVAL, "retrieval of actions (table 13)")):
+            if table := grid(own, {"raw": ""} | rest, columns):
+                yield f"{TITLES[of]}: {words}", table
+    real = found.get("ucf101_5", {})
+    columns = {"top-1": USES["top-1"], "fights, AUC": USES["anomaly, AUC"], "linkage": LEAKS["linkage"]}
+    if table := grid(real, dict.fromkeys(real, ""), columns):
+        yield f"{TITLES['ucf101_5']}: five classes of UCF101 and {len(FOLDS)} folds of fights", table
+
+
+def grid(own: dict[str, Any], rows: dict[str, str], columns: Columns) -> str:
+    """A row a setting that has any of the numbers, behind what it learned with; nothing without an adapter's row."""
+    body = []
+    for name, letter in rows.items():
+        told = own.get(name, {})
+        cells = [cell for column in columns for cell in _cells(told, column, columns[column], name == "raw")]
+        if any(cells):
+            marks = ["✓" if task in own[name]["tasks"] else "" for task in TASKS]
+            body.append([f"{letter} {own[name]['title']}".strip(), *marks, *cells])
+    if len(body) < 2:
+        return ""
+    head = ["", *TASKS, *(word for column in columns for word in (column, _beside(column)))]
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _beside(column: str) -> str:
+    return "excess" if column in LEAKS else "change"
+
+
+def _cells(setting: dict[str, Any], column: str, where: tuple[str, tuple[str, ...]], raw: bool) -> tuple[str, str]:
+    judge, names = where
+    told = setting.get(judge, {})
+    number = next((told[name] for name in names if name in told), None)
+    if number is None:
+        return "", ""
+    beside = number.get(_beside(column))
+    return _told(number["value"]), "" if raw or not beside else _told(beside)
+
+
+def _told(number: Sequence[float]) -> str:
+    return interval([*number]) if len(number) == 3 else f"{number[0]:.2f}"
