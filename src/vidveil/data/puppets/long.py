@@ -7,20 +7,20 @@
     films.told[0].events                            # Event(start, end, label) in frames, counted from 1
 
 Half a minute each, filmed as clips are, at a rate at which a clip of an encoder lasts as long as a clip of `puppets`.
-Actions last as long as two to four clips, and none is cut off by the end. People are those of `puppets` of the same
-seed, and in the same splits: nobody of training is tested. Easy sets: who finds nothing here finds nothing anywhere.
+Actions last as long as two to five clips, and what the end cuts off has lasted for two. People are those of `puppets`
+of the same seed, and in the same splits: nobody of training is tested. Easy sets: who finds nothing here finds nothing
+anywhere.
 """
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from vidveil.data.clips import SPLITS, ClipSet, Split
-from vidveil.data.puppets.build import Progress, bar
+from vidveil.data.puppets.build import bar
 from vidveil.data.puppets.motion import ACTIONS
 from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.style import SECONDS
@@ -134,14 +134,11 @@ def _splits(kind: Kind, argument: str | None) -> list[Split]:
     return [name for name, count in zip(SPLITS, counts, strict=True) for _ in range(count)]
 
 
-def _drawn(
-    kind: Kind, world: World, rate: float, split: list[Split], progress: Progress | None = None
-) -> Iterator[Item]:
+def _drawn(kind: Kind, world: World, rate: float, split: list[Split]) -> Iterator[Item]:
     people, times = everybody(world), moments(LASTS, rate)
     ends = np.cumsum([0, *world.people().values()])
     own = {name: people[ends[i] : ends[i + 1]] for i, name in enumerate(SPLITS)}
-    with ExitStack() as stack:
-        tell = progress or stack.enter_context(bar(f"drawing {kind.name}"))
+    with bar(f"drawing {kind.name}") as tell:
         for row, name in enumerate(split):
             programme = kind.programmes[row % len(kind.programmes)]
             made = video(world, kind.first + row, times, rate, people=own[name], programme=programme)
