@@ -16,6 +16,7 @@ import av
 import pytest
 
 from tests.end_to_end.mutations import FINE, RATE, SOUND_RATE, X264, Whole, hum, pictures
+from tests.methods.test_stprivacy_anonymizer import kept
 
 COMMAND = ["-m", "vidveil"] if find_spec("vidveil.__main__") else ["-c", "from vidveil.cli import main; main()"]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -112,6 +113,17 @@ def test_a_browser_shows_a_turned_video_upright(tmp_path, browser, rotation, siz
     found = play(browser, anonymize(whole.make(tmp_path)))
     assert (found["width"], found["height"]) == size
     assert found["duration"] == pytest.approx(SECONDS, abs=0.02)
+
+
+def test_a_browser_shows_what_a_network_drew_in_the_shape_of_the_original(tmp_path, browser, monkeypatch):
+    kept(tmp_path / "runs", stride=3)
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+    whole = Whole(name="turned.mp4", codec="libx264", codec_options=X264, rotation=90, frames=SECONDS * RATE)
+    video = anonymize(whole.make(tmp_path), "--method", "stprivacy:mine", "--size", "network")
+    found = play(browser, video)
+    assert found["width"] / found["height"] == pytest.approx(48 / 64, abs=0.03)  # of 32 × 32 pixels
+    assert found["end"] == pytest.approx(SECONDS, abs=0.05)
+    assert found["frames"] > 0
 
 
 @pytest.mark.parametrize("treatment", ["keep", "distort"])

@@ -87,6 +87,10 @@ def anonymize(
     privacy_weight: Annotated[
         float | None, typer.Option(metavar="L", help="dual_cls: how much privacy counts, from 0.")
     ] = None,
+    size: Annotated[
+        Literal["original", "network"],
+        typer.Option(help="Of the output. network: what stprivacy draws, at the small size at which it draws."),
+    ] = "original",
     heatmap: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write a learned method's scores over the original. Not for sharing."),
@@ -111,6 +115,7 @@ def anonymize(
     vidveil anonymize clip.mp4 --method "blur:strong | stride:5" --audio distort
     vidveil anonymize talk.mkv --start 1:30 --end 2:00 --preview look.mp4
     vidveil anonymize clip.mp4 --method my_run --keep 0.8 --guard faces     a learned method, and faces on top
+    vidveil anonymize clip.mp4 --method stprivacy:my_run --size network     as it is drawn: a small square
     vidveil anonymize rtsp://door/1 -o door.mp4         a camera (or 0: the first one here), until Ctrl-C
     vidveil anonymize features.h5 --method splavu:my_adapter            stored features: features_anonymized.h5
 
@@ -125,6 +130,7 @@ def anonymize(
             "--region": region, "--guard": guard if guard != "none" else None, "--keep": keep,
             "--privacy-weight": privacy_weight, "--tracks-out": tracks_out, "--tracks-in": tracks_in,
             "--start": start, "--end": end, "--preview": preview, "--heatmap": heatmap,
+            "--size": size if size != "original" else None,
         }  # fmt: skip
         given = [name for name, value in of_video.items() if value is not None]
         raise typer.Exit(anonymize_stores(sources, output, method, given, device, overwrite, dry_run))
@@ -171,6 +177,7 @@ def anonymize(
         dry_run=dry_run,
         preview=preview,
         heatmap=heatmap,
+        size=size,
         device=place,
         preset=preset,
         crf=crf,

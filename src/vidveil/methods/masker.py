@@ -71,6 +71,8 @@ class TubeletMasker(Anonymizer):
 
     draws = False
     """Whether what it shows is drawn by the network, and no pixel of the video."""
+    stretched = True
+    """Whether frames of a stream have the video's size, or that at which the network draws. Clips keep their own."""
 
     def __init__(
         self,

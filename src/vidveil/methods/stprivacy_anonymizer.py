@@ -2,6 +2,7 @@
 
     video  →  windows of the network's frames at the network's size (`windows`)  →  STPrivacy.draw
            →  each frame at the video's own size (bilinear), black wherever a hidden cell touches a pixel
+           →  or `unstretched`: at the network's size, upright, every pixel as it was drawn
 
 No pixel of the video is shown. Windows overlap: a frame is drawn by the first that covers it, and a cell is hidden if
 any window hides it. Frames between those that the network was shown repeat the drawn one before them.
@@ -9,7 +10,7 @@ any window hides it. Frames between those that the network was shown repeat the 
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -24,7 +25,7 @@ from vidveil.methods.checkpoint import Checkpoint, rebuilt
 from vidveil.methods.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_knobs
 from vidveil.methods.stprivacy import Network, STPrivacy, refuse_privacy_weight
 from vidveil.methods.stretch import Stretch, Waiting, worth_of
-from vidveil.methods.windows import LUMA_SHARES, Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
+from vidveil.methods.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored, yuv
 from vidveil.video.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Heat, Plane, SafeFrame
 
 if TYPE_CHECKING:
@@ -55,6 +56,18 @@ class Drawer(TubeletMasker):
         return (
             f"{self.spec} draws what it keeps: what that tells of people is for attackers to say, see vidveil evaluate"
         )
+
+    def tuned(self, keep: float | None, privacy_weight: float | None, device: str | None = None) -> "Drawer":
+        turned = super().tuned(keep, privacy_weight, device)
+        assert isinstance(turned, Drawer)
+        turned.stretched = self.stretched
+        return turned
+
+    def unstretched(self) -> "Drawer":
+        """The same, with frames of a stream at the network's size: upright, and to the bit as they were drawn."""
+        small = self.tuned(None, None)
+        small.stretched = False
+        return small
 
     def draw(
         self, clips: "Tensor", keep: float | None = None, privacy_weight: float | None = None
@@ -146,19 +159,27 @@ class DrawnStretch(Stretch):
     def _painted(self, waiting: Waiting) -> SafeFrame:
         frame, picture = waiting.frame, self._pictures.pop(self._gone - 1, None)
         if isinstance(frame, SafeFrame) and frame.hidden is not None:
-            return frame  # black already, from an earlier stage
+            return frame if self._drawer.stretched else self._black(frame, frame.hidden)  # black from an earlier stage
         if frame.picture is None:
-            return frame.black(frame.lost or "had no picture")
+            return self._black(frame, frame.lost or "had no picture")
         if waiting.failed is not None or waiting.kept is None or waiting.worth is None or picture is None:
-            return frame.black(waiting.failed or "was not looked at")
+            return self._black(frame, waiting.failed or "was not looked at")
         try:
-            turn = turn_of(frame)
+            turn, upright = turn_of(frame), picture.transpose(1, 2, 0)  # (size, size, 3)
             heat = Heat(stored(waiting.kept, turn), stored(waiting.worth, turn))
-            safe = drawn_over(frame, stored(picture.transpose(1, 2, 0), turn), heat.kept)
+            if self._drawer.stretched:
+                safe = drawn_over(frame, stored(upright, turn), heat.kept)
+            else:
+                safe = drawn_alone(frame, upright, waiting.kept)
             safe.heat = heat
             return safe
         except Exception as error:
-            return frame.black(f"could not be anonymized ({type(error).__name__})")
+            return self._black(frame, f"could not be anonymized ({type(error).__name__})")
+
+    def _black(self, frame: Frame, why: str) -> SafeFrame:
+        """At the size of all others: a file has one."""
+        size = self._drawer.scorer.size
+        return (frame if self._drawer.stretched else frame.instead(size, size)).black(why)
 
 
 def frames_of(window: Window, depth: int) -> Iterator[tuple[int, int, int]]:
@@ -199,10 +220,21 @@ def drawn_over(frame: Frame, picture: NDArray[np.float32], kept: Grid) -> SafeFr
     return frame.paint(paint)
 
 
-def yuv(picture: NDArray[np.float32], colourspace: int, *, full_range: bool) -> NDArray[np.float32]:
-    """(H, W, 3) of red, green and blue in [0, 1] → (3, H, W) of Y, U and V: the inverse of `windows.rgb`."""
-    red, blue = LUMA_SHARES.get(colourspace, (0.299, 0.114))
-    luma, chroma, black = (255, 255, FULL_BLACK) if full_range else (219, 224, LIMITED_BLACK)
-    y = picture @ np.array([red, 1 - red - blue, blue], np.float32)  # (H, W)
-    u, v = (picture[..., 2] - y) / (2 * (1 - blue)), (picture[..., 0] - y) / (2 * (1 - red))
-    return cast(NDArray[np.float32], np.stack([black + luma * y, NEUTRAL + chroma * u, NEUTRAL + chroma * v]))
+def drawn_alone(frame: Frame, picture: NDArray[np.float32], kept: Grid) -> SafeFrame:
+    """The picture itself, (size, size, 3) of red, green and blue, upright, its hidden cells black, in a frame's place.
+
+    `rgb()` gives its pixels to the bit. The colours in its planes are means of two by two of them.
+    """
+    assert frame.picture is not None
+    height, width = picture.shape[:2]
+    shown = kept.repeat(height // kept.shape[0], 0).repeat(width // kept.shape[1], 1)  # (size, size)
+    pixels = (np.rint(picture * 255) * shown[..., None]).astype(np.uint8)
+    planes = yuv(
+        pixels.astype(np.float32) / np.float32(255), int(frame.picture.colorspace), full_range=frame.full_range
+    )
+    safe = frame.instead(width, height).black(None)
+    for plane, target in zip(planes, safe.planes, strict=True):
+        smaller = cv2.resize(plane, target.shape[::-1], interpolation=cv2.INTER_AREA)
+        target[:] = np.clip(np.rint(smaller), 0, 255)
+    safe.drawn = pixels
+    return safe

@@ -207,6 +207,15 @@ def rgb(yuv: NDArray[np.uint8], colourspace: int, *, full_range: bool) -> NDArra
     return np.clip(cast(NDArray[np.float32], drawn), 0, 1)
 
 
+def yuv(picture: NDArray[np.float32], colourspace: int, *, full_range: bool) -> NDArray[np.float32]:
+    """(H, W, 3) of red, green and blue in [0, 1] → (3, H, W) of Y, U and V: the inverse of `rgb`."""
+    red, blue = LUMA_SHARES.get(colourspace, (0.299, 0.114))
+    luma, chroma, black = (255, 255, FULL_BLACK) if full_range else (219, 224, LIMITED_BLACK)
+    y = picture @ np.array([red, 1 - red - blue, blue], np.float32)  # (H, W)
+    u, v = (picture[..., 2] - y) / (2 * (1 - blue)), (picture[..., 0] - y) / (2 * (1 - red))
+    return cast(NDArray[np.float32], np.stack([black + luma * y, NEUTRAL + chroma * u, NEUTRAL + chroma * v]))
+
+
 def hide_cells(frame: Frame, kept: Grid, fill: str) -> SafeFrame:
     """The frame with its hidden cells painted over: `black`, or the `mean` colour of what is kept of the frame."""
     places = rectangles(kept, frame.width, frame.height)

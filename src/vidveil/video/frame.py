@@ -55,7 +55,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """What a learned method thought of each cell of a picture, as stored."""
+    """What a learned method thought of each cell of a picture, as the source stores it."""
 
     kept: NDArray[np.bool_]
     """(h, w)"""
@@ -89,6 +89,8 @@ class Frame:
     """Where somebody is; None as long as nobody has looked."""
     heat: Heat | None = field(default=None, repr=False)
     """Why a learned method hid what it hid."""
+    drawn: NDArray[np.uint8] | None = field(default=None, repr=False)
+    """(H, W, 3) of red, green and blue to the bit, where a network drew them: `picture` has half of their colours."""
     blank: bool = False
     """Whether it is black because a method that compares frames had none to compare it with."""
     after_gap: bool = False
@@ -102,6 +104,8 @@ class Frame:
 
     def rgb(self) -> NDArray[np.uint8]:
         """(H, W, 3), as stored: a rotation tag is not applied."""
+        if self.drawn is not None:
+            return self.drawn.copy()
         if self.picture is None:
             raise ValueError(f"frame {self.index} has no picture: {self.lost}")
         array: NDArray[np.uint8] = self.picture.to_ndarray(format="rgb24")[: self.height, : self.width]  # type: ignore[assignment]
@@ -123,6 +127,20 @@ class Frame:
         u[:] = NEUTRAL
         v[:] = NEUTRAL
         return self._safe(picture, hidden=why)
+
+    def instead(self, width: int, height: int) -> "Frame":
+        """One without a picture yet, upright and of a size of its own, in the place and at the time of this one."""
+        return Frame(
+            index=self.index,
+            pts=self.pts,
+            duration=self.duration,
+            width=width,
+            height=height,
+            full_range=self.full_range,
+            seconds=self.seconds,
+            blank=self.blank,
+            after_gap=self.after_gap,
+        )
 
     def as_it_is(self) -> "SafeFrame":
         """The picture unchanged: only for methods that are not meant to change pictures, and say so to the user."""

@@ -78,6 +78,7 @@ def anonymize(
     method: str | Anonymizer = DEFAULT,
     region: str | None = None,
     guard: str | None = None,
+    size: str | None = None,
     options: Options | None = None,
     watcher: Watcher | None = None,
 ) -> list[Outcome]:
@@ -85,11 +86,13 @@ def anonymize(
 
     `region` says where the method works: `frame`, `faces` (the default of methods that paint pictures), `people`, or an
     ONNX detector. `guard` hides faces or people on top of the method. Both may stand in `options.lookout` instead.
+    `size` is `original`, or `network`: what a network draws, at the size at which it draws (or `options.size`).
 
     Does not raise for a file that fails: its outcome says so, and the others are done.
     """
     plain = load(method) if isinstance(method, str) else method
-    options = with_lookout(options or Options(), plain, region, guard)
+    options = options or Options()
+    options = with_lookout(options if size is None else replace(options, size=size), plain, region, guard)
     lookout = options.lookout
     watcher = watcher or _Nobody()
     found, refused, passed_over = find(map(str, sources))
@@ -219,6 +222,7 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         lookout=options.lookout.told(),
         vidveil=__version__,
         knobs=task.knobs,
+        size=options.size,
     )
     before = _fingerprint(source)
     finished = _finished(source, path, order, task)

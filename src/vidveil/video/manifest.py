@@ -34,6 +34,8 @@ class Order:
     vidveil: str
     knobs: dict[str, Any] | None = None
     """How a learned method was set; None for methods without knobs, which manifests from before them are about."""
+    size: str = "original"
+    """`original` or `network`: at which size the output was written."""
 
 
 @dataclass(slots=True, kw_only=True)

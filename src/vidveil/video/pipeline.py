@@ -27,6 +27,7 @@ from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
 
 AHEAD_BYTES = 64 << 20  # of pictures between two stages, and
 AHEAD_FRAMES = 12  # no more than this many
+SIZES = ("original", "network")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,8 @@ class Options:
     preview: Path | None = None
     heatmap: Path | None = None
     """Where a learned method's scores are shown over the original."""
+    size: str = "original"
+    """`original`, or `network`: what a network draws, at the size at which it draws."""
     device: str = "cpu"
     preset: str = PRESET
     crf: int = CRF
@@ -58,6 +61,8 @@ class Options:
             raise UsageError(f"audio is drop, keep or distort, not {self.audio!r}")
         if self.metadata not in ("drop", "keep"):
             raise UsageError(f"metadata is drop or keep, not {self.metadata!r}")
+        if self.size not in SIZES:
+            raise UsageError(f"size is {' or '.join(SIZES)}, not {self.size!r}")
         if not 1 <= self.crf <= 51:  # 0 is lossless, in a profile that browsers do not play
             raise UsageError(f"crf is from 1 to 51, not {self.crf}")
         if self.start is not None and self.start < 0:
@@ -91,11 +96,18 @@ def process(
         if isinstance(watch, RecordedTracks):
             watch.check(_made_for(hashing, options))
         writer: Mp4Writer | ImageWriter
+        redrawn = options.size == "network"
         if source.kind is Kind.IMAGE:
-            writer = ImageWriter(part, reader, output_suffix(source))
+            writer = ImageWriter(part, reader, output_suffix(source), redrawn=redrawn)
         else:
             writer = Mp4Writer(
-                part, reader, audio=options.audio, metadata=options.metadata, preset=options.preset, crf=options.crf
+                part,
+                reader,
+                audio=options.audio,
+                metadata=options.metadata,
+                preset=options.preset,
+                crf=options.crf,
+                redrawn=redrawn,
             )
         stack.callback(writer.abort)
         views: list[PreviewWriter] = []
@@ -259,10 +271,10 @@ def _manifest(
         device=options.device,
         versions=versions(),
         video={
-            "width": reader.size[0] if reader.size else 0,
-            "height": reader.size[1] if reader.size else 0,
+            "width": writer.size[0] if writer.size else 0,
+            "height": writer.size[1] if writer.size else 0,
             "padded_to": writer.padded,
-            "turned": reader.matrix is not None,
+            "turned": reader.matrix is not None and options.size == "original",
             "time_from_zero": reader.shift != 0,
         },
         frames={

@@ -96,7 +96,7 @@ class HeatmapWriter(PreviewWriter):
                 np.copyto(plane, drawn)
         kept = np.zeros((1, 1), bool) if safe.heat is None else safe.heat.kept
         hatched = _hatching(height, width)
-        for top, bottom, left, right in rectangles(kept, safe.width, safe.height):
+        for top, bottom, left, right in rectangles(kept, original.width, original.height):
             part = slice(top, bottom), slice(left, right)
             planes[0][part][hatched[part]] = BLACK
         original.duration = safe.duration  # longer where frames are left out

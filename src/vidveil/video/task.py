@@ -24,7 +24,8 @@ class Task:
 
     def __post_init__(self) -> None:
         self.watch = self.options.lookout.watch()
-        self.method = _arranged(self.named, self.options.lookout)
+        method = self.named if self.options.size == "original" else unstretched(self.named)
+        self.method = _arranged(method, self.options.lookout)
 
     @property
     def spec(self) -> str:
@@ -57,14 +58,18 @@ class Task:
         guard = "" if lookout.guard == "none" else f", guard {lookout.guard_with} on {kind_of(lookout.guard)}"
         turned = {name.replace("_", " "): value for name, value in (self.knobs or {}).items() if value is not None}
         knobs = f" ({', '.join(f'{name} {value}' for name, value in turned.items())})" if turned else ""
-        return (
-            f"method {self.spec}{knobs}{where}{guard}, weights {self.weights or 'none'}, device {self.options.device}"
-        )
+        size = "" if self.options.size == "original" else f" at the {self.options.size}'s size"
+        learned = f"weights {self.weights or 'none'}, device {self.options.device}"
+        return f"method {self.spec}{knobs}{where}{size}{guard}, {learned}"
 
 
 def with_lookout(options: Options, method: Anonymizer, region: str | None = None, guard: str | None = None) -> Options:
     """The options, with the region that stands for none: faces, where a method paints pictures."""
     lookout = options.lookout
+    if options.size == "network":
+        region = _over_the_whole_frame(options, method, region, guard)
+    elif (masker := masker_in(method)) is not None and not masker.stretched:
+        raise UsageError(f"{method.spec} draws at the network's size here: say size='network', or load it anew")
     wanted = region or lookout.region
     if lookout.tracks_in is not None and wanted is None:
         if not paints(method):
@@ -77,6 +82,50 @@ def with_lookout(options: Options, method: Anonymizer, region: str | None = None
         raise UsageError(f"{method.spec} does not work on regions{instead}")
     lookout = replace(lookout, region=wanted, guard=guard or lookout.guard)
     return replace(options, lookout=lookout)
+
+
+def _over_the_whole_frame(options: Options, method: Anonymizer, region: str | None, guard: str | None) -> str:
+    """The one region of pictures of the network's size. Refuses what a user cannot have with them."""
+    unstretched(method)
+    lookout = options.lookout
+    if options.preview is not None:
+        raise UsageError(
+            "--preview shows original and result side by side, and with --size network they have two sizes: "
+            "take the preview without it, in a run of its own"
+        )
+    places = {
+        "--guard": (guard or lookout.guard) != "none",
+        "--tracks-in": lookout.tracks_in is not None,
+        "--tracks-out": lookout.tracks_out is not None,
+        "--except": bool(lookout.exceptions),
+    }
+    given = [name for name, there in places.items() if there]
+    if given:
+        why = "says where somebody is in the original, and with --size network the output has another size"
+        raise UsageError(f"{given[0]} {why}: leave out one of the two")
+    wanted = region or lookout.region or ("faces" if paints(method) else "frame")
+    if wanted != "frame":
+        raise UsageError(f"--size network works on the whole frame, and not on {kind_of(wanted)}: say --region frame")
+    return wanted
+
+
+def unstretched(method: Anonymizer) -> Anonymizer:
+    """The method, with what its network draws at the network's size. Refuses those that do not end with a drawing."""
+    from vidveil.methods.stprivacy_anonymizer import Drawer  # PyTorch loads here
+
+    stages = method.stages if isinstance(method, Chain) else (method,)
+    drawn = False
+    for stage in stages:
+        if isinstance(stage, Drawer):
+            drawn = True
+        elif drawn and not stage.unchanged:
+            why = f"is what the network draws, and {stage.spec} would change it afterwards"
+            raise UsageError(f"what --size network writes {why}: leave out one of the two")
+    if not drawn:
+        why = f"and {method.spec} does not: leave it out"
+        raise UsageError(f"--size network is for networks that draw (--method stprivacy:RUN), {why}")
+    small = [stage.unstretched() if isinstance(stage, Drawer) else stage for stage in stages]
+    return Chain(small) if isinstance(method, Chain) else small[0]
 
 
 def _arranged(method: Anonymizer, lookout: Lookout) -> Anonymizer:

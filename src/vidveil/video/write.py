@@ -18,19 +18,26 @@ from av.container import OutputContainer
 from av.video.stream import VideoStream
 
 from vidveil.errors import OutputError
-from vidveil.guard.view import quarter_turns
+from vidveil.guard.view import quarter_turns, turn
+from vidveil.methods.windows import yuv
 from vidveil.video.audio import SideTracks
-from vidveil.video.frame import SafeFrame
+from vidveil.video.frame import FULL_RANGE, SafeFrame
 from vidveil.video.probe import OF_THE_FORMAT, open_source
 from vidveil.video.read import Reader
 
 PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 MAX_SIDE = 16_384
+MAX_RATIO = 4096  # of both numbers that tell the shape of pixels: FFmpeg rounds larger ones for H.264
 PRESET, CRF = "veryfast", 20
 
 
 class Mp4Writer:
-    """H.264 in MP4, index in front. The header is written with the first frame, when size and rotation are known."""
+    """H.264 in MP4, index in front. The header is written with the first frame, when size and rotation are known.
+
+    `redrawn` says that frames are upright and have a size of their own: their pixels get the shape at which a player
+    shows them as wide and high as the source, the source's rotation is not told, and every pixel keeps its own colour
+    (4:4:4), since what was drawn pixel by pixel would lose most of its colours at half their number.
+    """
 
     def __init__(
         self,
@@ -41,13 +48,16 @@ class Mp4Writer:
         metadata: str = "drop",
         preset: str = PRESET,
         crf: int = CRF,
+        redrawn: bool = False,
     ) -> None:
-        self._path, self._reader = path, reader
+        self._path, self._reader, self._redrawn = path, reader, redrawn
         self._audio, self._metadata = audio, metadata
         self._preset, self._crf = preset, crf
         self._output: OutputContainer | None = None
         self._stream: VideoStream | None = None
         self.tracks: SideTracks | None = None
+        self.size: tuple[int, int] | None = None
+        """Width and height of what is written, before padding."""
         self.padded: tuple[int, int] | None = None
         self.frames = 0
 
@@ -62,7 +72,7 @@ class Mp4Writer:
         time_base = self._reader.info.time_base
         if self.tracks is not None:
             self.tracks.mux_until(frame.pts * time_base)
-        picture = frame.picture
+        picture = full_colour(frame, self._reader) if self._redrawn else frame.picture
         for name, value in self._reader.colours.items():  # a black frame has none of its own
             setattr(picture, name, value)
         picture.pts, picture.time_base, picture.duration = frame.pts, time_base, frame.duration
@@ -108,7 +118,7 @@ class Mp4Writer:
         stream = output.add_stream(
             "libx264", rate=rate, options={"preset": self._preset, "crf": str(self._crf), "bf": "2"} | _steady()
         )
-        stream.width, stream.height, stream.pix_fmt = like.width, like.height, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = like.width, like.height, "yuv444p" if self._redrawn else "yuv420p"
         stream.time_base = info.time_base
         context = stream.codec_context
         context.time_base = info.time_base
@@ -116,11 +126,14 @@ class Mp4Writer:
         context.thread_type = "FRAME"  # PyAV's default makes x264 cut pictures into slices: slower, and larger files
         for name, value in self._reader.colours.items():
             setattr(context, name, value)
-        ratio = self._reader.pixel_shape
+        ratio, matrix = self._reader.pixel_shape, self._reader.matrix
+        if self._redrawn:
+            ratio, matrix = pixel_shape(self._reader, frame.width, frame.height), None
         if ratio is not None:
             context.sample_aspect_ratio = ratio
-        if self._reader.matrix is not None:
-            stream.set_display_matrix(self._reader.matrix)
+        if matrix is not None:
+            stream.set_display_matrix(matrix)
+        self.size = (frame.width, frame.height)
         if (like.width, like.height) != (frame.width, frame.height):
             self.padded = (like.width, like.height)
         self._stream = stream
@@ -169,11 +182,15 @@ def _timescale(time_base: Fraction) -> int:
 
 
 class ImageWriter:
-    """One picture, upright, without any tag: JPEG or PNG by the suffix that the output will have."""
+    """One picture, upright, without any tag: JPEG or PNG by the suffix that the output will have.
 
-    def __init__(self, path: Path, reader: Reader, suffix: str) -> None:
-        self._path, self._reader, self._suffix = path, reader, suffix
+    `redrawn` says that it is upright already, and that every pixel keeps its own colour.
+    """
+
+    def __init__(self, path: Path, reader: Reader, suffix: str, *, redrawn: bool = False) -> None:
+        self._path, self._reader, self._suffix, self._redrawn = path, reader, suffix, redrawn
         self.frames = 0
+        self.size: tuple[int, int] | None = None
         self.padded: tuple[int, int] | None = None
         self.tracks: SideTracks | None = None
 
@@ -182,12 +199,15 @@ class ImageWriter:
             raise TypeError("only what an anonymizer made may be written")
         if self.frames:
             return  # an animation that calls itself a picture: its first
-        picture = upright(frame.rgb(), self._reader.matrix)[..., ::-1]
+        picture = upright(frame.rgb(), None if self._redrawn else self._reader.matrix)[..., ::-1]
         quality = [cv2.IMWRITE_JPEG_QUALITY, 92] if self._suffix == ".jpg" else []
+        if quality and self._redrawn:
+            quality += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
         done, data = cv2.imencode(self._suffix, np.ascontiguousarray(picture), quality)
         if not done:
             raise OutputError("the picture could not be encoded")
         self._path.write_bytes(data.tobytes())
+        self.size = (frame.width, frame.height)
         self.frames += 1
 
     def finish(self) -> None:
@@ -195,6 +215,26 @@ class ImageWriter:
 
     def abort(self) -> None:
         pass
+
+
+def full_colour(frame: SafeFrame, reader: Reader) -> av.VideoFrame:
+    """The frame's pixels in YUV 4:4:4, as the colour tags of the output will say."""
+    pixels = frame.rgb().astype(np.float32) / np.float32(255)
+    full_range = reader.colours["color_range"] == FULL_RANGE
+    planes = yuv(pixels, reader.colours["colorspace"], full_range=full_range)  # (3, H, W)
+    return av.VideoFrame.from_ndarray(np.clip(np.rint(planes), 0, 255).astype(np.uint8), "yuv444p")
+
+
+def pixel_shape(reader: Reader, width: int, height: int) -> Fraction | None:
+    """Width over height of the pixels of an upright picture, so that it is shown in the source's shape; None for 1."""
+    assert reader.size is not None
+    placed = turn(*reader.size, reader.matrix)
+    filmed = reader.pixel_shape or Fraction(1)
+    filmed = 1 / filmed if placed.quarters % 2 else filmed
+    shape = filmed * Fraction(*placed.size) * Fraction(height, width)
+    longer = shape > 1
+    near = max((1 / shape if longer else shape).limit_denominator(MAX_RATIO), Fraction(1, MAX_RATIO))
+    return None if near == 1 else 1 / near if longer else near
 
 
 def upright(picture: np.ndarray, matrix: Sequence[int] | None) -> np.ndarray:
