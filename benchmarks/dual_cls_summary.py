@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dual_cls_table import BEST, RESULTS
+from dual_cls_table import AGAINST, BEST, RESULTS, starts
 
 from vidveil.evaluation.intervals import RESAMPLES, Difference, Estimate, Resamples, difference
 from vidveil.evaluation.results import Point, Results
@@ -42,7 +42,7 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
     """Of all finished runs whose names begin and end so; the best mode first."""
     best = f"{start}{mode}{end}"
     names = [path.parent.name for path in sorted(runs.glob(f"{start}*{end}/results.json"))]
-    names = [name for name in names if start or not name.startswith("strong-")]
+    names = [name for name in names if starts(name) == start]
     if best not in names:
         raise SystemExit(f"{best} is not finished in {runs}")
     files = [runs / name / "results.json" for name in sorted(names, key=lambda name: name != best)]
@@ -145,8 +145,9 @@ def beside(best: Method, use: Estimate, leaks: dict[Leakage, Estimate | None]) -
     kept = np.stack([[each.retention.value, *each.retention.samples] for each in order if each.retention])  # (K, 1 + B)
     enough = kept >= np.array([use.value, *use.samples])
     chosen = np.where(enough.any(0), enough.argmax(0), len(order))  # (1 + B,); behind the last: raw video
-    share = 1.0 if chosen[0] == len(order) else order[chosen[0]].share
-    found: dict[str, Any] = {"share": share, "often": float((chosen[1:] == chosen[0]).mean())}
+    raw = bool(chosen[0] == len(order))
+    found: dict[str, Any] = {"share": 1.0 if raw else order[chosen[0]].share, "raw": raw}
+    found["often"] = float((chosen[1:] == chosen[0]).mean())
     for of, its in leaks.items():
         own = [one.leakage(of) for one in order]
         if its is None or any(leak is None for leak in own):
@@ -231,6 +232,7 @@ def where_judged(summary: dict[str, Any]) -> list[str]:
     for name, one in sorted(found, key=lambda pair: (pair[0] != best, pair[1]["leak"][0])):
         beside = one.get("beside") or {}
         shares = ["" if share is None else f"{share:.2f}" for share in (one["share"], beside.get("share"))]
+        shares[1] = "raw video" if beside.get("raw") else shares[1]
         cells = [name, shares[0], *(interval(one[of]) for of in ("retention", "linkage", "attributes")), shares[1]]
         cells += [interval(beside.get(of)) for of in ("linkage", "attributes")]
         lines.append("| " + " | ".join(cells) + " |")
@@ -251,7 +253,7 @@ def main() -> None:
     parser.add_argument("--rho", default="0")
     parser.add_argument("--world", type=int, default=0)
     parser.add_argument("--best", default=BEST, help="the mode that the others are compared with")
-    parser.add_argument("--strong", action="store_true", help="of several attackers")
+    parser.add_argument("--against", default="", choices=["", *AGAINST], help="of these attackers, instead of one")
     parser.add_argument("--into", type=Path, default=RESULTS, help="folder of the summary")
     parser.add_argument("--page", type=Path, help="a summary, to be printed as Markdown")
     options = parser.parse_args()
@@ -259,7 +261,7 @@ def main() -> None:
         print(page(json.loads(options.page.read_text())))
         return
     end = f"-rho{options.rho}" + (f"-world{options.world}" if options.world else "")
-    start = "strong-" if options.strong else ""
+    start = f"{options.against}-" if options.against else ""
     found = summary(options.runs, end, start, options.best)
     options.into.mkdir(parents=True, exist_ok=True)
     file = options.into / f"{start}summary{end}.json"

@@ -12,6 +12,7 @@ kept apart by `--into`: benchmarks/results/stprivacy/ has STPrivacy, and beside 
 Modes have the same shares: a straight line over a curve that sags lies above it, and more so the longer it is. What
 loses its use at other shares has some more of them there. The wide table has one attacker, whose like plays f_B where a
 mode is trained against one, and one recognizer, whose like plays f_T. For the claim: `strong`, several attackers.
+STPrivacy is for attackers who look at clips: `clips`.
 
 The rival is STPrivacy, as it is, and with each of its two parts alone: it learns for as many epochs as a mode, and is
 judged where it keeps as many tubelets.
@@ -66,8 +67,12 @@ JUDGING = [
     "epochs=16", "attacker_epochs=16", "validate_every=2", "batch=96", "lr=3e-3", "attacker_lr=[3e-3]",
     "attackers=[resnet_tiny]", "checkpoint_seconds=600",
 ]  # fmt: skip
-STRONG = ["attackers=[resnet_tiny,resnet_tiny:raw,r3d_tiny]", "attacker_epochs=32"]
-"""Single frames, by one that learned on raw video too; and clips, for who is told by how they move."""
+AGAINST = {
+    "strong": ["attackers=[resnet_tiny,resnet_tiny:raw]", "attacker_epochs=32"],
+    "clips": ["attackers=[resnet_tiny,resnet_tiny:raw,r3d_tiny]", "attacker_epochs=32"],
+}
+"""How names of other judgements begin → their attackers. `clips`: one looks at clips, too, for who is told by how they
+move, or by what a network draws over time."""
 SIZES = ("", "1.5", "2", "3")
 """Of masks of faces: with them they, too, have a knob."""
 POINTS = {
@@ -86,10 +91,12 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
     end, about = world_of(rho, world)
     found = [judging_of(f"raw{end}", "raw", RAW, [*judging, *about])]
 
-    def judge(name: str, words: list[str], needs: tuple[str, ...] = (), strong: bool = False) -> None:
-        before, extra = (f"strong-raw{end}", STRONG) if strong else (f"raw{end}", [])
-        how = [*judging, *extra, *about]
-        found.append(judging_of(f"{name}{end}", name, words, how, raw=before, needs=needs))
+    def judge(name: str, words: list[str], needs: tuple[str, ...] = (), against: str = "") -> None:
+        start = f"{against}-" if against else ""
+        how = [*judging, *AGAINST.get(against, ()), *about]
+        found.append(
+            judging_of(f"{start}{name}{end}", f"{start}{name}", words, how, raw=f"{start}raw{end}", needs=needs)
+        )
 
     for name, point in POINTS.items():
         judge(name, [*point, "keep=[]"])  # finding people takes processors long
@@ -114,20 +121,22 @@ def jobs(rho: str, world: int, learning: list[str], judging: list[str]) -> list[
         alphas = "keep=[]" if name == "stprivacy-anonymous" else _alphas(SHARES)
         judge(name, [f"method=stprivacy:train-{name}{end}-{{seed}}", alphas], trained)
 
-    found.append(judging_of(f"strong-raw{end}", "strong-raw", RAW, [*judging, *STRONG, *about]))
+    for against, extra in AGAINST.items():
+        found.append(judging_of(f"{against}-raw{end}", f"{against}-raw", RAW, [*judging, *extra, *about]))
     for control in ("random", "moving"):
-        judge(f"strong-{control}", [f"method={control}", _keeps(STRONG_SHARES[control])], strong=True)
+        judge(control, [f"method={control}", _keeps(STRONG_SHARES[control])], against="strong")
     for size in SIZES:
-        judge(f"strong-faces{size}", [*POINTS[f"faces{size}"], "keep=[]"], strong=True)
+        judge(f"faces{size}", [*POINTS[f"faces{size}"], "keep=[]"], against="strong")
     trained = tuple(f"train-{BEST}{end}-{seed}" for seed in SEEDS)
     best = f"method=dual_cls:train-{BEST}{end}-{{seed}}"
-    judge(f"strong-{BEST}", [best, _keeps(STRONG_SHARES["best"], selections=3)], trained, strong=True)
+    for against in AGAINST:
+        judge(BEST, [best, _keeps(STRONG_SHARES["best"], selections=3)], trained, against)
     low = _keeps(STRONG_SHARES["action-alone"], selections=3)
-    judge("strong-action-alone", [best, low, "privacy_weight=0"], trained, strong=True)
+    judge("action-alone", [best, low, "privacy_weight=0"], trained, "strong")
     for name in ("stprivacy", "stprivacy-anonymous"):
         trained = tuple(f"train-{name}{end}-{seed}" for seed in SEEDS)
         alphas = "keep=[]" if name == "stprivacy-anonymous" else _alphas(STRONG_SHARES["stprivacy"])
-        judge(f"strong-{name}", [f"method=stprivacy:train-{name}{end}-{{seed}}", alphas], trained, strong=True)
+        judge(name, [f"method=stprivacy:train-{name}{end}-{{seed}}", alphas], trained, "clips")
     return found
 
 
@@ -180,10 +189,15 @@ def _alphas(shares: tuple[float, ...]) -> str:
     return "keep=[" + ",".join(f"{math.ceil(1000 * cube ** (1 / 3)) / 1000:g}" for cube in cubes) + "]"
 
 
+def starts(name: str) -> str:
+    """How the name of a judgement begins: with its attackers, where these are others than the wide table's."""
+    return next((f"{against}-" for against in AGAINST if name.startswith(f"{against}-")), "")
+
+
 def draw(finished: list[Job], runs: Path, into: Path) -> None:
     """The best mode first: it is compared with each of the others on the same clips."""
     judged = [job.name for job in finished if job.makes == "results.json"]
-    for page, start in (("table", ""), ("curve", ""), ("strong", "strong-")):
+    for page, start in (("table", ""), ("curve", ""), ("strong", "strong-"), ("clips", "clips-")):
         best = next((name for name in judged if name.startswith(f"{start}{BEST}-rho")), None)
         if best is None:
             print(f"no {page}: {start}{BEST} is not finished")
@@ -191,7 +205,7 @@ def draw(finished: list[Job], runs: Path, into: Path) -> None:
         end = best.removeprefix(f"{start}{BEST}")
         others = [
             name for name in judged
-            if name.startswith("strong-") == bool(start) and name not in (best, f"{start}raw{end}")
+            if starts(name) == start and name not in (best, f"{start}raw{end}")
             and (page != "curve" or name.removesuffix(end) in PICTURED)
         ]  # fmt: skip
         out = ["-o", str(into / f"{page}{end}.md")]

@@ -25,8 +25,10 @@ from vidveil.recipe import as_values, find, read
 POLL = 5.0  # seconds between looks at what a process of several jobs has finished: others may wait for it
 CROWDED = ("out of memory", "ALLOC_FAILED")
 """What a process says last that found no room on an accelerator."""
-TAIL = 20_000  # characters of a log
+TAIL = 20_000  # bytes of a log
 TRIES = 3
+GROUPS = ("strong", "clips", "train")
+"""What all such jobs' names begin with: `--only` takes these words, too."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
     waiting = [job for job in waiting if job.name not in done]
     failed: set[str] = set()
     tried: Counter[str] = Counter()
+    length: dict[Path, int] = {}  # of logs, when the process began that writes them now
     with ThreadPoolExecutor(workers) as pool:
         while waiting or running:
             for job in list(waiting):
@@ -116,17 +119,20 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
                 elif len(running) < workers and done >= set(job.needs) and time.monotonic() - began < until:
                     begun = side_by_side(job, waiting, done)
                     waiting = [other for other in waiting if other not in begun]
+                    log = logs / f"{begun[0].name}.log"
+                    length[log] = log.stat().st_size if log.is_file() else 0
                     running[pool.submit(run, begun, runs, logs, into)] = begun
             if not running:
                 break
             ready = wait(running, POLL, FIRST_COMPLETED).done
+            beside = len(running) - 1  # of each of those that ended, however many at once
             done |= {job.name for begun in running.values() for job in begun if len(begun) > 1 and job.done(runs)}
             for future in ready:
                 ended = running.pop(future)
                 error = future.exception()
                 made = set() if error else future.result()
                 log = logs / f"{ended[0].name}.log"
-                squeezed = not made >= {job.name for job in ended} and bool(running) and crowded(log)
+                squeezed = not made >= {job.name for job in ended} and beside > 0 and crowded(log, length.pop(log, 0))
                 workers = max(workers - squeezed, 1)
                 for job in ended:
                     tried[job.name] += 1
@@ -145,9 +151,9 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
     return failed
 
 
-def crowded(log: Path) -> bool:
-    """Whether the last that a process said was that there is no room for it."""
-    said = log.read_text(encoding="utf-8", errors="replace")[-TAIL:] if log.is_file() else ""
+def crowded(log: Path, start: int) -> bool:
+    """Whether among the last that a process said was that there is no room for it; its log begins there."""
+    said = log.read_bytes()[start:][-TAIL:].decode(errors="replace") if log.is_file() else ""
     return any(word in said for word in CROWDED)
 
 
@@ -175,7 +181,7 @@ def wanted(all_jobs: list[Job], words: list[str]) -> list[Job]:
     strange = [word for word in words if not any(_asked(job, word) for job in all_jobs)]
     if strange:
         known = dict.fromkeys(job.of for job in all_jobs)
-        groups = [word for word in ("strong", "train") if any(of.startswith(f"{word}-") for of in known)]
+        groups = [word for word in GROUPS if any(of.startswith(f"{word}-") for of in known)]
         raise SystemExit(f"there is no {strange[0]!r}; there are: {', '.join([*groups, *known])}")
     by_name = {job.name: job for job in all_jobs}
     found: dict[str, Job] = {}
@@ -193,7 +199,7 @@ def wanted(all_jobs: list[Job], words: list[str]) -> list[Job]:
 
 
 def _asked(job: Job, word: str) -> bool:
-    return word in (job.of, job.name) or (word in ("strong", "train") and job.of.startswith(f"{word}-"))
+    return word in (job.of, job.name) or (word in GROUPS and job.of.startswith(f"{word}-"))
 
 
 def options_of(parser: argparse.ArgumentParser) -> None:

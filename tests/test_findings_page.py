@@ -188,18 +188,23 @@ DOWN = ("down2", "down4", "down8")
         "tells {} of the actions of validation people on UCF101 and {} on Weizmann".format(
             *(spread(f"d-best-{letter}", "metrics", "masked_top1") for letter in "uw")
         ),
-        "action token alone (λ = 0) {} of the use and {} of the linkage are left, by its privacy token alone {} and {}, "
-        "and with tubelets by lot {} and {}, where the turned figures themselves keep {} and leave {}:".format(
+        "by its action token alone (λ = 0) {} of the use and {} of the linkage are left, by its privacy token alone {} "
+        "and {}, and with tubelets by lot {} and {}, where the turned figures themselves keep {} and leave {}:".format(
             *(
                 of(UCF, "crop", row, None if row == "recast14" else 0.888)
                 for row in ("best-action", "best-private", "best-lots", "recast14")
                 for of in (use, linked)
             )
         ),
-        "both tokens together keep {0} of the use and leave {2} of the linkage (the highest attacker), lots".format(
-            *hindsight("crop", "best", 0.95)
+        "the masks alone, nothing of the figure in them, keep {} and leave {}, by".format(
+            use(UCF, "crop", "best-mask"), linked(UCF, "crop", "best-mask")
         ),
-        "(the highest attacker), lots {0} and {2} at 0.888.".format(*hindsight("crop", "best-lots", 0.888)),
+        "they keep {}, {} and {} of the use at three settings and leave {}, {} and {} of the linkage".format(
+            *(hindsight("crop", "best", keep)[i] for i in (0, 2) for keep in (0.95, 0.888, 0.737))
+        ),
+        "(the highest attacker), lots {} and {}, and {} and {}.".format(
+            *(hindsight("crop", "best-lots", keep)[i] for i in (0, 2) for keep in (0.888, 0.737))
+        ),
         "(λ = 0) {} of the use and {} of the linkage are left, by the privacy token alone {} and {}. These".format(
             *(of(UCF, "crop", row) for row in ("paper-action", "paper-private") for of in (use, linked))
         ),

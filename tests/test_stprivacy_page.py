@@ -24,7 +24,8 @@ def points(name):
 
 
 def test_its_tables_are_those_of_the_summary():
-    _, settings, judged = page(SUMMARY).split("\n\n")
+    read, settings, judged = page(SUMMARY).split("\n\n")
+    assert between("read") == read
     assert between("settings") == settings
     assert between("judged") == judged
 
@@ -36,10 +37,18 @@ def test_three_trainings_are_judged_on_as_many_clips_of_as_many_people_as_it_say
     assert (results["data"]["clips"]["test"], results["data"]["people"]["test"]) == (720, 36)
 
 
-def test_it_beats_dual_cls_on_both_counts():
-    beside = ROWS["credit"]["judged"]["beside"]
-    assert beside["linkage"][2] < 0
-    assert beside["attributes"][2] < 0
+def test_less_is_found_than_of_dual_cls_of_attributes_not_beyond_chance_by_both_readings():
+    readings = [ROWS["credit"]["judged"]["beside"], ROWS["credit"]["beside"]]
+    assert all(one["linkage"][2] < 0 for one in readings)
+    assert [one["attributes"][2] < 0 for one in readings] == [True, False]
+    assert [f"{one['attributes'][0]:.1f}" for one in readings] == ["-0.1", "-0.1"]
+    assert all(one["linkage"][0] > -0.05 for one in readings)
+
+
+def test_another_mode_of_dual_cls_leaves_less_of_the_attributes_than_its_best_one():
+    rows = json.loads((RESULTS / "dual_cls" / "summary-rho0.json").read_text())["rows"]
+    attributes = {name: row["judged"]["attributes"][0] for name, row in rows.items() if row.get("judged")}
+    assert attributes["pixels-reversed"] < attributes["credit"]
 
 
 def test_dropping_alone_leaks_more_than_dual_cls_and_drawing_alone_nothing_that_is_found():
@@ -52,9 +61,7 @@ def test_dropping_alone_leaks_more_than_dual_cls_and_drawing_alone_nothing_that_
 def test_dropping_adds_to_what_is_known_of_attributes_wherever_it_is_judged():
     drawn = ROWS["stprivacy-anonymous"]["judged"]["attributes"]
     assert all(one["attributes"][0] > drawn[0] for one in SUMMARY["settings"])
-    known = [one["attributes"][0] for one in SUMMARY["settings"][:4]]
-    assert known == sorted(known)
-    assert [one["most"][0] for one in SUMMARY["settings"][:4]] == ["relationship"] * 4
+    assert [one["most"][0] for one in SUMMARY["settings"]] == ["relationship"] * 4 + ["gender"]
 
 
 def test_what_is_hidden_of_the_truth_follows_alpha_and_of_dropping_alone_so_do_use_and_leakage():
@@ -70,7 +77,7 @@ def test_what_is_hidden_of_the_truth_follows_alpha_and_of_dropping_alone_so_do_u
 def test_linkage_is_at_chance_at_every_setting_and_no_setting_keeps_all_of_the_use():
     assert all(one["linkage"][1] < 0 < one["linkage"][2] for one in SUMMARY["settings"])
     most = max(one["retention"][0] for one in SUMMARY["settings"])
-    assert f"at any α ({most:.2f} at most)" in PAGE
+    assert f"which STPrivacy does not ({most:.2f} at most)" in PAGE
     assert max(one["retention"][2] for one in SUMMARY["settings"]) < 1
 
 
@@ -95,9 +102,14 @@ def test_speed_is_what_was_measured():
 
 def test_what_validation_people_say_is_what_trainings_said():
     trainings = json.loads((RESULTS / "table" / "trainings.json").read_text())
-    drawn = [trainings[f"d-drawn-u{split}"] for split in (1, 2, 3)]
-    told, guessed = ([one[of]["masked_top1"] for one in drawn] for of in ("metrics", "floors"))
+
+    def spread(letter, of):
+        values = [one[of]["masked_top1"] for name, one in trainings.items() if name.startswith(f"d-drawn-{letter}")]
+        assert len(values) == 3
+        ends = [f"{value:.2f}" for value in (min(values), max(values))]
+        return " to ".join(dict.fromkeys(ends))
+
     assert (
-        f"its own recognizer tells {min(told):.2f} to {max(told):.2f} of the actions, where guessing tells "
-        f"{min(guessed):.2f} to {max(guessed):.2f}."
+        f"tells {spread('u', 'metrics')} of the actions of validation people in what is drawn, where guessing tells "
+        f"{spread('u', 'floors')}; on Weizmann {spread('w', 'metrics')}, where guessing tells {spread('w', 'floors')}."
     ) in PAGE

@@ -64,14 +64,14 @@ def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
         "blur",
     }
     for job in judged:
-        strong = "strong-" if job.name.startswith("strong-") else ""
-        assert f"raw={strong}raw-rho0.5" in job.words or job.name == "strong-raw-rho0.5"
+        start = table.starts(job.name)
+        assert f"raw={start}raw-rho0.5" in job.words or job.name == f"{start}raw-rho0.5"
 
 
 def test_all_modes_keep_the_same_shares_and_others_have_these_too(table):
     kept = {}
     for job in all_jobs(table):
-        if job.words[0] == "evaluate" and not job.name.startswith("strong-"):
+        if job.words[0] == "evaluate" and not table.starts(job.name):
             recipe = read(find(job.words[1]), job.words[2:])
             power = 3 if recipe.method.startswith("dual_cls") else 1
             kept[job.name.removesuffix("-rho0.5")] = [round(keep**power, 3) for keep in recipe.keep]

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+from concurrent.futures import wait
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +62,47 @@ def test_who_finds_no_memory_beside_others_goes_on_beside_fewer_of_them(tmp_path
     assert sorted(begun) == ["a", "b", "b", "c", "d"]
     assert "b: found no memory, goes on later beside 0 others" in capsys.readouterr().out
     assert begun.index("d") > len(begun) - 1 - begun[::-1].index("b")  # who needs it waits
+
+
+def test_two_that_find_no_memory_at_once_both_go_on(tmp_path, monkeypatch):
+    begun, both = [], threading.Barrier(2, timeout=10)
+
+    def run(jobs, _, logs, __):
+        name = jobs[0].name
+        begun.append(name)
+        if begun.count(name) > 1:
+            return {name}
+        (logs / f"{name}.log").write_text("CUDA out of memory\n")
+        both.wait()
+        return set()
+
+    monkeypatch.setattr(job_queue, "run", run)
+    monkeypatch.setattr(job_queue, "wait", lambda futures, *_: SimpleNamespace(done=wait(futures).done))
+    queue = [job_queue.Job("a", ()), job_queue.Job("b", ())]
+    assert job_queue.work(queue, set(), tmp_path, 2, float("inf"), None) == set()
+    assert sorted(begun) == ["a", "a", "b", "b"]
+
+
+def test_what_an_earlier_process_said_of_memory_does_not_count(tmp_path, monkeypatch):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text("CUDA out of memory\n")
+    begun, there = [], threading.Event()
+
+    def run(jobs, _, logs, __):
+        name = jobs[0].name
+        begun.append(name)
+        if name == "b":
+            there.wait(10)
+            return {name}
+        with (logs / "a.log").open("a") as log:
+            log.write("ValueError: of another kind\n")
+        threading.Timer(0.5, there.set).start()
+        return set()
+
+    monkeypatch.setattr(job_queue, "run", run)
+    queue = [job_queue.Job("b", ()), job_queue.Job("a", ())]
+    assert job_queue.work(queue, set(), tmp_path, 2, float("inf"), None) == {"a"}
+    assert sorted(begun) == ["a", "b"]
 
 
 def test_who_finds_no_memory_alone_has_failed(tmp_path, monkeypatch):
