@@ -93,7 +93,8 @@ tables 5, 6, 7 and 13. `python benchmarks/splavu_tasks.py --page` writes this pa
   that tell none of the tasks it learned with.
 - **Judged.** Everything is trained anew on what comes out, three adapters a row, one for each seed of the judges.
   *Top-1* of clips by a linear head; *detection* is mAP over tIoU 0.3 to 0.7 by TriDet; *anomaly* the AUC of frames by
-  MGFN, of videos where frames have no labels. *Linkage* is rank-1, *attributes* cMAP, by the strongest of several
+  MGFN, of videos where frames have no labels. Adapters learn with MGFN's published weights, and it judges with firmer
+  ones, which tell better when something happens. *Linkage* is rank-1, *attributes* cMAP, by the strongest of several
   attackers on validation people. *Excess*: 1 as much as raw features beyond chance, 0 none.
 - Brackets are 95 % intervals over test people or videos; *change* is against raw features in the same draws.
 - Settings of `splavu_tasks.py` that are not here were not run."""

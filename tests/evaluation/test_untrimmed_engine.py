@@ -106,6 +106,19 @@ def test_networks_on_raw_features_of_another_run_are_used_again(detection, resul
     untrimmed_engine._RAW.clear()
     with pytest.raises(UsageError, match="leave out raw="):
         run(replace(detection, name="nobody", raw="others"))
+    results_of_both = runs_folder() / "both" / "results.json"
+    kept = results_of_both.read_text()
+    results_of_both.unlink()
+    with pytest.raises(UsageError, match="both is not finished"):
+        run(replace(detection, name="early", raw="both"))
+    results_of_both.write_text(kept)
+
+
+def test_with_too_few_permutations_nothing_is_said(detection):
+    untrimmed_engine._RAW.clear()
+    found = run(replace(detection, name="few", epochs=1, permutations=5))
+    assert found.raw.verdict == "too few permutations to say whether events are found"
+    untrimmed_engine._RAW.clear()
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(detection, results, monkeypatch):

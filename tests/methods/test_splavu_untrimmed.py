@@ -86,6 +86,27 @@ def test_what_a_task_wants_reaches_the_adapter_and_every_part_of_its_network(dat
     assert not any(one.grad is not None and one.grad.any() for one in silent.parameters())
 
 
+def test_published_attention_looks_across_one_whole_video_at_a_time_as_when_it_is_judged(data, whole):
+    model = joint(data, whole, tasks=("anomaly",), reference=True)
+    (videos,) = moment(data, model).videos
+    features = [torch.randn(3, data.width), videos.clips]
+    together = model._after(features, [None, videos.counts])[1]
+    first = model.adapter.adapt(videos.clips[: videos.counts[0]])
+    torch.testing.assert_close(together[: videos.counts[0]], first)
+    other = torch.cat([videos.clips[: videos.counts[0]], videos.clips[videos.counts[0] :] + 1])
+    torch.testing.assert_close(model._after([features[0], other], [None, videos.counts])[1][: videos.counts[0]], first)
+
+    seen = []
+
+    def adapt(clips):
+        seen.append(len(clips))
+        return model.adapter.adapt(clips)
+
+    rows = whole["anomaly"].of("val")
+    model.others[0].network.predict(rows, adapt)
+    assert seen == [len(row) for row in rows]
+
+
 @pytest.mark.parametrize("tasks", [("detection",), ("anomaly", "detection"), ("anomaly", "action"), ()])
 def test_any_subset_of_tasks_learns_and_each_has_its_own_videos(data, whole, tasks):
     model = joint(data, whole, tasks=tasks)

@@ -159,7 +159,9 @@ class UntrimmedEngine:
         """With a sentence about it. A network that cannot tell raw videos has not learned to judge."""
         first = next(iter(one.numbers))
         what = "events are found" if self.recipe.protocol == "detection" else "anomalies are told"
-        if not _above_chance(raw.numbers[first]):
+        if raw.numbers[first].least_p > LEVEL:
+            verdict = f"too few permutations to say whether {what}"
+        elif not _above_chance(raw.numbers[first]):
             verdict = f"nothing can be said: on raw features it is not better than chance that {what}"
         elif one is raw:
             verdict = f"{what} on raw features"
@@ -172,10 +174,12 @@ class UntrimmedEngine:
         here = self.run.part(label)
         if not self.recipe.raw or not label.startswith("raw "):
             return here
-        there = runs_folder() / self.recipe.raw / here.relative_to(self.run.folder)
-        if not there.is_dir():
+        there = runs_folder() / self.recipe.raw
+        if not (there / "results.json").is_file():
+            raise UsageError(f"the run {self.recipe.raw} is not finished: finish it first, or leave out raw=")
+        if not (there / here.relative_to(self.run.folder)).is_dir():
             raise UsageError(f"the run {self.recipe.raw} has no training {here.name}: leave out raw=")
-        return there
+        return there / here.relative_to(self.run.folder)
 
     def _say(self, line: str) -> None:
         if self.console is not None:
@@ -187,7 +191,7 @@ def _above_chance(number: Number) -> bool:
     """Hardly ever by dealing videos, and wherever videos are drawn."""
     above = number.leak.above_floor()
     low = above.low if np.isfinite(above.low) else above.value
-    return bool(low > 0 and (number.p is None or number.p <= max(LEVEL, number.least_p)))
+    return bool(low > 0 and (number.p is None or number.p <= LEVEL))
 
 
 def _behind(data: Untrimmed | Watched, adapter: AAM, device: str) -> Untrimmed | Watched:

@@ -115,7 +115,8 @@ class Joint(nn.Module):
         recipe = self.recipe
         moving = [moment.clip, *(videos.clips for videos in moment.videos)]
         before = [features / self.adapter.scale for features in (*moving, *(moment.static or ()))]
-        changed = self._after(before)
+        counts = [None, *(videos.counts for videos in moment.videos), *(None for _ in moment.static or ())]
+        changed = self._after(before, counts)
         after, whole, static = changed[0], changed[1 : len(moving)], changed[len(moving) :]
         losses = [recipe.task_weight * task.loss(self.heads[task.name](after), moment.rows) for task in self.tasks]
         for one, features, videos in zip(self.others, whole, moment.videos, strict=True):
@@ -132,9 +133,13 @@ class Joint(nn.Module):
             losses.append(self.told.loss(self.attacker(seen), moment.rows))
         return torch.stack(losses).sum()
 
-    def _after(self, features: list[Tensor]) -> list[Tensor]:
-        """In one go, unless a batch is more than its clips: published attention and BatchNorm look across it."""
-        if self.recipe.reference or self.recipe.adapter == "mlp":
+    def _after(self, features: list[Tensor], counts: Sequence[Sequence[int] | None]) -> list[Tensor]:
+        """In one go, unless a batch is more than its clips: published attention and BatchNorm look across it. Of whole
+        videos (`counts`: how many features each has) attention looks across one at a time, as when they are judged."""
+        if self.recipe.reference and self.recipe.adapter == "attention":
+            parts = [torch.split(each, list(own or [len(each)])) for each, own in zip(features, counts, strict=True)]
+            return [torch.cat([self.adapter.adapt(part) for part in each]) for each in parts]
+        if self.recipe.adapter == "mlp":
             return [self.adapter.adapt(each) for each in features]
         changed = self.adapter.adapt(torch.cat(features))
         return list(changed.tensor_split(np.cumsum([len(each) for each in features])[:-1].tolist()))

@@ -1,6 +1,7 @@
 """Whole videos in the training of an adapter: TriDet and MGFN learn beside it (tables 5 to 7).
 
-    ẑ = AAM(z)                              z (n, D): all features of some videos, each for itself
+    ẑ = AAM(z)                              z (n, D): all features of some videos, each for itself; `reference: true`
+                                            attends across those of a video
     L = … + ω · TriDet(ẑ in their order)    which action happens from when to when
           + ω · MGFN(ẑ as 32 segments)      in which videos something abnormal happens
 

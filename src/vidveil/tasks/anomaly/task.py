@@ -79,7 +79,7 @@ class Anomaly(nn.Module):
 
     @torch.no_grad()
     def predict(self, videos: Sequence[NDArray[np.float32]], through: Callable[[Tensor], Tensor] | None = None) -> Told:
-        """(n_i, D) each → scores. `through` is an adapter that clips go through first."""
+        """(n_i, D) each → scores. `through` is an adapter that clips go through first, those of a video together."""
         device, training, width = self.network.scale.device, self.training, self.network.shape.width
         if wrong := next((each.shape for each in videos if each.ndim != 2 or not len(each)), None):
             raise UsageError(f"a video is (n, D) features of its clips, at least one: got {wrong}")
@@ -89,9 +89,10 @@ class Anomaly(nn.Module):
         segments, whole = [], []
         for first in range(0, len(videos), AT_ONCE):
             own = videos[first : first + AT_ONCE]
+            counts = [len(each) for each in own]
             clips = torch.from_numpy(np.concatenate(own)).to(device)
-            clips = clips if through is None else through(clips)
-            seen = self.network(all_into_segments(clips, [len(each) for each in own], self.network.shape.segments))
+            clips = clips if through is None else torch.cat([through(each) for each in torch.split(clips, counts)])
+            seen = self.network(all_into_segments(clips, counts, self.network.shape.segments))
             chosen = strongest(magnitudes(seen.features), self.weights.top)
             segments.append(seen.scores.double().cpu().numpy())
             whole.append(of_videos(seen.scores, chosen).double().cpu().numpy())

@@ -1,0 +1,76 @@
+"""What the page of SPLAVU says of gait and of bias is what was measured."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import gait_bias
+
+from vidveil.data.puppets import parse
+from vidveil.data.puppets.plan import SHORTCUT, plan, rows
+from vidveil.recipe import find, read
+
+TEXT = gait_bias.PAGE.read_text()
+PAGE = " ".join(TEXT.split())
+
+
+def gap(run, point=True):
+    results = gait_bias.read(run)
+    return (results["points"][0] if point else results["raw"])["metrics"]["action_top1_shortcut_gap"]
+
+
+def test_its_tables_are_those_of_the_results():
+    assert gait_bias.write(TEXT) == TEXT
+
+
+def test_each_result_is_of_the_command_that_is_told():
+    for line in gait_bias.commands():
+        _, verb, recipe, *words = line.split()
+        asked = read(find(recipe), words)
+        if verb == "evaluate":
+            kept = gait_bias.read(asked.name)["recipe"]
+            for key in ("method", "data", "encoder", "stride", "frames", "size"):
+                assert kept[key] == getattr(asked, key), (asked.name, key)
+            assert tuple(kept["seeds"]) == (0, 1, 2)
+
+
+def test_in_training_men_walk_and_do_as_many_other_things_as_it_says():
+    world = parse("bias_f", frames=8, size=64, seed=0)
+    found = Counter()
+    for i, row in enumerate(rows(world)):
+        if row.split == "train":
+            made = plan(world, i)
+            found[made.person.woman, made.action == SHORTCUT] += 1
+    assert (
+        f"men have {found[False, True]} clips of walking there and {found[False, False]} of everything else, and women "
+        f"{found[True, True]} and {found[True, False]:,}."
+    ) in PAGE
+
+
+def test_nobody_s_gait_is_hidden_and_nine_tenths_are_left_without_latent_consistency():
+    for name in ("gait-casia", "gait-puppets"):
+        for row in gait_bias.TABLES[name].rows:
+            metric = gait_bias.read(row.run)["points"][0]["metrics"][gait_bias.TABLES[name].metrics[0]]
+            assert metric["p"] <= 0.001
+    both = gait_bias.read("gait_casia_no_latent")
+    of = "gait_rank1_same_view"
+    left = both["points"][0]["metrics"][of]["value"] / both["raw"]["metrics"][of]["value"]
+    assert f"{left:.1f}" == "0.9"
+    assert both["points"][0]["metrics"][of]["change_interval"][1] < 0
+    low, high = gait_bias.read("gait_casia_latent")["points"][0]["metrics"][of]["change_interval"]
+    assert low < 0 < high
+
+
+def test_the_gap_of_raw_features_is_beyond_chance_and_no_change_of_it_is():
+    assert gap("bias_puppets", point=False)["p"] < 0.05
+    assert gap("bias_puppets", point=False)["interval"][0] > 0
+    for row in gait_bias.TABLES["bias"].rows:
+        low, high = gap(row.run)["change_interval"]
+        assert low < 0 < high, row.run
+    assert gap("bias_puppets_elsewhere")["p"] > 0.05
+    women = gait_bias.read("bias_puppets_elsewhere")["points"][0]["metrics"]["action_top1_shortcut_f"]
+    assert women["change_interval"][0] > 0
+    whole = gait_bias.read("bias_puppets")["raw"]["metrics"]["action_top1_gap"]
+    assert whole["p"] > 0.05
+    assert gap("bias_puppets_elsewhere_m", point=False)["note"] != gap("bias_puppets", point=False)["note"]
