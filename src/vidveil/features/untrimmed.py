@@ -14,6 +14,7 @@ once, and found again in the cache. Files of THUMOS14 and UCF-Crime are read fra
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +33,10 @@ from vidveil.features.sets import FeatureSet, cached, on_device
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.folds import FOLDS, folds_of, split_of
 
+FIGHTS = "surveillance_fight"
 DETECTION = {"puppets_untrimmed": 4, "thumos14": 4}
-ANOMALY = {"puppets_anomalies": 2, "surveillance_fight": 2, "ucf_crime": 1}
+ANOMALY = {"puppets_anomalies": 2, FIGHTS: 2, "ucf_crime": 1}
 """Features in the time of a clip."""
-SHORT = "surveillance_fight"
-"""Videos of two seconds: static clips would be as many as moving ones."""
 CALM = "none"
 """What surveillance_fight calls a video in which nothing happens."""
 
@@ -105,46 +105,14 @@ class LongFeatures:
         )
 
 
-def load_untrimmed(
-    data: str,
-    encoder: str,
-    *,
-    frames: int = 0,
-    size: int = 0,
-    stride: int = 1,
-    half: bool = False,
-    root: Path | None = None,
-    seed: int = 0,
-    strict: bool = False,
-    device: str = "cpu",
-    hop: int = 0,
-) -> detection.Untrimmed:
-    """Videos in which actions begin and end; arguments as of `long_features`."""
-    return long_features(
-        data, encoder, "detection", frames=frames, size=size, stride=stride, half=half, root=root, seed=seed,
-        strict=strict, device=device, hop=hop,
-    ).untrimmed()  # fmt: skip
+def load_untrimmed(data: str, encoder: str, **how: Any) -> detection.Untrimmed:
+    """Videos in which actions begin and end; `how` as of `long_features`."""
+    return long_features(data, encoder, "detection", **how).untrimmed()
 
 
-def load_watched(
-    data: str,
-    encoder: str,
-    *,
-    frames: int = 0,
-    size: int = 0,
-    stride: int = 1,
-    half: bool = False,
-    root: Path | None = None,
-    seed: int = 0,
-    strict: bool = False,
-    device: str = "cpu",
-    hop: int = 0,
-) -> anomaly.Watched:
-    """Videos in which something abnormal happens, or nothing; arguments as of `long_features`."""
-    return long_features(
-        data, encoder, "anomaly", frames=frames, size=size, stride=stride, half=half, root=root, seed=seed,
-        strict=strict, device=device, hop=hop,
-    ).watched()  # fmt: skip
+def load_watched(data: str, encoder: str, **how: Any) -> anomaly.Watched:
+    """Videos in which something abnormal happens, or nothing; `how` as of `long_features`."""
+    return long_features(data, encoder, "anomaly", **how).watched()
 
 
 def long_features(
@@ -180,7 +148,7 @@ def long_features(
     else:
         clips, told = _decoded(data, sees.frames, sees.size, root, seed, strict)
     hop = hop or max(1, sees.frames * stride // each)
-    static = 0 if data.startswith(SHORT) else STATIC
+    static = 0 if data.partition(":")[0] == FIGHTS else STATIC  # videos of two seconds: they would be as many
     store = cached(clips, sees, stride=stride, static=static, hop=hop, device=device)
     found = on_device(clips.with_videos(FeatureRows(store)), store, device)
     lengths, rates = _lengths(clips, told)
@@ -193,11 +161,11 @@ def features_a_clip(data: str, task: str) -> int:
     known = DETECTION if task == "detection" else ANOMALY
     name, colon, argument = data.partition(":")
     if name not in known:
-        told = ", ".join(known).replace("surveillance_fight", f"surveillance_fight:0 to :{FOLDS - 1}")
+        told = ", ".join(known).replace(FIGHTS, f"{FIGHTS}:0 to :{FOLDS - 1}")
         what = "actions begin and end" if task == "detection" else "something abnormal happens"
         raise UsageError(f"{data} does not tell when {what}: take {told}")
-    if name == "surveillance_fight" and colon and argument not in map(str, range(FOLDS)):
-        raise UsageError(f"surveillance_fight has {FOLDS} folds, :0 to :{FOLDS - 1}, not {data!r}")
+    if name == FIGHTS and colon and argument not in map(str, range(FOLDS)):
+        raise UsageError(f"{FIGHTS} has {FOLDS} folds, :0 to :{FOLDS - 1}, not {data!r}")
     return known[name]
 
 
@@ -206,7 +174,7 @@ def _decoded(
 ) -> tuple[ClipSet, Sequence[Untrimmed]]:
     """Sets whose videos are in the cache as pixels."""
     name, _, fold = data.partition(":")
-    if name != "surveillance_fight":
+    if name != FIGHTS:
         films = load_data(data, frames=frames, size=size, root=root, seed=seed, strict=strict)
         assert isinstance(films, Films)
         return films, films.told
