@@ -185,3 +185,9 @@ def test_writing_again_while_the_old_one_is_there_never_leaves_half_of_it(traine
     with pytest.raises(KeyboardInterrupt):
         made_checkpoint.write(trained, made_checkpoint.network())
     assert checkpoint.find("mine").tensors().keys() == made_checkpoint.network().state_dict().keys()
+
+
+def test_a_run_that_a_recipe_would_make_is_told_with_its_command(monkeypatch, tmp_path):
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
+    with pytest.raises(UsageError, match="`vidveil train splavu_puppets` makes it"):
+        find("splavu_puppets")

@@ -247,3 +247,15 @@ def test_clips_need_somebody_who_searches_and_methods_have_no_knobs():
         InRegions(load("solid")).anonymize(clip, keep=0.5)
     with pytest.raises(UsageError):
         vidveil.load("stride:2", region="discs")
+
+
+def test_a_weak_blur_is_weak_on_regions_too_and_mosaics_are_coarse_there():
+    for spec, warned in (
+        ("blur:weak", True),
+        ("blur:64", True),
+        ("blur:strong", False),
+        ("blur:4", False),
+        ("pixelate:2", False),
+    ):
+        said = in_regions(load(spec), {"faces"}).caution(720)
+        assert (said is not None and "is weak" in said) is warned, spec

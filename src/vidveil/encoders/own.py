@@ -41,6 +41,7 @@ def load_own(name: str, *, frames: int | None, size: int | None, half: bool, dev
 
 def load_run(name: str, *, frames: int | None, size: int | None, half: bool, device: str) -> Encoder:
     """What `vidveil train` left in `runs/NAME/checkpoint`."""
+    from vidveil.recipe import names
     from vidveil.training.runs import runs_folder
 
     folder = runs_folder() / name / "checkpoint"
@@ -48,7 +49,8 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
         recipe: dict[str, Any] = json.loads((folder / "checkpoint.json").read_text(encoding="utf-8"))["recipe"]
         network, own = str(recipe["recognizer"]), (int(recipe["frames"]), int(recipe["size"]))
     except OSError as error:
-        raise UsageError(f"there is no finished run {name!r} in {runs_folder()}: `vidveil train` makes one") from error
+        makes = f"`vidveil train {name}` makes it" if name in names() else "`vidveil train` makes one"
+        raise UsageError(f"there is no finished run {name!r} in {runs_folder()}: {makes}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"run {name!r} trained no recognizer: an encoder is a network that tells something") from error
     frames, size = frames or own[0], size or own[1]

@@ -105,6 +105,8 @@ def locate(name: str) -> Path | None:
 
 def find(name: str) -> Checkpoint:
     """By the name of a finished run, the folder of a run, or that of a checkpoint."""
+    from vidveil.recipe import names
+
     folder = locate(name)
     if folder is not None:
         return _read(folder)
@@ -112,7 +114,9 @@ def find(name: str) -> Checkpoint:
         raise UsageError(f"run {name!r} has no checkpoint: it is not finished, or trains none; --resume goes on")
     made = [info.name for info in list_runs() if (runs_folder() / info.name / "checkpoint" / ABOUT).is_file()]
     close = get_close_matches(name, made, n=1)
-    if close:
+    if name in names():
+        hint = f"`vidveil train {name}` makes it"
+    elif close:
         hint = f"did you mean {close[0]}?"
     else:
         hint = f"there are {', '.join(made)}" if made else "`vidveil train` makes one"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vidveil.guard.view import turn_of
 from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain, FrameMethod, check_clip, refuse_knobs
+from vidveil.methods.classical import Blur
 from vidveil.video.frame import Box, Frame, Plane, Region, SafeFrame
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class InRegions(FrameMethod):
                 self._fill(source, target, shrink, box, shape)
 
         return frame.paint(paint)
+
+    def caution(self, short_side: int) -> str | None:
+        """Mosaics and small pictures are coarse in a region, however fine they are in a frame; a weak blur is weak."""
+        return self.method.caution(short_side) if isinstance(self.method, Blur) else None
 
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:
         raise NotImplementedError("a region is needed: see hide")
