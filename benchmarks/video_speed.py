@@ -118,7 +118,7 @@ def equivalents(method: str, clip: Clip, ffmpeg: FFmpeg) -> dict[str, str]:
     if name == "blur":
         from vidveil.methods.classical import BLUR_STRENGTHS, FINE
 
-        sigma = max(0.8, BLUR_STRENGTHS[argument] * min(clip.width, clip.height))
+        sigma = max(0.8, min(clip.width, clip.height) / BLUR_STRENGTHS[argument])
         # gblur takes sigma in pixels of each plane, however small the plane (seen on an edge: the same in Y and U).
         # Chroma planes have half the size and vidveil halves their sigma, so they need a second gblur. It costs
         # nothing: gblur passes by the planes that it is not asked for.
