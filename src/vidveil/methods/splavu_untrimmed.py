@@ -8,8 +8,8 @@
 Both networks are the ones that judge features elsewhere (`tasks.detection`, `tasks.anomaly`), with the published
 losses. Features reach them brought to size 1, by the adapter's own scale, as they reach the head of the action: one
 rate does for all of them, and gradients that come back to the adapter are of one size. MGFN compares magnitudes by
-the published weights here. The firm ones are better at telling when, and begin at 4000, where other tasks begin at 1
-to 3: an adapter that learns by the sum would learn by them alone.
+the published weights here. The firm ones are better at telling when, and begin far above the losses of
+other tasks: an adapter that learns by the sum would learn by them alone.
 
 What is drawn depends on (seed, step) alone. Steps are counted over all epochs of clips: a set of whole videos begins
 anew, in another order, whenever it has been gone through.
