@@ -11,7 +11,9 @@ less there, else raw video; `often` is in how many draws that is the setting of 
 `seeds_minus` is `minus` of each training. `beside_raw`, a star: read between raw video and the mildest setting, where a
 straight line is a guess; what draws anew has no raw video at the end of its curve. Truth is told of the setting that
 keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best mode. `judged` reads no curve at
-all: it is the row's strongest setting that keeps 0.97 of the use, and what the best mode has beside that.
+all: it is the row's strongest setting that keeps 0.97 of the use, and what the best mode has beside that. `met` reads
+the curves of the others alone: each setting of the best mode, and of its parts, minus the others where these keep as
+much of the use.
 """
 
 import argparse
@@ -28,13 +30,14 @@ from vidveil.evaluation.intervals import RESAMPLES, Difference, Estimate, Resamp
 from vidveil.evaluation.results import Point, Results
 from vidveil.evaluation.results import read as read_results
 from vidveil.evaluation.tradeoff import compare
-from vidveil.report.paired import LEAKAGES, RETENTIONS, Leakage, Method, Setting, at_retention, method
+from vidveil.report.paired import LEAKAGES, RETENTIONS, Leakage, Method, Setting, at_retention, beside_curve, method
 from vidveil.report.same_clips import comparable
 
 AT = RETENTIONS[0]
 TRUTH_SHARE = 0.89
 SIZED = {"faces": 1.0, "blur": 16.0, "downsample": 2.0}
 """Kind → its size where a name tells none."""
+SHOWN: tuple[Leakage, ...] = ("linkage", "attributes")
 TRUTHS = ("identity_hidden", "action_kept", "score_auroc")
 
 
@@ -55,7 +58,8 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
     methods = {run.name.removeprefix(start).removesuffix(end): method(run, draws) for run in opened}
     truths = {run.name.removeprefix(start).removesuffix(end): truth(run.results) for run in opened}
     first, rows = methods[mode], {}
-    for name, one in with_sizes(methods).items():
+    methods = with_sizes(methods)
+    for name, one in methods.items():
         missing = next((why for of in LEAKAGES if (why := one.why_no_curve(of))), None)
         if missing is not None:
             print(f"left out: {name}, {missing}")
@@ -66,8 +70,28 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
         "at": AT, "best": mode, "data": opened[0].results.data["name"],
         "seeds": recipe["seeds"], "attackers": recipe["attackers"],
         "raw": {name: raw[name].value for name in ("action_top1", "linkage_rank1", "cmap") if name in raw},
-        "rows": rows, "settings": settings(first, opened[0].results),
+        "rows": rows, "settings": settings(first, opened[0].results), "met": met(methods, mode),
     }  # fmt: skip
+
+
+def met(methods: dict[str, Method], mode: str) -> list[dict[str, Any]]:
+    """Each setting of the best mode, and of what is named after it: minus those that have a curve, where they keep as
+    much; None where they do not get there."""
+    ours = {name: one for name, one in methods.items() if name == mode or name.startswith(f"{mode}-")}
+    rivals = {name: one for name, one in methods.items() if name not in ours and len(one.settings) > 1}
+    found = []
+    for name, one in ours.items():
+        for setting in one.settings:
+            if setting.retention is None:
+                continue
+            minus: dict[str, dict[str, list[float | None] | None]] = {}
+            for rival, other in rivals.items():
+                read = {of: beside_curve(setting, other, of) for of in SHOWN}
+                minus[rival] = {
+                    of: told(both.difference) if both and both.difference else None for of, both in read.items()
+                }
+            found.append({"of": name, "keep": setting.keep, "retention": told(setting.retention), "minus": minus})
+    return found
 
 
 def with_sizes(methods: dict[str, Method]) -> dict[str, Method]:
@@ -219,7 +243,21 @@ def page(summary: dict[str, Any]) -> str:
         cells = [keep, share, *(interval(one[of]) for of in ("retention", "linkage", "attributes")), most]
         cells += [interval(one.get(which)) for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", *where_judged(summary)])
+    return "\n".join([*lines, "", *where_judged(summary), "", *where_met(summary)])
+
+
+def where_met(summary: dict[str, Any]) -> list[str]:
+    """A line a setting, a column a rival: linkage, then attributes."""
+    rivals = list(summary["met"][0]["minus"]) if summary.get("met") else []
+    if not rivals:
+        return []
+    lines = ["| " + " | ".join(["", "`--keep`", "retention", *(f"minus {rival}" for rival in rivals)]) + " |"]
+    lines.append("|" + "---|" * (3 + len(rivals)))
+    for one in summary["met"]:
+        keep = "" if one["keep"] is None else f"{one['keep']:g}"
+        minus = [", ".join(interval(one["minus"][rival][of]) for of in SHOWN) for rival in rivals]
+        lines.append("| " + " | ".join([one["of"], keep, interval(one["retention"]), *minus]) + " |")
+    return lines
 
 
 def where_judged(summary: dict[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ from vidveil.evaluation.intervals import Estimate, Resamples, difference
 from vidveil.evaluation.results import Metric, Point
 from vidveil.evaluation.results import read as read_results
 from vidveil.evaluation.tradeoff import Leak, excess, retention
-from vidveil.report.paired import Method, Setting, at_equal_retention, method
+from vidveil.report.paired import Method, Setting, beside_curve, method
 from vidveil.report.same_clips import Run, open_run, tag_of
 
 TOP1, LINKAGE, NAMING, PRECISION = "action_top1", "linkage_rank1", "identity_top1", "linkage_map"
@@ -221,7 +221,10 @@ def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:
     if kept.value >= 1:
         raw = Estimate(1.0, np.ones(len(left.samples)), drawn=left.drawn)
         return {"minus": told(difference(left, raw)), "at": "raw video"}
-    compared = at_equal_retention(Method(one.label, [replace(one, retention=capped)], {}), lots)[0]
+    if reason := lots.why_no_curve():
+        raise DataError(f"{lots.name} has no excess to read at a retention: {reason}")
+    compared = beside_curve(replace(one, retention=capped), lots)
+    assert compared is not None
     if compared.difference is None:
         return {"reason": compared.second.reason or compared.first.reason}
     return {"minus": told(compared.difference)}

@@ -118,6 +118,21 @@ def test_blurs_and_small_pictures_of_several_sizes_are_a_curve_each_milder_ones_
         assert rows[name]["linkage"][0] == pytest.approx(first - 0.3 * (first - second))
 
 
+def test_each_setting_is_met_by_the_curves_of_others_where_they_keep_as_much(script, runs):
+    more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
+    on_disk(runs, "credit-alone-rho0", [(None, 9, 1, 0.1)], **more)
+    summary = script.summary(runs, "-rho0")
+    mild, hard, alone = summary["met"]
+    assert [one["of"] for one in (mild, hard, alone)] == ["credit", "credit", "credit-alone"]
+    assert mild["minus"].keys() == {"random", "late"}  # faces have no curve
+    assert mild["minus"]["random"]["linkage"][0] == pytest.approx(0.5 - 1)
+    assert hard["minus"]["random"]["linkage"][0] == pytest.approx(0 - 0.75)  # half of the way from 1 to 0.5
+    assert hard["minus"]["late"]["linkage"] is None  # it keeps all of the use
+    assert alone["minus"]["random"]["attributes"][0] == pytest.approx(0.1 - 0.75)
+    table = script.page(summary).split("\n\n")[3].splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in table[2:]] == ["credit", "credit", "credit-alone"]
+
+
 def test_the_curve_of_what_draws_anew_is_not_read_between_its_mildest_setting_and_raw_video(script, runs):
     more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
     for name, filmed in (("stprivacy", False), ("stprivacy-sparse", True)):

@@ -9,6 +9,7 @@ from vidveil.recognizers import build
 from vidveil.recognizers.i3d import Pool, Stem, Unit, folded_convolution, pad_same, same_padding
 from vidveil.recognizers.i3d_r50 import I3DResNet
 from vidveil.recognizers.recognizer import Classifier, Standardize, with_changes
+from vidveil.recognizers.resnet import fold_biases
 from vidveil.recognizers.vit import VideoViT
 
 
@@ -109,6 +110,25 @@ def test_changes_are_the_differences_of_neighbouring_frames():
 def test_a_network_for_two_cores_sees_the_changes_of_all_its_channels(name, stem):
     network = build(name, frames=8, size=64, channels=4)
     assert network.get_submodule(stem).in_channels == 8
+
+
+def test_a_network_that_only_looks_sees_the_same_without_biases_before_its_norms():
+    torch.manual_seed(0)
+    network = build("resnet50", frames=2, size=64).eval()
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.3)
+            module.running_var.uniform_(0.5, 2)
+    convolutions = [module for module in network.modules() if isinstance(module, nn.Conv2d)]
+    for convolution in convolutions:
+        nn.init.normal_(convolution.bias)
+    clip = torch.rand(2, 3, 2, 64, 64)
+    with torch.no_grad():
+        before = network.features(clip)
+        fold_biases(network)
+        after = network.features(clip)
+    assert all(convolution.bias is None for convolution in convolutions)
+    torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-3 * before.abs().max().item())
 
 
 def test_convolved_tubelets_lie_on_the_same_grid():

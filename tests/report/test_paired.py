@@ -84,6 +84,17 @@ def test_a_curve_is_read_at_the_retention_of_a_point(method):
     assert found.difference.excludes_zero
 
 
+def test_a_setting_of_a_mask_is_met_where_it_stands_and_not_on_the_way_to_raw_video(method):
+    """With raw video at its end a mask of one setting would be a curve, and be read where the other was measured."""
+    curve = method("random", (0.9, 9, 9), (0.5, 5, 5))
+    (low,) = (replace(one, share=0.3, as_filmed=True) for one in method("dual", (0.3, 6, 3)).settings)
+    found = paired.beside_curve(low, curve)
+    assert found.retention == pytest.approx(0.6)
+    assert found.second.leakage.value == pytest.approx(0.625)
+    assert found.difference.value == pytest.approx((0.3 - 0.6) / 0.8)
+    assert paired.beside_curve(low, curve, "attributes") is None  # nobody looked for them
+
+
 def test_the_one_that_leaks_more_in_itself_may_leak_less_at_equal_retention(method):
     good, bad = method("dual", (0.9, 10, 6), (0.5, 6, 2)), method("blur", (None, 7, 4))
     assert paired.differences(good, bad)[1].difference.value == pytest.approx(0.2)  # at keep 0.9

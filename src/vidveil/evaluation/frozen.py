@@ -23,6 +23,7 @@ from vidveil.data.store import cache_folder
 from vidveil.data.store_files import turn, unwritable
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Recognizer
+from vidveil.recognizers.resnet import fold_biases
 from vidveil.training.recipe import LearningRecipe
 from vidveil.weights import describe
 
@@ -56,13 +57,14 @@ def features_of(
         if path.is_file():
             with np.load(path) as kept:
                 return kept["features"], int(kept["parameters"])
-        network = _network(name, recipe, seed).to(device)
+        network = _network(name, recipe, seed)
+        parameters = sum(p.numel() for p in network.parameters())
+        fold_biases(network.to(device))
         loader = Loader(
             data, rows, frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch, seed=seed,
             device=device, order="sequential", transform=CONTROLS.get(control),
         )  # fmt: skip
         features = _looked_at(network, loader, recipe.views)
-        parameters = sum(p.numel() for p in network.parameters())
         part = path.with_name(f".{path.name}~{os.getpid()}.part")
         try:
             with part.open("wb") as file:

@@ -97,6 +97,8 @@ def learn(
         predictions, parameters = _trained(
             data, learned_tasks, network, recipe, seed, folder, key, control, start, splits, log, label
         )
+    if device == "cuda":
+        torch.cuda.empty_cache()  # to others on the same accelerator, while we count
     scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
     learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
     _write(learned, key)

@@ -48,7 +48,7 @@ def taught(features: Tensor, outputs: int, loss: Callable[[Tensor], Tensor], see
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         head = Head(features, outputs).to(features.device)
-        optimizer = torch.optim.AdamW(head.parameters(), RATE, weight_decay=DECAY)
+        optimizer = torch.optim.AdamW(head.parameters(), RATE, weight_decay=DECAY, fused=features.is_cuda)
         done = 0
         for upto in STEPS:
             head.train()

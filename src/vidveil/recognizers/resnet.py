@@ -9,8 +9,10 @@ the 3 × 3 (torchvision's).
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -67,6 +69,18 @@ def _shortcut(inputs: int, outputs: int, stride: int, *, bias: bool, eps: float)
     if inputs == outputs and stride == 1:
         return None
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=bias), nn.BatchNorm2d(outputs, eps=eps))
+
+
+def fold_biases(network: nn.Module) -> None:
+    """What a convolution adds, the norm behind it takes from its mean: of a network that only looks, the same features,
+    and a pass over all pixels less for each convolution."""
+    for part in network.modules():
+        for layer, norm in pairwise(part.children()):
+            if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d) and layer.bias is not None:
+                assert norm.running_mean is not None
+                with torch.no_grad():
+                    norm.running_mean -= layer.bias
+                layer.bias = None
 
 
 class ResNet(Recognizer):

@@ -178,6 +178,15 @@ def at_equal_retention(first: Method, second: Method) -> list[Comparison]:
     return compare(first.curve(), second.curve())
 
 
+def beside_curve(one: Setting, other: Method, of: Leakage = "linkage") -> Comparison | None:
+    """A single setting minus another method, whose curve is read where it keeps as much of the use; None if the setting
+    has no such leakage."""
+    leaked = one.leakage(of)
+    if one.retention is None or leaked is None:
+        return None
+    return compare([Place(one.retention, leaked, one.keep)], other.curve(of))[0]
+
+
 @dataclass(frozen=True, eq=False)
 class AtRetention:
     """Two methods at a retention that was asked for: how much leaks, and how they differ."""
