@@ -51,9 +51,15 @@ def summary(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
                 of = then.get(BESIDE.get(part, ""), {})
                 if "raw" not in told_then and row in ROWS and raw_of(row) in of:
                     told_then["raw"] = raw_numbers(of[raw_of(row)])
-        parts = {part: then.get(part, {}) | rows for part, rows in now.items()}
+        parts = {part: joined(then.get(part, {}), rows) for part, rows in now.items()}
         found[name]["parts"] = {part: _in_order(rows) for part, rows in parts.items() if rows}
     return found
+
+
+def joined(then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The newer rows, but none on some of the splits for one on all of them."""
+    whole = {name for name, row in then.items() if "splits" not in row}
+    return then | {name: row for name, row in now.items() if "splits" not in row or name not in whole}
 
 
 def trainings(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
@@ -92,18 +98,38 @@ def attributes(runs: Path, folds: dict[str, str], part: str) -> dict[str, list[s
 
 
 def rows_of(runs: Path, folds: dict[str, str], part: str) -> dict[str, Any]:
+    """What is finished on some of the splits only is told of these; `splits` has their names."""
     found = {}
-    lots: dict[str, Method] = {}
+    lots: dict[tuple[str, ...], dict[str, Method]] = {}
     for name, row in ROWS.items():
-        if part not in row.parts or not all(_file(runs, name, part, end).is_file() for end in folds):
+        shown = {name: part, raw_of(name): BESIDE[part]}
+        ends = tuple(end for end in folds if all(_file(runs, which, of, end).is_file() for which, of in shown.items()))
+        if part not in row.parts or not ends:
             continue
-        raw = raw_of(name)
+        if ends not in lots:
+            lots[ends] = lots_of(runs, folds, part, ends)
         run, beside = (
-            pooled([_open(runs, which, of, end) for end in folds], folds)
-            for which, of in ((name, part), (raw, BESIDE[part]))
+            pooled([_open(runs, which, of, end) for end in ends], folds)
+            for which, of in ((name, part), (raw_of(name), BESIDE[part]))
         )
-        found[name] = settings(run, beside, row, lots)
+        found[name] = settings(run, beside, row, lots[ends])
+        if len(ends) < len(folds):
+            found[name]["splits"] = [folds[end] for end in ends]
     return found
+
+
+def lots_of(runs: Path, folds: dict[str, str], part: str, ends: Sequence[str]) -> dict[str, Method]:
+    """Judges → tubelets by lot, on these splits; in the same draws of people as any other row on them."""
+    found = {}
+    for name, row in ROWS.items():
+        if draws_lots(row) and part in row.parts and all(_file(runs, name, part, end).is_file() for end in ends):
+            run = pooled([_open(runs, name, part, end) for end in ends], folds)
+            found[row.judges] = method(run, Resamples(run.people))
+    return found
+
+
+def draws_lots(row: Row) -> bool:
+    return row.words[:1] == ("method=random",)
 
 
 def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[str, Any]:
@@ -117,11 +143,9 @@ def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[s
     if not run.results.points:
         return about | {"settings": [numbers(run, run.results.raw, draws, beside)]}
     judged = method(run, draws)
-    if row.words[0] == "method=random":
-        lots[row.judges] = judged
-    rival = lots.get(row.judges)
+    rival = None if draws_lots(row) else lots.get(row.judges)
     points = zip(judged.settings, run.results.points, strict=True)
-    return about | {"settings": [setting(run, one, point, judged, rival, draws) for one, point in points]}
+    return about | {"settings": [setting(run, one, point, rival, draws) for one, point in points]}
 
 
 def pooled(runs: Sequence[Run], folds: dict[str, str] | None = None, anew: Sequence[str] | None = None) -> Run:
@@ -191,6 +215,8 @@ def strongest_of(runs: Path, folds: dict[str, str]) -> dict[str, Any]:
         run = pooled(
             [merged([_open(runs, one, "crop", end) for one in names]) for end in folds], folds, (TOP1, LINKAGE)
         )
+        if draws_lots(row):
+            lots[row.judges] = method(run, Resamples(run.people))
         found[name] = settings(run, run, row, lots)
     return found
 
@@ -202,12 +228,10 @@ def chosen(point: Point, metric: str) -> str:
     return max(tried, key=lambda who: (tried[who]["val"], second[who]["val"]))
 
 
-def setting(
-    run: Run, one: Setting, point: Point, judged: Method, lots: Method | None, draws: Resamples
-) -> dict[str, Any]:
+def setting(run: Run, one: Setting, point: Point, lots: Method | None, draws: Resamples) -> dict[str, Any]:
     found: dict[str, Any] = {"keep": one.keep, "share": one.share} | numbers(run, point, draws, run)
     left = one.excess.estimate if one.excess else None
-    if lots is not None and lots is not judged and one.retention is not None and left is not None:
+    if lots is not None and one.retention is not None and left is not None:
         found["minus_lots"] = beside_lots(one, left, lots)
     return found
 

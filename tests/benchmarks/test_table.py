@@ -139,11 +139,45 @@ def test_splits_are_pooled_clip_by_clip_and_their_people_are_different_ones():
     assert metric.others == {}  # nobody attacked both
 
 
+def test_a_row_on_some_splits_stands_beside_raw_video_and_lots_on_these_and_for_no_row_on_all(tmp_path, monkeypatch):
+    made = {}
+    for end, clips in (("u1", 30), ("u2", 60), ("u3", 90)):
+        made |= {("raw", end): raw_alone(clips), ("random", end): run(0, clips, top1=0.5, linked=1.0)}
+    made |= {("motion", end): run(1, clips, "motion", None, 0.7, 0.4) for end, clips in (("u1", 30), ("u3", 90))}
+    known = {table.run_of(name, "crop", end): one for (name, end), one in made.items()}
+    for name in known:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").touch()
+    monkeypatch.setattr(table_summary, "_open", lambda _, name, part, end: known[table.run_of(name, part, end)])
+    rows = table_summary.rows_of(tmp_path, table.UCF, "crop")
+    assert rows.keys() == {"raw", "random", "motion"}
+    assert rows["motion"]["splits"] == ["ucf101_5:1", "ucf101_5:3"]
+    assert "splits" not in rows["random"]
+    (one,) = rows["motion"]["settings"]
+    apart = table_summary.pooled([made["motion", "u1"], made["motion", "u3"]])
+    lots = table_summary.pooled([made["random", "u1"], made["random", "u3"]])
+    assert one["minus_lots"]["minus"][0] == compared(apart, lots)["minus"][0]
+    assert table_summary.joined({"motion": {"a": 1}}, {"motion": {"splits": []}}) == {"motion": {"a": 1}}
+    assert table_summary.joined({"motion": {"splits": []}}, {"motion": {"a": 1}}) == {"motion": {"a": 1}}
+
+
+def raw_alone(clips):
+    one = run(0, clips)
+    return Run(replace(one.results, points=[]), one.clips)
+
+
 def test_people_who_are_in_every_split_are_drawn_as_one():
     folds = [run(0, 27), run(1, 27), run(2, 27)]
     assert len(np.unique(table_summary.pooled(folds, table.NAMED).people)) == 9
     with pytest.raises(DataError, match="not everybody"):
         table_summary.pooled([run(0, 27), run(1, 30)], table.NAMED)
+
+
+def test_a_dagger_is_for_raw_video_that_came_out_otherwise():
+    raw = {"action_top1": [0.94, 0.2], "linkage_rank1": [0.99, 0.1]}
+    assert not table_page.another(raw, raw | {"linkage_rank1": [0.985, 0.1]})
+    assert table_page.another(raw, raw | {"linkage_rank1": [0.97, 0.1]})
+    assert table_page.another(raw, None)
 
 
 def test_where_two_people_validate_average_precision_decides_between_attackers_that_are_always_right():
