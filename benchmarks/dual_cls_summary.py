@@ -243,7 +243,8 @@ def page(summary: dict[str, Any]) -> str:
         cells = [keep, share, *(interval(one[of]) for of in ("retention", "linkage", "attributes")), most]
         cells += [interval(one.get(which)) for which in TRUTHS]
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", *where_judged(summary), "", *where_met(summary)])
+    met_there = where_met(summary)
+    return "\n".join([*lines, "", *where_judged(summary), *(["", *met_there] if met_there else [])])
 
 
 def where_met(summary: dict[str, Any]) -> list[str]:
