@@ -4,7 +4,7 @@
     python benchmarks/splavu_tasks.py --only ours-action,ours-action-detection-anomaly --judges detection,anomaly
     python benchmarks/splavu_tasks.py --part 0/2 & python benchmarks/splavu_tasks.py --part 1/2      two processes
     python benchmarks/splavu_tasks.py --list                  the commands
-    python benchmarks/splavu_tasks.py --summary               of finished runs: results/splavu_tasks.json
+    python benchmarks/splavu_tasks.py --summary               of finished runs: results/splavu_tasks.json; others stay
     python benchmarks/splavu_tasks.py --page                  SPLAVU_TASKS.md
 
 Three adapters a setting, one for each seed of the judges. Networks on raw features come first, then adapters, then
@@ -219,7 +219,8 @@ def main() -> None:
         from splavu_tasks_page import page, summary
 
         if options.summary:
-            RESULTS.write_text(json.dumps(summary(), indent=1) + "\n", encoding="utf-8")
+            before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
+            RESULTS.write_text(json.dumps(summary(before), indent=1) + "\n", encoding="utf-8")
         if options.page:
             text = page(json.loads(RESULTS.read_text(encoding="utf-8")))
             (HERE / "SPLAVU_TASKS.md").write_text(text, encoding="utf-8")

@@ -22,8 +22,28 @@ LEFT_OUT = ("ap_", "auroc_", "linkage_rank1_", "linkage_map", "f1")
 """How metrics begin that no table here shows."""
 
 
-def summary() -> dict[str, Any]:
-    """Set → setting (raw among them) → judge → metric → numbers."""
+def summary(before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Set → setting (raw among them) → judge → metric → numbers. What is not among the finished runs is as it was
+    `before`, where the same raw features were judged alike."""
+    found = finished()
+    for of, then in (before or {}).items():
+        now = found.setdefault(of, {"raw": then["raw"]})
+        shared = [judge for judge in JUDGES[of] if judge in then["raw"] and judge in now["raw"]]
+        if unlike := [judge for judge in shared if _gave(then["raw"], judge) != _gave(now["raw"], judge)]:
+            print(f"left out: what was judged before on {of}; raw features gave something else ({', '.join(unlike)})")
+            continue
+        for name, told in then.items():
+            again = now.get(name, {})
+            commits = told.get("commits", {}) | again.get("commits", {})
+            now[name] = told | again | ({"commits": commits} if commits else {})
+    return {of: {name: own[name] for name in ("raw", *SETTINGS) if name in own} for of, own in found.items()}
+
+
+def _gave(raw: dict[str, Any], judge: str) -> dict[str, float]:
+    return {name: round(number["value"][0], 4) for name, number in raw.get(judge, {}).items()}
+
+
+def finished() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         for judge in JUDGES[setting.set]:

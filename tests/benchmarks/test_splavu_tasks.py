@@ -130,6 +130,25 @@ def test_what_is_finished_comes_to_stand_in_its_table(tmp_path, monkeypatch):
     assert "gait" not in text.partition("were not run")[2]
 
 
+def test_what_was_judged_before_stays_where_raw_features_gave_the_same(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
+    name = run_of("ours-detection", "detection")
+    (tmp_path / name).mkdir()
+    results(name, {"detection_map": metric(0.81)}).write(tmp_path / name / "results.json")
+    judged = {"detection": {"detection_map": {"value": [0.7, 0.6, 0.8]}}, "gait": {}, "commits": {"gait": "old"}}
+    raw = {"title": "raw features", "tasks": [], "detection": {"detection_map": {"value": [0.9, 0.8, 1.0]}}}
+    before = {"puppets": {"raw": raw, "ours-action": judged, "ours-detection": judged}, "ucf101_5": {"raw": {}}}
+    found = summary(before)
+    assert list(found["puppets"]) == ["raw", "ours-action", "ours-detection"]
+    assert found["puppets"]["ours-action"] == judged
+    assert found["puppets"]["ours-detection"]["detection"]["detection_map"]["value"][0] == pytest.approx(0.81)
+    assert found["puppets"]["ours-detection"]["commits"] == {"gait": "old", "detection": "abc"}
+    assert found["ucf101_5"] == {"raw": {}}
+    raw["detection"]["detection_map"]["value"][0] = 0.91
+    assert list(summary(before)["puppets"]) == ["raw", "ours-detection"]
+    assert "raw features gave something else (detection)" in capsys.readouterr().out
+
+
 def test_a_finished_run_is_not_done_again_and_a_begun_one_goes_on(tmp_path, monkeypatch):
     from vidveil.evaluation import train_adapter
 
