@@ -1,4 +1,4 @@
-"""SPLAVU's tables 5, 6, 7 and 13 in our numbers: which tasks an adapter learned with, and what each task gets after it.
+"""SPLAVU's tables 5, 6, 7, 11 and 13 in our numbers: which tasks an adapter learned with, what each task gets after it.
 
     python benchmarks/splavu_tasks.py                         everything; run again to go on
     python benchmarks/splavu_tasks.py --only ours-action,ours-action-detection-anomaly --judges detection,anomaly
@@ -29,6 +29,8 @@ TASKS = ("action", "detection", "anomaly")
 SUBSETS = tuple(some for count in (1, 2, 3) for some in combinations(TASKS, count))
 """Rows (b) to (h) of table 5, in its order."""
 LATENT = {"": ("", ()), "-lc0": (", without latent consistency", ("latent_weight=0",))}
+WEIGHTS = (1, 10, 1000)
+"""Of latent consistency, beside 0 and 100, which is the recipes' own: table 11."""
 POLL = 5.0
 FOLDS = tuple(range(5))
 """Of the fights."""
@@ -56,6 +58,9 @@ def _settings() -> dict[str, Setting]:
                 of = "-".join((kind, *tasks)) + ending
                 found[of] = Setting(f"{title}, {' + '.join(tasks)}{told}", tasks, (*words, *more))
     for kind, (title, words) in KINDS.items():
+        for weight in WEIGHTS:
+            told, more = f"{title}, action, latent consistency × {weight}", (*words, f"latent_weight={weight}")
+            found[f"{kind}-action-lc{weight}"] = Setting(told, ("action",), more)
         found[f"{kind}-none"] = Setting(f"{title}, no task", (), words)
         found[f"{kind}-no-budget"] = Setting(f"{title}, action, without budget", ("action",), (*words, "budget=none"))
     for ending, (told, more) in LATENT.items():

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dual_cls_summary import interval
-from splavu_tasks import FOLDS, JUDGES, LATENT, SETTINGS, SUBSETS, TASKS, judging
+from splavu_tasks import FOLDS, JUDGES, LATENT, SETTINGS, SUBSETS, TASKS, WEIGHTS, judging
 
 from vidveil.evaluation.results import Metric, Point, Results
 from vidveil.evaluation.results import read as read_results
@@ -105,7 +105,7 @@ WORDS = """# Features after adapters of different tasks
 
 What is left for tasks, and for attackers, of features that went through an adapter
 ([SPLAVU](../docs/methods/splavu.md)) which learned with some of these tasks, and with others not. After the paper's
-tables 5, 6, 7 and 13. `python benchmarks/splavu_tasks.py --page` writes this page from
+tables 5, 6, 7, 11 and 13. `python benchmarks/splavu_tasks.py --page` writes this page from
 [results](results/splavu_tasks.json); `--list` says the command of each number, `--only SETTING` runs one again.
 
 - **Learned with.** *action*: a linear head on clips; *detection*: TriDet on whole videos; *anomaly*: MGFN on whole
@@ -159,6 +159,11 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     rows = {f"{kind}-{name}": "" for kind in ("apart", "ours") for name in without}
     if table := grid(drawn, {"raw": ""} | rows, USES | LEAKS):
         yield f"{TITLES['puppets']}: without one of the losses (table 6)", table
+    rows = {f"{kind}-action{end}": "" for kind in ("apart", "ours")
+            for end in ("-lc0", *(f"-lc{weight}" for weight in WEIGHTS[:2]), "", f"-lc{WEIGHTS[2]}")}  # fmt: skip
+    if any(f"{kind}-action-lc{weight}" in drawn for kind in ("apart", "ours") for weight in WEIGHTS):
+        table = grid(drawn, {"raw": ""} | rows, USES | LEAKS)
+        yield f"{TITLES['puppets']}: how much latent consistency counts, × 100 if not told (table 11)", table
     for of, own in found.items():
         rest = dict.fromkeys([name for name in own if name != "raw"], "")
         for columns, words in ((GAIT, "gait, rank-1 (table 7)"), (RETRIEVAL, "retrieval of actions (table 13)")):
