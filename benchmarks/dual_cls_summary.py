@@ -13,7 +13,7 @@ straight line is a guess; what draws anew has no raw video at the end of its cur
 keeps about 0.89 of all tubelets; `settings` has all of it of each setting of the best mode. `judged` reads no curve at
 all: it is the row's strongest setting that keeps 0.97 of the use, and what the best mode has beside that. `met` reads
 the curves of the others alone: each setting of the best mode, and of its parts, minus the others where these keep as
-much of the use.
+much of the use; a star there, too.
 """
 
 import argparse
@@ -59,10 +59,11 @@ def summary(runs: Path, end: str, start: str = "", mode: str = BEST) -> dict[str
     truths = {run.name.removeprefix(start).removesuffix(end): truth(run.results) for run in opened}
     first, rows = methods[mode], {}
     methods = with_sizes(methods)
-    for name, one in methods.items():
+    for name, one in list(methods.items()):
         missing = next((why for of in LEAKAGES if (why := one.why_no_curve(of))), None)
         if missing is not None:
             print(f"left out: {name}, {missing}")
+            del methods[name]
             continue
         rows[name] = row(first, one) | truths.get(name, {})
     recipe, raw = opened[0].results.recipe, opened[0].results.raw.metrics
@@ -84,12 +85,13 @@ def met(methods: dict[str, Method], mode: str) -> list[dict[str, Any]]:
         for setting in one.settings:
             if setting.retention is None:
                 continue
-            minus: dict[str, dict[str, list[float | None] | None]] = {}
+            minus: dict[str, dict[str, Any]] = {}
             for rival, other in rivals.items():
                 read = {of: beside_curve(setting, other, of) for of in SHOWN}
                 minus[rival] = {
                     of: told(both.difference) if both and both.difference else None for of, both in read.items()
                 }
+                minus[rival]["beside_raw"] = any(both.second.beside_raw for both in read.values() if both)
             found.append({"of": name, "keep": setting.keep, "retention": told(setting.retention), "minus": minus})
     return found
 
@@ -256,7 +258,11 @@ def where_met(summary: dict[str, Any]) -> list[str]:
     lines.append("|" + "---|" * (3 + len(rivals)))
     for one in summary["met"]:
         keep = "" if one["keep"] is None else f"{one['keep']:g}"
-        minus = [", ".join(interval(one["minus"][rival][of]) for of in SHOWN) for rival in rivals]
+        minus = [
+            ", ".join(interval(one["minus"][rival][of]) for of in SHOWN)
+            + (" *" if one["minus"][rival]["beside_raw"] else "")
+            for rival in rivals
+        ]
         lines.append("| " + " | ".join([one["of"], keep, interval(one["retention"]), *minus]) + " |")
     return lines
 

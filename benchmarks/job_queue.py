@@ -4,7 +4,7 @@ What a job needs stands before it. Results are copied to a folder of the reposit
 stays in the runs. Run again, it goes on where it was. A job may be several evaluations of the same videos, of one split
 each, say: one process does them, and makes anonymized clips once. Jobs may share a process, too: an accelerator looks
 for its fastest kernels once a process. Who finds no memory on it beside the others waits, and goes on when there are
-fewer of them. Processes take turns on an NVIDIA card unless its MPS runs: start that first (`nvidia-cuda-mps-control -d`).
+fewer of them. On NVIDIA's cards processes take turns unless MPS runs: start that first (`nvidia-cuda-mps-control -d`).
 """
 
 import argparse

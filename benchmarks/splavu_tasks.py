@@ -66,7 +66,7 @@ def _settings() -> dict[str, Setting]:
     for ending, (told, more) in LATENT.items():
         for tasks in (("action",), ("action", "anomaly")):
             of = "-".join(("real", *tasks)) + ending
-            found[of] = Setting(f"{' + '.join(tasks)}{told}", tasks, more, "ucf101_5")
+            found[of] = Setting(f"published losses, {' + '.join(tasks)}{told}", tasks, more, "ucf101_5")
     return found
 
 

@@ -1,5 +1,6 @@
 """`table.py`'s numbers as a page and as a picture."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +36,23 @@ PICTURED = {
     "STPrivacy": ("stprivacy",),
     "masks alone, of these three": ("paper-mask", "best-mask", "stprivacy-mask"),
 }
-"""Series of the picture: rows that differ in strength are one. The others stand in the tables."""
+"""Series of the picture. The other rows stand in the tables."""
+KNOBS = [label for label in PICTURED if not label.startswith(("faces", "people", "masks"))]
+"""Series whose points differ in strength alone."""
 
 
 def page(found: dict[str, Any]) -> str:
-    lines = ["# The table of real video", "", words(found), missing(found), ""]
+    tables: list[str] = []
     for name, title in SETS.items():
         for part, shown in PARTS.items():
             if part in found[name]["parts"]:
                 named = _with_places(found["weizmann_named"]["parts"], part) if name == "weizmann" else {}
                 rows = _with_places(found[name]["parts"], part)
-                lines += [f"## {title}: {shown[0].lower()}{shown[1:]}", "", grid(rows, named), ""]
+                tables += [f"## {title}: {shown[0].lower()}{shown[1:]}", "", grid(rows, named), ""]
         if len(strong := found[name]["parts"].get("strongest", {})) > 1:  # raw video alone says nothing new
-            lines += [f"## {title}: {STRONGEST[0].lower()}{STRONGEST[1:]}", "", grid(strong, {}, by_use=True), ""]
-    return "\n".join(lines)
+            tables += [f"## {title}: {STRONGEST[0].lower()}{STRONGEST[1:]}", "", grid(strong, {}, by_use=True), ""]
+    marks = [said for mark, said in MARKS.items() if any(mark in table for table in tables)]
+    return "\n".join(["# The table of real video", "", words(found, marks), missing(found), "", *tables])
 
 
 def _with_places(parts: dict[str, Rows], part: str) -> Rows:
@@ -56,7 +60,7 @@ def _with_places(parts: dict[str, Rows], part: str) -> Rows:
     return parts.get(part, {}) | (parts.get("median", {}) if part == "whole" else {})
 
 
-def words(found: dict[str, Any]) -> str:
+def words(found: dict[str, Any], marks: Sequence[str]) -> str:
     chance = {
         name: one["parts"]["whole"]["raw"]["settings"][0][metric]["floor"]
         for (name, one), metric in zip(found.items(), ("linkage_rank1", "linkage_rank1", "identity_top1"), strict=True)
@@ -64,9 +68,8 @@ def words(found: dict[str, Any]) -> str:
     counts = {key: {name: one[key] for name, one in found.items()} for key in ("people", "clips")}
     linked = found["weizmann"]["parts"]["whole"]["raw"]["settings"][0]["linkage_rank1"]
     raw = (linked["value"][0], linked["highest"])
-    return WORDS.format(
-        chance=chance, raw=raw, attributes=leaking(found["ucf101_5"]["attributes"]), alike=ALIKE, **counts
-    )
+    told_of = {"attributes": leaking(found["ucf101_5"]["attributes"]), "marks": "".join(marks)}
+    return WORDS.format(chance=chance, raw=raw, **told_of, **counts)
 
 
 def leaking(by_split: dict[str, dict[str, list[str]]]) -> str:
@@ -89,8 +92,9 @@ def missing(found: dict[str, Any]) -> str:
         places = [(of, part) for of in SETS for part in row.parts]
         told_of = {(of, part): found[of]["parts"].get(part, {}).get(name, {"splits": []}) for of, part in places}
         lacks = [place for place in places if "splits" in told_of[place]]
+        some = " on all splits" if any(told_of[place]["splits"] for place in lacks) else ""
         where = "" if lacks == places else f" of {' and '.join(f'{WHERE[of]} {HOW[part]}' for of, part in lacks)}"
-        left += [f"`{name}`{where}"] if lacks else []
+        left += [f"`{name}`{some}{where}"] if lacks else []
     return f"Not run yet, by the names that `--only` takes: {'; '.join(left)}." if left else ""
 
 
@@ -123,6 +127,8 @@ def grid(rows: Rows, named: Rows, *, by_use: bool = False) -> str:
         mark = " †" if raw and "median" not in name and another(raw, rows[name].get("raw")) else ""
         if some := rows[name].get("splits"):
             mark = f", {len(some)} of 3 splits"
+        if trained_before(name, rows, order):
+            mark += " ‡"
         for i, one in enumerate(rows[name]["settings"]):
             cells = row(name, one, mark)
             if named:
@@ -131,6 +137,13 @@ def grid(rows: Rows, named: Rows, *, by_use: bool = False) -> str:
             cells += [one["action_top1"]["by"]] if by_use else []
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def trained_before(name: str, rows: Rows, order: list[str]) -> bool:
+    """Whether its network is of another go than that of the first row of the same mode: it was trained anew there."""
+    mode = ROWS[name].mode if name in ROWS else None
+    first = next((each for each in order if mode and each in ROWS and ROWS[each].mode == mode), name)
+    return bool(rows[first].get("commit") != rows[name].get("commit"))
 
 
 def another(raw: dict[str, list[float]], then: dict[str, list[float]] | None) -> bool:
@@ -184,9 +197,9 @@ def picture(found: dict[str, Any], path: Path) -> None:
                 places = [_place(one, by_highest=name == "weizmann") for one in settings]
                 marker = MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]  # no two series look the same
                 style = {"color": COLOURS[i % len(COLOURS)], "marker": marker, "markersize": 6, "linewidth": 1}
-                axis.plot(
-                    *zip(*places, strict=True), label=label, linestyle="none" if "alone" in label else "-", **style
-                )
+                if any("splits" in rows.get(each, {}) for each in members):  # judged on some of them: hollow
+                    style["markerfacecolor"] = "white"
+                axis.plot(*zip(*places, strict=True), label=label, linestyle="-" if label in KNOBS else "none", **style)
             axis.plot(1, 1, "k*", markersize=10, label="raw video")
             axis.set_title(f"{title}\n{shown.lower()}", fontsize=9)
             axis.set_xlabel("retention: top-1 / raw top-1")
@@ -205,6 +218,19 @@ def _place(one: dict[str, Any], *, by_highest: bool) -> tuple[float, float]:
     return one["action_top1"]["share"][0], linked["highest_share"] if by_highest else linked["share"][0]
 
 
+MARKS = {
+    " †": f"""\
+- A **dagger** (†): that go and the one of the raw video that stands here differ by more than {ALIKE} in its top-1 or
+  linkage.
+""",
+    " ‡": """\
+- **‡**: by networks of another training, and of another go, than those of the first row of the same method.
+""",
+    " of 3 splits": """\
+- *2 of 3 splits*: what was judged when time was up. Its shares are of raw video, and of lots, on the same splits.
+""",
+}
+"""In a table → what it means."""
 WORDS = """\
 ![Retention and excess](results/table/trade_off.png)
 
@@ -229,10 +255,8 @@ What is left of the action, and of who it is, in real video, after each way to h
 - **Shares.** *Retention* is top-1 as a share of raw video's. *Excess* is what is linked beyond chance, as a share of
   raw video's: 1 as much, 0 nothing. Rows of squares are shares of raw video cut alike, places (*background alone*) of
   raw video as it was filmed. Above 1 is chance, a picture that makes an attack easier, or a weak attacker of raw video.
-- **Kept** is the share of tubelets. Shares are of raw video as it was judged in the same go. A **dagger** (†): that go
-  and the one of the raw video that stands here differ by more than {alike} in its top-1 or linkage. In most of these,
-  of attackers that were equal on validation people the first one counted, and not yet the best in average precision.
-- *2 of 3 splits*: what was judged when time was up. Its shares are of raw video, and of lots, on the same splits.
+- **Kept** is the share of tubelets. Shares are of raw video as it was judged in the same go.
+{marks}\
 - **A square** is one for all frames of a video: around the surest person of five frames, with a margin. What is behind
   and beside the person is in it, too. The median of a video shows also whoever stands still.
 - **Linkage** is rank-1: is the nearest other clip of the same person? Among clips of the same action on UCF101, where
@@ -240,8 +264,10 @@ What is left of the action, and of who it is, in real video, after each way to h
   top-1 of telling which of the nine people of Weizmann somebody is, by networks that saw them do other actions; chance
   is {chance[weizmann_named]:.2f}.
 - **Minus lots** is excess minus that of tubelets by lot, where these keep as much of the use: read off the line through
-  their settings and raw video. A star: the row keeps no less than raw video, and is set beside that. A dash: lots were
-  not measured at such a retention. Empty: not in the same go.
+  their settings and raw video. Above the use of half of the tubelets nothing was measured, and the line from there to
+  raw video is a guess; on UCF101 both of its ends are linked alike, on Weizmann they need not be. A star: the row keeps
+  no less than raw video, and is set beside that. A dash: lots were not measured at such a retention. Empty: not in the
+  same go.
 - Three seeds, of which the mean is told: they are those of networks that are trained, large or small, and all else is
   the same in each.
   Brackets are 95 % intervals over the test people of all splits:

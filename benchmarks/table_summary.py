@@ -57,9 +57,12 @@ def summary(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """The newer rows, but none on some of the splits for one on all of them."""
-    whole = {name for name, row in then.items() if "splits" not in row}
-    return then | {name: row for name, row in now.items() if "splits" not in row or name not in whole}
+    """The newer rows, but none on fewer splits than an older one has."""
+
+    def splits(row: dict[str, Any]) -> float:
+        return len(row["splits"]) if "splits" in row else np.inf
+
+    return then | {name: row for name, row in now.items() if splits(row) >= splits(then.get(name, {"splits": ()}))}
 
 
 def trainings(runs: Path, before: dict[str, Any]) -> dict[str, Any]:

@@ -218,8 +218,9 @@ DOWN = ("down2", "down4", "down8")
         "what it draws keeps {}, {} and {} of the use at an α of 0.9, 0.8 and 0.7 and leaves {}, {} and {} of".format(
             *(hindsight("crop", "stprivacy", keep)[i] for i in (0, 2) for keep in (0.9, 0.8, 0.7))
         ),
-        "(the highest attacker), masks alone {0} and {2}.".format(*hindsight("crop", "stprivacy-mask")),
-        "A moving figure has {0} and {2} there,".format(*hindsight("crop", "figure14")),
+        "masks alone {0} and {2}, and a".format(*hindsight("crop", "stprivacy-mask")),
+        "which needs no training, {0} and {2}, on all three.".format(*hindsight("crop", "figure14")),
+        "black ones at {} and {}.".format(*(hindsight(part, "black-faces")[2] for part in ("whole", "crop"))),
         "(λ = 0) {} of the use and {} of the linkage are left, by the privacy token alone {} and {}. These".format(
             *(of(UCF, "crop", row) for row in ("paper-action", "paper-private") for of in (use, linked))
         ),
@@ -288,7 +289,17 @@ def test_the_readme_says_what_is_left_of_real_people():
 
     assert f"the paper's leave {both('paper', 0.737)}." in readme
     turned, masked = ((linked(UCF, "crop", *row), use(UCF, "crop", *row)) for row in (("recast14",), ("best", 0.737)))
-    assert f"leaves {both('recast14-15')} or {' at '.join(turned)}, masks over it {' at '.join(masked)};" in readme
+    (one,) = [one for one in FOUND[UCF]["parts"]["crop"]["best"]["settings"] if one["keep"] == 0.737]
+    highest = f"({one['linkage_rank1']['highest_share']:.2f} by the highest attacker)"
+    lots = f"lots over it {linked(UCF, 'crop', 'best-lots', 0.888)} at {use(UCF, 'crop', 'best-lots', 0.888)}."
+    told = (
+        f"leaves {both('recast14-15')} or {' at '.join(turned)}; masks over it {' at '.join(masked)} {highest}, {lots}"
+    )
+    assert told in readme
+    trained = use(UCF, "crop", "t-recast14-15"), linked(UCF, "crop", "t-recast14-15")
+    assert (
+        "trained ones have {} of the use of a figure that is turned a little, and link {}.".format(*trained) in readme
+    )
 
 
 def test_less_than_half_of_the_use_is_less_than_half():

@@ -42,9 +42,19 @@ def minus(rival, of):
 
 def test_of_attributes_less_is_found_than_of_dual_cls_and_of_linkage_where_nearly_all_of_the_use_is_kept():
     assert all(high < 0 for _, _, high in minus("credit", "attributes"))
+    guessed = [one["minus"]["credit"]["beside_raw"] for one in SUMMARY["met"]]
+    assert guessed == [True, True, True, False, False, False]
     linkage = minus("credit", "linkage")
-    assert all(high < 0 for _, _, high in linkage[:4])
+    assert linkage[3][2] < 0
     assert all(value > -0.05 for value, _, _ in linkage[4:])
+
+
+def test_use_is_nearly_whole_and_trainings_differ_as_it_says():
+    raw = json.loads((RESULTS / "stprivacy" / "raw-rho0.json").read_text())["raw"]["metrics"]["action_top1"]
+    assert f"Raw video is told at {raw['value']:.4f}," in PAGE
+    seeds = [point["metrics"]["action_top1"]["seeds"] for name in ("stprivacy", "stprivacy-anonymous")
+             for point in points(name)]  # fmt: skip
+    assert f"differ by up to {max(max(each) - min(each) for each in seeds):.2f} (brackets" in PAGE
 
 
 def test_blurs_and_resolutions_that_cost_as_much_use_leak_as_much_more_as_it_says():
@@ -55,7 +65,17 @@ def test_blurs_and_resolutions_that_cost_as_much_use_leak_as_much_more_as_it_say
         assert any(one and one[2] is not None for one in minus(rival, "linkage"))
     readme = " ".join((ROOT / "README.md").read_text().split())
     most = max(one["linkage"][0] for one in SUMMARY["settings"])
-    assert f"attackers get at most {most:.2f} of the linkage of raw video at 0.98 of the use and more" in readme
+    attributes = max(one["attributes"][0] for one in SUMMARY["settings"])
+    told = f"gets at most {most:.2f} of the linkage of raw video, and {attributes:.2f} of the attributes,"
+    assert f"{told} at 0.98 of the use and more" in readme
+    blur = points("blur4")[0]
+    left = blur["metrics"]["linkage_rank1"]["excess"], blur["attribute_excess"]
+    assert f"a blur that costs three hundredths of the use {left[0]:.2f}." in readme
+    assert "comes closer: {:.2f} of the linkage and {:.2f} of the attributes.".format(*left) in PAGE
+    assert f"{1 - blur['metrics']['action_top1']['retention']:.2f}" == "0.03"
+    (stronger,) = points("clips-stprivacy-anonymous")
+    left = stronger["metrics"]["linkage_rank1"]["excess"], stronger["attribute_excess"]
+    assert "where nothing is dropped: {:.2f} and {:.2f}.".format(*left) in readme
     least = min(one["retention"][0] for one in (*SUMMARY["settings"], ROWS["stprivacy-anonymous"]["judged"]))
     assert f"{least:.2f}" == "0.98"
 

@@ -129,8 +129,18 @@ def test_each_setting_is_met_by_the_curves_of_others_where_they_keep_as_much(scr
     assert hard["minus"]["random"]["linkage"][0] == pytest.approx(0 - 0.75)  # half of the way from 1 to 0.5
     assert hard["minus"]["late"]["linkage"] is None  # it keeps all of the use
     assert alone["minus"]["random"]["attributes"][0] == pytest.approx(0.1 - 0.75)
+    assert [one["minus"]["random"]["beside_raw"] for one in summary["met"]] == [False] * 3
     table = script.page(summary).split("\n\n")[3].splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in table[2:]] == ["credit", "credit", "credit-alone"]
+
+
+def test_a_rival_of_whom_no_attributes_are_known_is_left_out_and_stops_nobody(script, runs, capsys):
+    more = {"recipe": {"seeds": [0], "attackers": ["resnet_tiny"]}}
+    on_disk(runs, "blind-rho0", [(0.9, 10, 9, None), (0.5, 8, 5, None)], **more)
+    summary = script.summary(runs, "-rho0")
+    assert "blind" not in summary["rows"]
+    assert "blind" not in summary["met"][0]["minus"]
+    assert "left out: blind" in capsys.readouterr().out
 
 
 def test_the_curve_of_what_draws_anew_is_not_read_between_its_mildest_setting_and_raw_video(script, runs):
