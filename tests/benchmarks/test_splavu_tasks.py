@@ -140,7 +140,7 @@ def test_what_was_judged_before_stays_where_raw_features_gave_the_same(tmp_path,
     before = {"puppets": {"raw": raw, "ours-action": judged, "ours-detection": judged}, "ucf101_5": {"raw": {}}}
     found = summary(before)
     assert list(found["puppets"]) == ["raw", "ours-action", "ours-detection"]
-    assert found["puppets"]["ours-action"] == judged
+    assert found["puppets"]["ours-action"] == judged | {"title": SETTINGS["ours-action"].title}
     assert found["puppets"]["ours-detection"]["detection"]["detection_map"]["value"][0] == pytest.approx(0.81)
     assert found["puppets"]["ours-detection"]["commits"] == {
         "detection": "abc"
