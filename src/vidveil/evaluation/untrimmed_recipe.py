@@ -10,7 +10,7 @@ from vidveil.tasks.anomaly.network import Shape as AnomalyShape
 from vidveil.tasks.detection.network import Shape as DetectionShape
 from vidveil.training.recipe import LearningRecipe
 
-WEIGHTS = {"firm": FIRM, "published": Parts()}
+WEIGHTS = {"firm": FIRM, "published": Parts(), "released": Parts(released=True)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +83,10 @@ class AnomalyRecipe(UntrimmedRecipe):
     """Channels of each stage of MGFN; the first one glances, the others focus."""
     depths: tuple[int, ...] = (3, 3, 2)
     """Blocks of each stage."""
-    weights: Literal["firm", "published"] = "firm"
+    weights: Literal["firm", "published", "released"] = "firm"
     """Of the parts of its loss. As published, it learned in our trials which videos are abnormal, and not when; firm
-    ones let magnitudes count, by which it chooses the moments that it learns from."""
+    ones let magnitudes count, by which it chooses the moments that it learns from. `released`: as published, with
+    videos compared as the released code does it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.evaluation.made_features import made, read
 from tests.evaluation.toy import toy
 from vidveil.data import load_data
 from vidveil.errors import DataError, UsageError
-from vidveil.tasks.anomaly.folds import FOLDS, cut_into_folds, folds_of, split_of, watched_from
+from vidveil.tasks.anomaly.folds import FOLDS, cut_into_folds, folds_of, split_of
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 
@@ -57,17 +56,6 @@ def test_a_set_is_cut_by_its_own_groups():
     assert all(len(set(fold[data.group == one])) == 1 for one in set(data.group))
     with pytest.raises(UsageError, match="no action 'none'"):
         folds_of(data, "none")
-
-
-def test_a_store_of_features_can_be_watched_in_folds(tmp_path):
-    store = read(made(tmp_path / "store"))
-    split = split_of(folds_of(store.labels, "walk"), 2)
-    data = watched_from(store, "walk", split)
-    assert (data.label == (np.array(store.labels.actions)[store.labels.action] != "walk")).all()
-    assert (data.split == split).all()
-    assert len(np.concatenate(data.features)) == len(store.clips.all)
-    np.testing.assert_array_equal(data.features[7], store.clips.of(np.array([7]))[0].numpy())
-    assert (watched_from(store, "walk").split == store.labels.split).all()
 
 
 def test_too_few_videos_or_too_large_groups_are_refused():

@@ -70,6 +70,36 @@ def test_the_whole_is_the_sum_of_its_definitions(changed, upwards):
     )
 
 
+@pytest.mark.parametrize("margin", [2.0, 200.0])
+def test_as_released_videos_are_compared_one_by_one_and_segment_by_segment(margin):
+    normal, abnormal = seen(4, 1), seen(4, 2)
+    weights = Weights(released=True, margin=margin, between=0.5, magnitude=2.0)
+
+    def read(both):
+        found = []
+        for crops in both.features.tolist():
+            long = [sum(math.hypot(*crop[t]) for crop in crops) / CROPS for t in range(T)]
+            best = sorted(range(T), key=lambda t: -long[t])[: weights.top]
+            found.append([sum(abs(x) for crop in crops for x in crop[t]) / CROPS for t in best])
+        return found
+
+    lows, highs = read(normal), read(abnormal)
+    lacks = [max(0.0, margin - math.dist(p, u)) ** 2 for p, u in zip(lows, highs, strict=True)]
+    compared = 0.5 * sum(lacks) / 4
+    for own in (lows, highs):
+        compared += sum(math.dist(own[i], own[i + 2]) ** 2 for i in range(2)) / 2
+    without = anomaly_loss(normal, abnormal, Weights(magnitude=0.0)).item()
+    assert anomaly_loss(normal, abnormal, weights).item() == pytest.approx(without + 2 * compared, rel=1e-5)
+
+
+def test_as_released_the_gradient_reaches_the_features_and_a_single_video_has_no_other_half():
+    given = [seen(1, 1), seen(1, 2)]
+    for one in given:
+        one.features.requires_grad_()
+    anomaly_loss(*given, Weights(released=True)).backward()
+    assert all(one.features.grad.abs().sum() > 0 for one in given)
+
+
 def test_the_weights_are_those_of_the_paper():
     weights = Weights()
     assert (weights.top, weights.margin, weights.magnitude, weights.between) == (3, 200.0, 0.001, 0.001)

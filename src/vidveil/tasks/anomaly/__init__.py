@@ -1,6 +1,6 @@
 """Weakly supervised anomaly detection on features: videos are labelled, segments are told (MGFN)."""
 
-from vidveil.tasks.anomaly.folds import cut_into_folds, folds_of, split_of, watched_from
+from vidveil.tasks.anomaly.folds import cut_into_folds, folds_of, split_of
 from vidveil.tasks.anomaly.losses import FIRM, Weights
 from vidveil.tasks.anomaly.metric import frame_auc, frame_estimate, video_auc, video_estimate
 from vidveil.tasks.anomaly.network import MGFN, Shape
@@ -26,5 +26,4 @@ __all__ = [
     "untrimmed_set",
     "video_auc",
     "video_estimate",
-    "watched_from",
 ]

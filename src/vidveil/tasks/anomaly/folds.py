@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from vidveil.data.clips import ClipSet
 from vidveil.errors import DataError, UsageError
-from vidveil.features.sets import FeatureSet
-from vidveil.tasks.anomaly.watched import Watched
 
 FOLDS = 5
 
@@ -75,18 +73,6 @@ def split_of(fold: NDArray[np.int64], number: int) -> NDArray[np.str_]:
 def folds_of(data: ClipSet, normal: str, *, count: int = FOLDS, seed: int = 0) -> NDArray[np.int64]:
     """Of a set whose action `normal` is nothing in particular, by its groups: `none` of surveillance_fight."""
     return cut_into_folds(_abnormal(data, normal), data.group, count=count, seed=seed)
-
-
-def watched_from(data: FeatureSet, normal: str, split: NDArray[np.str_] | None = None) -> Watched:
-    """Features of a set with labels by the video. `split` replaces the set's own, for folds."""
-    labels, clips = data.labels, data.clips.all.float().cpu().numpy()
-    ends = zip(data.clips.first, data.clips.first + data.clips.count, strict=True)
-    return Watched(
-        name=labels.name,
-        features=tuple(clips[first:end] for first, end in ends),
-        label=_abnormal(labels, normal),
-        split=np.asarray(labels.split) if split is None else split,
-    )
 
 
 def _abnormal(data: ClipSet, normal: str) -> NDArray[np.int64]:

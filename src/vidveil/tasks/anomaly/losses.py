@@ -15,6 +15,11 @@ Who is chosen is chosen by magnitude, and learns by being chosen. So magnitudes 
 and a distance that may as well grow by normal ones rising does not say so. Nor do the published weights say it loudly:
 the loss of scores is a thousand times as strong, and is content with any segments of an abnormal video, since a glance
 tells all of them what happened. `FIRM` does.
+
+The released code compares otherwise (`released: true`): a video by the k sums ‖hₜ‖₁ of its chosen segments, not by one
+mean length, and not each pair of videos but p with the p-th of the other kind, and one half of a kind with the other:
+
+    L_con = mean_p max(0, 200 − ‖v_p − v'_p‖₂)²,   L_n = mean_p ‖v_p − v_{p + n/2}‖₂²,   v = (‖hₜ‖₁)_{t∈S}
 """
 
 from dataclasses import dataclass
@@ -37,6 +42,8 @@ class Weights:
     """That magnitudes of normal and abnormal videos are to lie apart."""
     upwards: bool = True
     """Whether abnormal magnitudes are to be the larger ones; as published either way will do."""
+    released: bool = False
+    """Whether videos are compared as the released code does it."""
     magnitude: float = 1e-3
     """Of all that compares magnitudes."""
     between: float = 1e-3
@@ -85,6 +92,22 @@ def between(normal: Tensor, abnormal: Tensor, margin: float, *, upwards: bool = 
     return (margin - apart).clamp(min=0).pow(2).mean()
 
 
+def sums_of(features: Tensor, chosen: Tensor) -> Tensor:
+    """(B, crops, T, C), (B, k) → (B, k): ‖h‖₁ of the chosen segments, mean over crops."""
+    return features.float().abs().sum(-1).mean(1).gather(1, chosen)
+
+
+def as_released(normal: Tensor, abnormal: Tensor, weights: Weights) -> Tensor:
+    """(n, k), (a, k) sums of segments → 0.001 L_con + L_a + L_n of the released code."""
+    pairs = min(len(normal), len(abnormal))
+    apart = torch.linalg.vector_norm(normal[:pairs] - abnormal[:pairs], dim=-1)
+    total: Tensor = weights.between * (weights.margin - apart).clamp(min=0).pow(2).mean()
+    for found in (abnormal, normal):
+        if half := len(found) // 2:
+            total = total + (found[:half] - found[half : 2 * half]).pow(2).sum(-1).mean()
+    return total
+
+
 def smoothness(scores: Tensor) -> Tensor:
     """(a, T) → a scalar."""
     return scores.diff(dim=1).pow(2).sum(1).mean()
@@ -104,11 +127,14 @@ def anomaly_loss(normal: Seen, abnormal: Seen, weights: Weights) -> Tensor:
         long = magnitudes(seen.features)
         chosen = strongest(long.detach(), weights.top)
         said.append(of_videos(seen.scores, chosen))
-        found.append(of_videos(long, chosen))
+        found.append(sums_of(seen.features, chosen) if weights.released else of_videos(long, chosen))
     truth = torch.cat([torch.zeros_like(said[0]), torch.ones_like(said[1])])
     with torch.autocast(truth.device.type, enabled=False):  # which has no cross-entropy of probabilities
         told = F.binary_cross_entropy(torch.cat(said).float(), truth.float())
-    apart = between(found[0], found[1], weights.margin, upwards=weights.upwards)
-    compared = weights.between * apart + within(found[1]) + within(found[0])
+    if weights.released:
+        compared = as_released(found[0], found[1], weights)
+    else:
+        apart = between(found[0], found[1], weights.margin, upwards=weights.upwards)
+        compared = weights.between * apart + within(found[1]) + within(found[0])
     calm = weights.smooth * smoothness(abnormal.scores) + weights.sparse * sparsity(abnormal.scores)
     return told + weights.magnitude * compared + calm
