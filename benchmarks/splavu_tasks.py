@@ -63,6 +63,9 @@ def _settings() -> dict[str, Setting]:
             found[f"{kind}-action-lc{weight}"] = Setting(told, ("action",), more)
         found[f"{kind}-none"] = Setting(f"{title}, no task", (), words)
         found[f"{kind}-no-budget"] = Setting(f"{title}, action, without budget", ("action",), (*words, "budget=none"))
+    for tasks in (("detection",), ("anomaly",)):
+        title = f"ours, a quarter erased, {tasks[0]}"
+        found[f"mild-{tasks[0]}"] = Setting(title, tasks, ("erase=0.25",))
     for ending, (told, more) in LATENT.items():
         for tasks in (("action",), ("action", "anomaly")):
             of = "-".join(("real", *tasks)) + ending

@@ -176,6 +176,23 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"{TITLES['ucf101_5']}: five classes of UCF101 and {len(FOLDS)} folds of fights", table
 
 
+def unseen(own: dict[str, Any]) -> str:
+    """Change of each task after adapters that did not learn with it; a row a subset, a column a kind and task."""
+    metrics = {"action": ("clips", "action_top1"), "detection": ("detection", "detection_map"),
+               "anomaly": ("anomaly", "anomaly_frame_auc")}  # fmt: skip
+    kinds = {"apart": "published losses", "ours": "ours"}
+    head = ["learned with", *(f"{title}: {task}" for title in kinds.values() for task in metrics)]
+    lines = [head, ["---"] * len(head)]
+    for tasks in SUBSETS[:-1]:
+        cells = []
+        for kind in kinds:
+            told = own[f"{kind}-{'-'.join(tasks)}"]
+            for task, (judge, metric) in metrics.items():
+                cells.append("" if task in tasks else _told(told[judge][metric]["change"]))
+        lines.append([" + ".join(tasks), *cells])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def grid(own: dict[str, Any], rows: dict[str, str], columns: Columns) -> str:
     """A row a setting that has any of the numbers, behind what it learned with; nothing without an adapter's row."""
     body = []
