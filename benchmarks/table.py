@@ -19,6 +19,7 @@ of a set, and compared in the same draws of people.
 
 import argparse
 import json
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -230,8 +231,11 @@ def main() -> None:
         found = json.loads(file.read_text(encoding="utf-8"))
         (HERE / "TABLE.md").write_text(page(found), encoding="utf-8")
         picture(found, RESULTS / "trade_off.png")
-    if not options.summary and not options.page:
-        go_on(jobs(), options, None)
+    if options.summary or options.page:
+        return
+    if not options.list and not os.environ.get("VIDVEIL_DATA"):
+        raise SystemExit("VIDVEIL_DATA must name the folder that has ucf101_5 and weizmann (docs/datasets.md)")
+    go_on(jobs(), options, None)
 
 
 if __name__ == "__main__":

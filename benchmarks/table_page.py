@@ -246,8 +246,11 @@ What is left of the action, and of who it is, in real video, after each way to h
   video. Where splits choose different ones, these may do better together. Frozen networks were made for ordinary video:
   of other pictures, use and linkage are lower bounds. *Trained judges* are I3D
   from Kinetics, every second frame, trained on what is shown to tell the action, and another one beside the frozen
-  attackers; *small judges* an r3d_tiny from nothing, 32 frames of 32 × 32. Where both are there, the better one for the
-  use and the strongest attacker of all, as validation people choose them, stand in a table of their own.
+  attackers; *small judges* an r3d_tiny from nothing, 32 frames of 32 × 32.
+- **Which of these can be used?** `vidveil anonymize --method` takes `motion`, `motion:8`, `downsample:N`, `figure:N`,
+  `recast:14,D` (turned by up to D degrees: a little 15, less 25, else 40), `blur:strong` and `solid` (black) with
+  `--region faces` or `people`, and networks that were trained. Lots, most-moving tubelets, those in the middle, the
+  background and masks alone are controls: what a method has to beat, and no protection.
 - **On Weizmann two people validate**, of whom several attackers link all clips. Of these the best in average precision
   counts, which need not be strong: as it was filmed, raw video links {raw[0]:.2f} by it and
   {raw[1]:.2f} by the highest. There take the excess of the highest, which has no interval; the other one, and *minus

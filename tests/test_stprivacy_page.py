@@ -140,6 +140,18 @@ def test_strong_blur_and_half_the_resolution_leave_what_it_says():
     assert all(one["action_top1"]["retention"] - most < 0.01 for one in (blur, half))
 
 
+def test_the_short_of_it_is_of_the_results():
+    asked = {"stprivacy": (0.963, 0.741), "stprivacy-anonymous": (None,), "credit": (0.888,)}
+    asked |= dict.fromkeys(("blur", "blur4", "downsample2", "downsample16"), (None,))
+    rows = [(name, keep) for name, keeps in asked.items() for keep in keeps]
+    for line, (name, keep) in zip(between("short").splitlines()[2:], rows, strict=True):
+        (point,) = [point for point in points(name) if keep is None or point["keep"] == keep]
+        metrics = point["metrics"]
+        shares = metrics["action_top1"]["retention"], metrics["linkage_rank1"]["excess"], point["attribute_excess"]
+        told = [f"{share:.2f}".replace("-0.00", "0.00") for share in shares]
+        assert line.endswith(f"| {' | '.join(told)} |"), name
+
+
 def test_speed_is_what_was_measured():
     found = json.loads((RESULTS / "stprivacy" / "speed_h200.json").read_text())
     forward, train = found["forward"], found["train"]

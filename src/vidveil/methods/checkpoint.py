@@ -120,7 +120,9 @@ def find(name: str) -> Checkpoint:
         hint = f"did you mean {close[0]}?"
     else:
         hint = f"there are {', '.join(made)}" if made else "`vidveil train` makes one"
-    raise UsageError(f"there is no checkpoint {name!r}, neither a run in {runs_folder()} nor a folder; {hint}")
+    raise UsageError(
+        f"there is no checkpoint {name!r}, neither a run in {runs_folder().absolute()} nor a folder; {hint}"
+    )
 
 
 def _read(folder: Path) -> Checkpoint:
