@@ -42,6 +42,7 @@ def _gave(raw: dict[str, Any], judge: str) -> dict[str, float]:
 
 
 def finished() -> dict[str, Any]:
+    """What stands in runs."""
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         for judge in JUDGES[setting.set]:
