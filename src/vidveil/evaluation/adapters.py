@@ -10,7 +10,10 @@ def load_adapter(method: str) -> tuple[AAM, str] | None:
     """The adapter of a run, and the fingerprint of the encoder that it belongs to; None for raw."""
     if method == "raw":
         return None
-    checkpoint = find(method.removeprefix("splavu:"))
+    try:
+        checkpoint = find(method.removeprefix("splavu:"))
+    except UsageError as error:
+        raise UsageError(f"{error}; method=raw needs no adapter: it judges features as they are") from error
     if checkpoint.method != "splavu":
         raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which does not work on features")
     encoder = checkpoint.about.get("encoder") or {}
