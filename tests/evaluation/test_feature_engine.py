@@ -143,7 +143,7 @@ def test_each_seed_has_an_adapter_of_its_own(recipe, adapters, monkeypatch):
 
 
 def test_braces_that_mean_something_else_are_a_name_like_any_other(recipe):
-    with pytest.raises(UsageError, match="there is no checkpoint .*method=raw needs no adapter"):
+    with pytest.raises(UsageError, match=r"there is no checkpoint .*method=raw needs no adapter"):
         run(replace(recipe, name="braces", method="splavu:{mine}"))
 
 
