@@ -202,8 +202,9 @@ def picture(found: dict[str, Any], path: Path) -> None:
                 axis.plot(*zip(*places, strict=True), label=label, linestyle="-" if label in KNOBS else "none", **style)
             axis.plot(1, 1, "k*", markersize=10, label="raw video")
             axis.set_title(f"{title}\n{shown.lower()}", fontsize=9)
-            axis.set_xlabel("retention: top-1 / raw top-1")
-            axis.set_ylabel("excess of linkage" + (", by the highest" if name == "weizmann" else ""))
+            axis.set_xlabel("retention: top-1 / raw top-1 →")  # the lower right corner is the best one
+            axis.set_ylabel("← excess of linkage" + (", by the highest" if name == "weizmann" else ""))
+            axis.set_xlim(0.05, 1.1)
             axis.set_ylim(-0.05, 1.15)
             axis.grid(alpha=0.2)
     handles = {
