@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dual_cls_summary import interval
+from splavu_table import KINDS
 from splavu_tasks import FOLDS, JUDGES, LATENT, SETTINGS, SUBSETS, TASKS, WEIGHTS, judging
 
 from vidveil.evaluation.results import Metric, Point, Results
@@ -183,19 +184,19 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def unseen(own: dict[str, Any]) -> str:
     """Change of each task after adapters that did not learn with it; a row a subset, a column a kind and task."""
-    metrics = {"action": ("clips", "action_top1"), "detection": ("detection", "detection_map"),
-               "anomaly": ("anomaly", "anomaly_frame_auc")}  # fmt: skip
-    kinds = {"apart": "published losses", "ours": "ours"}
-    head = ["learned with", *(f"{title}: {task}" for title in kinds.values() for task in metrics)]
-    lines = [head, ["---"] * len(head)]
+    columns = dict(zip(TASKS, ("top-1", "detection, mAP", "anomaly, AUC of frames"), strict=True))
+    kinds = ("apart", "ours")
+    lines = [["learned with", *(f"{KINDS[kind][0]}: {task}" for kind in kinds for task in TASKS)]]
+    lines.append(["---"] * len(lines[0]))
     for tasks in SUBSETS[:-1]:
-        cells = []
-        for kind in kinds:
-            told = own[f"{kind}-{'-'.join(tasks)}"]
-            for task, (judge, metric) in metrics.items():
-                cells.append("" if task in tasks else _told(told[judge][metric]["change"]))
-        lines.append([" + ".join(tasks), *cells])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        rows = [own[f"{kind}-{'-'.join(tasks)}"] for kind in kinds]
+        changes = [
+            "" if task in tasks else _cells(row, columns[task], USES[columns[task]], False)[1]
+            for row in rows
+            for task in TASKS
+        ]
+        lines.append([" + ".join(tasks), *changes])
+    return _lines(lines)
 
 
 def grid(own: dict[str, Any], rows: dict[str, str], columns: Columns) -> str:
@@ -215,8 +216,11 @@ def grid(own: dict[str, Any], rows: dict[str, str], columns: Columns) -> str:
     if len(body) < 2:
         return ""
     head = ["", *TASKS, *(word for column in columns for word in (column, _beside(column)))]
-    lines = [head, ["---"] * len(head), *body]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return _lines([head, ["---"] * len(head), *body])
+
+
+def _lines(table: Sequence[Sequence[str]]) -> str:
+    return "\n".join("| " + " | ".join(line) + " |" for line in table)
 
 
 def _beside(column: str) -> str:

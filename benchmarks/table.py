@@ -19,11 +19,12 @@ of a set, and compared in the same draws of people.
 
 import argparse
 import json
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from job_queue import Job, go_on, options_of
+
+from vidveil.data import given_folder
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "table"
@@ -233,7 +234,7 @@ def main() -> None:
         picture(found, RESULTS / "trade_off.png")
     if options.summary or options.page:
         return
-    if not options.list and not os.environ.get("VIDVEIL_DATA"):
+    if not options.list and given_folder(None) is None:
         raise SystemExit("VIDVEIL_DATA must name the folder that has ucf101_5 and weizmann (docs/datasets.md)")
     go_on(jobs(), options, None)
 

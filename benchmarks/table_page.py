@@ -16,15 +16,12 @@ Rows = dict[str, Any]
 ALIKE = 0.01
 """Of top-1 or rank-1: so far may two goes of the same judges on raw video differ, and stand in one table."""
 
-
-PICTURED = {
+CURVES = {
     "tubelets by lot": ("random",),
     "most-moving tubelets": ("moving",),
     "tubelets in the middle": ("centre",),
     "grey frame difference, as it is and in blocks": ("motion", "motion8"),
     "downsampled, × 2, 4, 8": ("down2", "down4", "down8"),
-    "faces, blurred or black": ("blur-faces", "black-faces"),
-    "people, blurred or black": ("blur-people", "black-people"),
     "moving figure, not turned; turned by up to 15, 25, 40 degrees": (
         "figure14",
         "recast14-15",
@@ -34,11 +31,14 @@ PICTURED = {
     "dual-CLS as in the paper": ("paper",),
     "dual-CLS over turned figures": ("best",),
     "STPrivacy": ("stprivacy",),
-    "masks alone, of these three": ("paper-mask", "best-mask", "stprivacy-mask"),
 }
-"""Series of the picture. The other rows stand in the tables."""
-KNOBS = [label for label in PICTURED if not label.startswith(("faces", "people", "masks"))]
-"""Series whose points differ in strength alone."""
+"""Series of the picture whose points differ in strength alone. Rows that are in none stand in the tables."""
+POINTS = {
+    "faces, blurred or black": ("blur-faces", "black-faces"),
+    "people, blurred or black": ("blur-people", "black-people"),
+    "masks alone, of the last three": ("paper-mask", "best-mask", "stprivacy-mask"),
+}
+"""Series of different things."""
 
 
 def page(found: dict[str, Any]) -> str:
@@ -190,7 +190,7 @@ def picture(found: dict[str, Any], path: Path) -> None:
     for line, (name, title) in zip(axes, SETS.items(), strict=True):
         for axis, (part, shown) in zip(line, PARTS.items(), strict=True):
             rows = found[name]["parts"].get(part, {})
-            for i, (label, members) in enumerate(PICTURED.items()):
+            for i, (label, members) in enumerate((CURVES | POINTS).items()):
                 settings = [one for each in members if each in rows for one in rows[each]["settings"]]
                 if not settings:
                     continue
@@ -199,7 +199,9 @@ def picture(found: dict[str, Any], path: Path) -> None:
                 style = {"color": COLOURS[i % len(COLOURS)], "marker": marker, "markersize": 6, "linewidth": 1}
                 if any("splits" in rows.get(each, {}) for each in members):  # judged on some of them: hollow
                     style["markerfacecolor"] = "white"
-                axis.plot(*zip(*places, strict=True), label=label, linestyle="-" if label in KNOBS else "none", **style)
+                axis.plot(
+                    *zip(*places, strict=True), label=label, linestyle="-" if label in CURVES else "none", **style
+                )
             axis.plot(1, 1, "k*", markersize=10, label="raw video")
             axis.set_title(f"{title}\n{shown.lower()}", fontsize=9)
             axis.set_xlabel("retention: top-1 / raw top-1 →")  # the lower right corner is the best one

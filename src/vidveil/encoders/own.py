@@ -50,7 +50,7 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
         network, own = str(recipe["recognizer"]), (int(recipe["frames"]), int(recipe["size"]))
     except OSError as error:
         makes = f"`vidveil train {name}` makes it" if name in names() else "`vidveil train` makes one"
-        raise UsageError(f"there is no finished run {name!r} in {runs_folder()}: {makes}") from error
+        raise UsageError(f"there is no finished run {name!r} in {runs_folder().absolute()}: {makes}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"run {name!r} trained no recognizer: an encoder is a network that tells something") from error
     frames, size = frames or own[0], size or own[1]
