@@ -84,8 +84,8 @@ class AnomalyRecipe(UntrimmedRecipe):
     depths: tuple[int, ...] = (3, 3, 2)
     """Blocks of each stage."""
     weights: Literal["firm", "published", "released"] = "firm"
-    """Of the parts of its loss. As published, it learned in our trials which videos are abnormal, and when by luck; firm
-    ones let magnitudes count, by which it chooses the moments that it learns from. `released`: as published, with
+    """Of the parts of its loss. As published, it learned in our trials which videos are abnormal, and when by luck;
+    firm ones let magnitudes count, by which it chooses the moments that it learns from. `released`: as published, with
     videos compared as the released code does it."""
 
     def __post_init__(self) -> None:
