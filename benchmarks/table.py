@@ -39,6 +39,8 @@ LEARNED = UCF | PEOPLE
 """Where networks that hide are trained."""
 PARTS = {"whole": "whole", "crop": "person_crop"}
 SHARES = "keep=[0.5,0.25,0.1]"
+LOTS = "keep=[0.9,0.75,0.5,0.25,0.1,0.03,0.01,0.001]"
+"""What other rows are compared with: all the way from raw video to next to nothing."""
 PAPER, BEST = "method=dual_cls:d-paper-{end}", "method=dual_cls:d-best-{end}"
 DRAWN = "method=stprivacy:d-drawn-{end}"
 THEIRS, OURS = "dual-CLS as in the paper", "dual-CLS over turned figures"
@@ -90,7 +92,7 @@ class Row:
 ROWS = {
     "raw": Row("raw video"),
     "median": Row("background alone: the median of all frames", (), ("median",)),
-    "random": Row("tubelets by lot", ("method=random", SHARES)),
+    "random": Row("tubelets by lot", ("method=random", LOTS)),
     "moving": Row("most-moving tubelets", ("method=moving", SHARES)),
     "centre": Row("tubelets in the middle", ("method=centre", SHARES)),
     "motion": Row("grey frame difference", ("method=motion",)),

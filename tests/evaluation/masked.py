@@ -59,11 +59,15 @@ class Scorer:
 class Masker:
     """Keeps dark tubelets, or with a privacy weight bright ones. Counts how many clips it was shown at a time."""
 
-    elsewhere = False
+    elsewhere, draws = False, False
 
-    def __init__(self, name="masker", weights="masker 1234", fill="black"):
+    def __init__(self, name="masker", weights="masker 1234", fill="black", after=None):
         self.name, self.weights, self.fill = name, weights, fill
+        self.after = after
         self.scorer, self.batches = Scorer(), []
+
+    def alone(self):
+        return Masker(self.name, self.weights, self.fill)
 
     def anonymize(self, clip, *, keep=None, privacy_weight=None):
         found = self.anonymize_batch(clip[None], keep=keep, privacy_weight=privacy_weight)

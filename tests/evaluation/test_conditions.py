@@ -15,7 +15,7 @@ from vidveil.data.store import VideoStore
 from vidveil.data.store_files import turn
 from vidveil.errors import UsageError
 from vidveil.evaluation import conditions
-from vidveil.evaluation.conditions import AT_ONCE, Setting, anonymized, check_method
+from vidveil.evaluation.conditions import AT_ONCE, WORKERS, Setting, anonymized, check_method
 from vidveil.evaluation.measure import Measure
 from vidveil.evaluation.pruning_controls import Grid
 from vidveil.evaluation.truth import Truth
@@ -34,6 +34,30 @@ def data(tmp_path):
     return people(tmp_path, clips=12)  # 84 clips: more than are shown at a time
 
 
+class Dimmed:
+    """A method that leaves half of the light, in whole bytes. Counts the clips."""
+
+    name = spec = "dimmed"
+    weights = None
+
+    def __init__(self):
+        self.clips = 0
+
+    def anonymize(self, clip, *, keep=None, privacy_weight=None):
+        assert keep is None
+        assert privacy_weight is None
+        self.clips += 1
+        return Anonymized((clip * 255 / 2).floor() / 255)
+
+
+def tensor(frames):
+    return torch.from_numpy(frames.copy()).permute(3, 0, 1, 2).float() / 255
+
+
+def shown(video):
+    return (video * 255).round().permute(1, 2, 3, 0).numpy()
+
+
 def test_a_learned_method_sees_many_clips_at_a_time_and_each_comes_out_as_by_itself(data, monkeypatch):
     masker = Masker()
     loader(monkeypatch, masker)
@@ -41,10 +65,8 @@ def test_a_learned_method_sees_many_clips_at_a_time_and_each_comes_out_as_by_its
     assert masker.batches == [AT_ONCE, len(data) - AT_ONCE]
     alone = Masker()
     for row in (0, AT_ONCE - 1, AT_ONCE, len(data) - 1):
-        clip = torch.from_numpy(data.videos.frames(row).copy()).permute(3, 0, 1, 2).float() / 255
-        expected = alone.anonymize(clip, keep=0.25)
-        shown = (expected.video * 255).round().permute(1, 2, 3, 0).numpy()
-        np.testing.assert_array_equal(after.videos.frames(row), shown)
+        expected = alone.anonymize(tensor(data.videos.frames(row)), keep=0.25)
+        np.testing.assert_array_equal(after.videos.frames(row), shown(expected.video))
         kept = Grid(2, SIDE).pixels(after.videos.side("kept", row), (FRAMES, SIZE, SIZE))
         np.testing.assert_array_equal(kept.astype(bool), expected.mask.numpy())
 
@@ -134,16 +156,28 @@ def test_beside_recorded_video_of_another_size_stands_the_share_kept_and_nothing
 
 def test_it_is_told_whether_what_a_mask_keeps_is_shown_as_it_was_filmed(data, monkeypatch):
     """Only then does a mask that keeps everything leave raw video."""
-    for changes, filmed in (({}, True), ({"draws": True}, False), ({"after": "blur"}, False)):
+    dimmed = Dimmed()
+    for changes, filmed in (({}, True), ({"draws": True}, False), ({"after": dimmed}, False)):
         masker = Masker(weights=f"masker {changes}")
         vars(masker).update(changes)
-        loader(monkeypatch, masker)
+        loader(monkeypatch, masker, dimmed)
         mixed = [anonymized(data, Setting(method=name, keep=0.25)) for name in ("random", "masker")]
         assert kept_as_filmed(mixed) is filmed
     loader(monkeypatch, Masker())
     for name in ("random", "masker"):
         assert kept_as_filmed([anonymized(data, Setting(method=name, keep=0.25, fill="mask"))]) is False
     assert kept_as_filmed([data, anonymized(data, Setting(method="noise"))]) is None
+
+
+def test_what_masks_lie_over_is_made_once_for_all_of_them(data, monkeypatch):
+    dimmed = Dimmed()
+    loader(monkeypatch, Masker(after=dimmed), dimmed)
+    some, more = (anonymized(data, Setting(method="masker", keep=keep)).videos for keep in (0.25, 0.5))
+    assert dimmed.clips <= len(data) + 3 * 2 * WORKERS  # once, and some to see whether they are the same
+    for row in (0, len(data) - 1):
+        expected = Masker().anonymize(dimmed.anonymize(tensor(data.videos.frames(row))).video, keep=0.25)
+        np.testing.assert_array_equal(some.frames(row), shown(expected.video))
+        assert more.share_kept(row) == 0.5
 
 
 def test_large_clips_are_shown_few_at_a_time_and_one_at_least(data, monkeypatch):

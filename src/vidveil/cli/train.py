@@ -61,9 +61,8 @@ def train(
     results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
 
     from vidveil.report.tables import table
+    from vidveil.training.runs import runs_folder
 
     typer.echo(table([results]))
-    typer.echo(
-        f"\nKept in runs/{wanted.name}; tables and a picture: vidveil report {wanted.name} -o {wanted.name}.md",
-        err=True,
-    )
+    kept, name = runs_folder() / wanted.name, wanted.name
+    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {name} -o {name}.md", err=True)

@@ -281,6 +281,9 @@ def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Paint
         tubelet = (scorer.tubelet[0], scorer.tubelet[1])
     elif in_place and isinstance(data, PuppetClips):  # small, and their truth is told pixel by pixel
         tubelet = (1, 1)
+    changed = getattr(method, "draws", False) or method.after is not None or method.fill == "mask"
+    if method.after is not None:  # what masks lie over is made once for all of them, as for training
+        data, method = anonymized(data, Setting(method=method.after.spec)), method.alone()
 
     def paint(rows: Sequence[int]) -> Iterator[Item]:
         videos = [data.videos.frames(row) for row in rows]
@@ -294,7 +297,6 @@ def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Paint
         for i in range(len(rows)):
             yield made[i]
 
-    changed = getattr(method, "draws", False) or getattr(method, "after", None) is not None or method.fill == "mask"
     return Painter(paint, method.weights, tubelet, AT_ONCE, as_filmed=not changed)
 
 

@@ -9,6 +9,7 @@ at, never a crop of it. Where a cell's border runs through a pixel, or two windo
 
 import math
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -139,6 +140,12 @@ class TubeletMasker(Anonymizer):
             privacy_weight=self.privacy_weight if privacy_weight is None else privacy_weight,
             device=str(self.device) if device is None else device,
         )
+
+    def alone(self) -> "TubeletMasker":
+        """The same masks, for videos that have been through `after` already."""
+        masker = copy(self)
+        masker.after = None
+        return masker
 
     def anonymize(
         self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
