@@ -250,6 +250,7 @@ def main() -> None:
     parser.add_argument("--summary", action="store_true", help="of what is finished: figure4.json")
     parser.add_argument("--draw", action="store_true", help="the picture of figure4.json: figure4.png")
     parser.add_argument("--into", type=Path, default=RESULTS, help="folder of both")
+    parser.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="0: one training a setting")
     parser.add_argument("--learning", default=",".join(LEARNING), help="KEY=VALUE,… of trainings of the method")
     parser.add_argument("--judging", default=";".join(JUDGING), help="KEY=VALUE;… of judges and attackers")
     options_of(parser)
@@ -266,7 +267,8 @@ def main() -> None:
     if options.summary or options.draw:
         return
     options.only = with_columns(options.only)
-    go_on(jobs(options.rho, options.learning.split(","), options.judging.split(";")), options, options.into)
+    seeds = [int(seed) for seed in options.seeds.split(",")]
+    go_on(jobs(options.rho, options.learning.split(","), options.judging.split(";"), seeds), options, options.into)
 
 
 if __name__ == "__main__":
