@@ -79,6 +79,10 @@ class Row:
         return self.judges in FEW
 
     @property
+    def draws_lots(self) -> bool:
+        return self.words[:1] == ("method=random",)
+
+    @property
     def mode(self) -> str | None:
         """Of the network that hides, if one does."""
         return next((mode for mode in MODES if any(f":d-{mode}-" in word for word in self.words)), None)
@@ -109,8 +113,6 @@ ROWS = {
     "recast14": Row("moving figure, turned, 14 blocks", ("method=recast:14",)),
     "recast14-25": Row("moving figure, turned less, 14 blocks", ("method=recast:14,25",), ("crop",)),
     "recast14-15": Row("moving figure, turned a little, 14 blocks", ("method=recast:14,15",), ("crop",)),
-    "recast28": Row("moving figure, turned, 28 blocks", ("method=recast:28",), ("crop",)),
-    "recast28-25": Row("moving figure, turned less, 28 blocks", ("method=recast:28,25",), ("crop",)),
     "recast10-50": Row("moving figure, turned further, 10 blocks", ("method=recast:10,50",), ("crop",)),
     "paper": Row(THEIRS, (PAPER, "keep=[0.888,0.737]"), ("crop",)),
     "paper-action": Row(f"{THEIRS}, λ = 0", (PAPER, "keep=[0.737]", "privacy_weight=0"), ("crop",)),

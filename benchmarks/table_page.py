@@ -13,6 +13,8 @@ STRONGEST = "Cut to a square around the person, by the strongest trained judges"
 WHERE = {"ucf101_5": "UCF101", "weizmann": "Weizmann"}
 HOW = {"whole": "as filmed", "crop": "in squares", "median": "by its median"}
 Rows = dict[str, Any]
+BEFORE = 0.5
+"""The most tubelets by lot beside rows that do not say which were."""
 ALIKE = 0.01
 """Of top-1 or rank-1: so far may two goes of the same judges on raw video differ, and stand in one table."""
 
@@ -129,10 +131,11 @@ def grid(rows: Rows, named: Rows, *, by_use: bool = False) -> str:
             mark = f", {len(some)} of 3 splits"
         if trained_before(name, rows, order):
             mark += " ‡"
-        for i, one in enumerate(rows[name]["settings"]):
-            cells = row(name, one, mark)
+        names = {one.get("keep"): one["identity_top1"] for one in named.get(name, {"settings": []})["settings"]}
+        for one in rows[name]["settings"]:
+            cells = row(name, one, mark, beyond(name, one, rows))
             if named:
-                by_name = named[name]["settings"][i]["identity_top1"] if name in named else None
+                by_name = names.get(one.get("keep"))
                 cells += [interval(by_name["value"]), interval(by_name["share"])] if by_name else ["", ""]
             cells += [one["action_top1"]["by"]] if by_use else []
             lines.append("| " + " | ".join(cells) + " |")
@@ -152,7 +155,20 @@ def another(raw: dict[str, list[float]], then: dict[str, list[float]] | None) ->
     return any(abs(raw[name][0] - then[name][0]) > ALIKE for name in same) if then else True
 
 
-def row(name: str, one: dict[str, Any], mark: str) -> list[str]:
+def beyond(name: str, one: dict[str, Any], rows: Rows) -> bool:
+    """Whether it keeps more of the use than the most tubelets by lot that were judged beside it, and less than all."""
+    met = one.get("minus_lots") or {}
+    if name not in ROWS or "minus" not in met or met.get("at"):
+        return False
+    most = max(met.get("lots", (BEFORE,)))
+    for each, found in rows.items():
+        if each in ROWS and ROWS[each].draws_lots and ROWS[each].judges == ROWS[name].judges:
+            kept = {setting["keep"]: setting["action_top1"]["share"][0] for setting in found["settings"]}
+            return bool(one["action_top1"]["share"][0] > kept[most])
+    return False
+
+
+def row(name: str, one: dict[str, Any], mark: str, guessed: bool) -> list[str]:
     use, linked = one.get("action_top1"), one["linkage_rank1"]
     return [
         told(name) + mark,
@@ -164,7 +180,7 @@ def row(name: str, one: dict[str, Any], mark: str) -> list[str]:
         interval(linked["share"]),
         f"{linked['highest']:.2f}",
         f"{linked['highest_share']:.2f}",
-        minus(one.get("minus_lots")),
+        minus(one.get("minus_lots")) + (" ~" if guessed else ""),
         linked["by"],
     ]
 
@@ -229,6 +245,16 @@ MARKS = {
     " ‡": """\
 - **‡**: by networks of another training, and of another go, than those of the first row of the same method.
 """,
+    " ~ |": """\
+- **~**: read between raw video and the most tubelets by lot that were judged beside that row, half of them in most
+  rows, where a straight line is a guess. On UCF101 both of its ends are linked alike, on Weizmann they need not be.
+""",
+    "| – |": """\
+- **A dash**: lots were not measured at such a retention.
+""",
+    "(no interval)": """\
+- **No interval**: too few draws of people reach that retention.
+""",
     " of 3 splits": """\
 - *2 of 3 splits*: what was judged when time was up. Its shares are of raw video, and of lots, on the same splits.
 """,
@@ -270,15 +296,13 @@ What is left of the action, and of who it is, in real video, after each way to h
   top-1 of telling which of the nine people of Weizmann somebody is, by networks that saw them do other actions; chance
   is {chance[weizmann_named]:.2f}.
 - **Minus lots** is excess minus that of tubelets by lot, where these keep as much of the use: read off the line through
-  their settings and raw video. Above the use of half of the tubelets nothing was measured, and the line from there to
-  raw video is a guess; on UCF101 both of its ends are linked alike, on Weizmann they need not be. A star: the row keeps
-  no less than raw video, and is set beside that. A dash: lots were not measured at such a retention. Empty: not in the
-  same go.
+  their settings and raw video. A star: the row keeps no less than raw video, and is set beside that. Empty: raw video,
+  its background, and lots.
 - Three seeds, of which the mean is told: they are those of networks that are trained, large or small, and all else is
   the same in each.
   Brackets are 95 % intervals over the test people of all splits:
   {people[ucf101_5]} people in {clips[ucf101_5]} clips of UCF101; {people[weizmann]} in {clips[weizmann]} of Weizmann,
-  where intervals are a hint. Where too few draws reach a retention there is *no interval*.
+  where intervals are a hint.
 - **Compare with papers?** No. The five classes, the splits' validation people and these judges are ours; papers tell
   top-1 and attributes of whole sets, by networks that were trained on what is shown. Of the five attributes that
   VP-UCF101 labels, in three splits of both parts, these judges tell {attributes}, so none is in the table.

@@ -125,14 +125,10 @@ def lots_of(runs: Path, folds: dict[str, str], part: str, ends: Sequence[str]) -
     """Judges → tubelets by lot, on these splits; in the same draws of people as any other row on them."""
     found = {}
     for name, row in ROWS.items():
-        if draws_lots(row) and part in row.parts and all(_file(runs, name, part, end).is_file() for end in ends):
+        if row.draws_lots and part in row.parts and all(_file(runs, name, part, end).is_file() for end in ends):
             run = pooled([_open(runs, name, part, end) for end in ends], folds)
             found[row.judges] = method(run, Resamples(run.people))
     return found
-
-
-def draws_lots(row: Row) -> bool:
-    return row.words[:1] == ("method=random",)
 
 
 def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[str, Any]:
@@ -146,7 +142,7 @@ def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[s
     if not run.results.points:
         return about | {"settings": [numbers(run, run.results.raw, draws, beside)]}
     judged = method(run, draws)
-    rival = None if draws_lots(row) else lots.get(row.judges)
+    rival = None if row.draws_lots else lots.get(row.judges)
     points = zip(judged.settings, run.results.points, strict=True)
     return about | {"settings": [setting(run, one, point, rival, draws) for one, point in points]}
 
@@ -218,7 +214,7 @@ def strongest_of(runs: Path, folds: dict[str, str]) -> dict[str, Any]:
         run = pooled(
             [merged([_open(runs, one, "crop", end) for one in names]) for end in folds], folds, (TOP1, LINKAGE)
         )
-        if draws_lots(row):
+        if row.draws_lots:
             lots[row.judges] = method(run, Resamples(run.people))
         found[name] = settings(run, run, row, lots)
     return found
@@ -252,9 +248,10 @@ def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:
         raise DataError(f"{lots.name} has no excess to read at a retention: {reason}")
     compared = beside_curve(replace(one, retention=capped), lots)
     assert compared is not None
+    read_at = {"lots": [each.keep for each in lots.settings]}
     if compared.difference is None:
-        return {"reason": compared.second.reason or compared.first.reason}
-    return {"minus": told(compared.difference)}
+        return {"reason": compared.second.reason or compared.first.reason} | read_at
+    return {"minus": told(compared.difference)} | read_at
 
 
 def numbers(run: Run, point: Point, draws: Resamples, beside: Run) -> dict[str, Any]:
