@@ -99,23 +99,20 @@ def with_columns(only: str) -> str:
 
 
 def summary(runs: Path, rho: str) -> dict[str, Any]:
-    """Use and leakage of all that is finished, and how they differ from STPrivacy as it is in the same draws of
-    people."""
+    """Use and leakage of all that is finished, of as many trainings as each has, and how they differ from STPrivacy as
+    it is, if that is finished, in the same draws of people."""
     from vidveil.evaluation.intervals import RESAMPLES, Resamples
     from vidveil.evaluation.results import read
     from vidveil.report.paired import method
     from vidveil.report.same_clips import comparable
 
-    first, *others = (runs / run_of(name, rho) / "results.json" for name in (BOTH, *TRAINED))
-    if not first.is_file():
-        raise SystemExit(f"{first.parent.name} is not finished in {runs}")
-    files = [first, *(file for file in others if file != first and file.is_file())]
-    opened, reasons = comparable([(file, read(file)) for file in files])
+    files = [file for name in (BOTH, *TRAINED) if (file := runs / run_of(name, rho) / "results.json").is_file()]
+    if not files:
+        raise SystemExit(f"nothing of figure 4 is finished in {runs}")
+    opened, reasons = comparable([(file, read(file)) for file in dict.fromkeys(files)])
     for reason in reasons:
         print(f"left out: {reason}")
     results = opened[0].results
-    if results.name != first.parent.name:
-        raise SystemExit(f"{first.parent.name} cannot be compared with: see above")
     draws = Resamples(opened[0].people, resamples=int(results.recipe.get("resamples", RESAMPLES)))
     found: dict[str, tuple[Run, Setting]] = {}
     for run in opened:
@@ -123,18 +120,18 @@ def summary(runs: Path, rho: str) -> dict[str, Any]:
         for setting in method(run, draws).settings:
             turned = name == BOTH and setting.keep != ALPHA
             found[f"deployed{setting.keep:g}" if turned else name] = (run, setting)
+    own = found[BOTH][1] if BOTH in found else None
     raw = results.raw.metrics
     return {
         "data": results.data["name"],
         "people": results.data["people"]["test"],
-        "seeds": results.recipe["seeds"],
         "attackers": results.recipe["attackers"],
         "raw": {name: raw[name].value for name in ("action_top1", "linkage_rank1", "cmap") if name in raw},
-        "settings": {name: numbers(run, setting, found[BOTH][1]) for name, (run, setting) in found.items()},
+        "settings": {name: numbers(run, setting, own) for name, (run, setting) in found.items()},
     }
 
 
-def numbers(run: "Run", setting: "Setting", own: "Setting") -> dict[str, Any]:
+def numbers(run: "Run", setting: "Setting", own: "Setting | None") -> dict[str, Any]:
     """Means over seeds with their intervals over people, and each seed."""
     point = next(point for point in run.results.points if point.keep == setting.keep)
     seeds = {
@@ -143,10 +140,11 @@ def numbers(run: "Run", setting: "Setting", own: "Setting") -> dict[str, Any]:
         "linkage": tuple(leak for _, leak in setting.by_seed),
         "attributes": attributes_by_seed(point, run.results.raw),
     }
-    ours, theirs = estimates(setting), estimates(own)
+    ours = estimates(setting)
     found: dict[str, Any] = {"share": setting.share}
     found |= {name: {"mean": _told(one), "seeds": list(seeds[name])} for name, one in ours.items()}
-    if setting is not own:
+    if own is not None and setting is not own:
+        theirs = estimates(own)
         found["minus"] = {name: _told(_difference(one, theirs[name])) for name, one in ours.items()}
     return found
 
@@ -182,26 +180,45 @@ def _told(value: "Estimate | Difference | None") -> list[float | None] | None:
     return None if value is None else told(value)
 
 
+def told_of(found: Mapping[str, Any]) -> str:
+    """Markdown, a line a setting."""
+    from dual_cls_summary import interval
+
+    lines = ["| | | trainings | top-1 | excess, linkage | excess, attributes |", "|---|---|---|---|---|---|"]
+    for column, places in COLUMNS.items():
+        for label, setting in places.items():
+            if one := found["settings"].get(setting):
+                cells = [interval(one[name]["mean"]) for name in ("top1", "linkage", "attributes")]
+                lines.append(f"| {TITLES[column]} | {label} | {len(one['top1']['seeds'])} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def draw(found: Mapping[str, Any], path: Path) -> None:
     """Top-1 upwards and leakage to the right, so the upper left corner is the best one."""
     from matplotlib.figure import Figure
 
+    shown = {column: places for column, places in COLUMNS.items() if _finished(found, places)}
     figure = Figure(figsize=(11, 6.2), dpi=150, layout="constrained")
-    axes = figure.subplots(len(LEAKAGES), len(COLUMNS), sharex="row", sharey=True)
+    axes = figure.subplots(len(LEAKAGES), len(shown), sharex="row", sharey=True, squeeze=False)
     for line, (leakage, title) in zip(axes, LEAKAGES.items(), strict=True):
-        for axis, column in zip(line, COLUMNS, strict=True):
+        for axis, column in zip(line, shown, strict=True):
             _panel(axis, found, column, leakage)
             axis.set_xlabel(title, fontsize=10)
         line[0].set_ylabel("top-1", fontsize=10)
-    for axis, (column, places) in zip(axes[0], COLUMNS.items(), strict=True):
-        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": math.ceil(len(places) / LINES)}
-        if not axis.get_legend_handles_labels()[0]:
+    for axis, column in zip(axes[0], shown, strict=True):
+        if not (count := len(axis.get_legend_handles_labels()[0])):
             continue
+        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": math.ceil(count / LINES)}
         spaces = {"handletextpad": 0.2, "columnspacing": 0.8, "labelspacing": 0.25, "borderaxespad": 0.3}
         axis.legend(title=TITLES[column], title_fontsize=11, fontsize=10, frameon=False, **above, **spaces)
     at = (1, found["raw"]["action_top1"])
     axes[0][0].annotate("raw video", at, (-6, 0), textcoords="offset points", fontsize=9, ha="right", va="center")
     figure.savefig(path, format="png")
+
+
+def _finished(found: Mapping[str, Any], places: Mapping[str, str]) -> bool:
+    """Whether a column has anything of its own to show."""
+    return any(setting in found["settings"] for setting in places.values() if setting != BOTH)
 
 
 def _panel(axis: "Axes", found: Mapping[str, Any], column: str, leakage: str) -> None:
@@ -248,7 +265,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rho", default="0", choices=["0", "0.5", "1"])
     parser.add_argument("--summary", action="store_true", help="of what is finished: figure4.json")
-    parser.add_argument("--draw", action="store_true", help="the picture of figure4.json: figure4.png")
+    parser.add_argument("--draw", action="store_true", help="of figure4.json a table, and a picture: figure4.png")
     parser.add_argument("--into", type=Path, default=RESULTS, help="folder of both")
     parser.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="0: one training a setting")
     parser.add_argument("--learning", default=",".join(LEARNING), help="KEY=VALUE,… of trainings of the method")
@@ -262,8 +279,9 @@ def main() -> None:
         file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(f"wrote {file}, of {len(found['settings'])} settings")
     if options.draw:
-        draw(json.loads(file.read_text(encoding="utf-8")), file.with_suffix(".png"))
-        print(f"wrote {file.with_suffix('.png')}")
+        found = json.loads(file.read_text(encoding="utf-8"))
+        draw(found, file.with_suffix(".png"))
+        print(told_of(found), f"\nwrote {file.with_suffix('.png')}")
     if options.summary or options.draw:
         return
     options.only = with_columns(options.only)

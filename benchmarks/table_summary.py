@@ -16,13 +16,14 @@ import numpy as np
 from dual_cls_summary import told
 from numpy.typing import NDArray
 from table import LEARNED, MODES, NAMED, PARTS, PEOPLE, ROWS, SETS, STRONG, TRAINED, Row, raw_of, run_of
+from table_lots import beside_lots, beside_own_lots
 
 from vidveil.errors import DataError
-from vidveil.evaluation.intervals import Estimate, Resamples, difference
+from vidveil.evaluation.intervals import Estimate, Resamples
 from vidveil.evaluation.results import Metric, Point
 from vidveil.evaluation.results import read as read_results
 from vidveil.evaluation.tradeoff import Leak, excess, retention
-from vidveil.report.paired import Method, Setting, beside_curve, method
+from vidveil.report.paired import Method, Setting, method
 from vidveil.report.same_clips import Run, open_run, tag_of
 
 TOP1, LINKAGE, NAMING, PRECISION = "action_top1", "linkage_rank1", "identity_top1", "linkage_map"
@@ -118,6 +119,10 @@ def rows_of(runs: Path, folds: dict[str, str], part: str) -> dict[str, Any]:
         found[name] = settings(run, beside, row, lots[ends])
         if len(ends) < len(folds):
             found[name]["splits"] = [folds[end] for end in ends]
+        drawn = f"{row.mode}-lots"
+        if drawn in ROWS and name != drawn and all(_file(runs, drawn, part, end).is_file() for end in ends):
+            by_lot = pooled([_open(runs, drawn, part, end) for end in ends], folds)
+            beside_own_lots(found[name], *(method(one, Resamples(run.people)).settings for one in (run, by_lot)))
     return found
 
 
@@ -233,25 +238,6 @@ def setting(run: Run, one: Setting, point: Point, lots: Method | None, draws: Re
     if lots is not None and one.retention is not None and left is not None:
         found["minus_lots"] = beside_lots(one, left, lots)
     return found
-
-
-def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:
-    """Excess minus that of tubelets by lot where they keep as much of the use. Who keeps no less than raw video, in all
-    or in a draw of people, stands beside raw video there, which is what lots are that keep everything."""
-    assert one.retention is not None
-    kept = one.retention
-    capped = replace(kept, value=min(kept.value, 1.0), samples=np.minimum(kept.samples, 1.0))
-    if kept.value >= 1:
-        raw = Estimate(1.0, np.ones(len(left.samples)), drawn=left.drawn)
-        return {"minus": told(difference(left, raw)), "at": "raw video"}
-    if reason := lots.why_no_curve():
-        raise DataError(f"{lots.name} has no excess to read at a retention: {reason}")
-    compared = beside_curve(replace(one, retention=capped), lots)
-    assert compared is not None
-    read_at = {"lots": [each.keep for each in lots.settings]}
-    if compared.difference is None:
-        return {"reason": compared.second.reason or compared.first.reason} | read_at
-    return {"minus": told(compared.difference)} | read_at
 
 
 def numbers(run: Run, point: Point, draws: Resamples, beside: Run) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import stprivacy_figure4
 from dual_cls_summary import page
 
 ROOT = Path(__file__).parents[1]
@@ -150,6 +151,25 @@ def test_the_short_of_it_is_of_the_results():
         shares = metrics["action_top1"]["retention"], metrics["linkage_rank1"]["excess"], point["attribute_excess"]
         told = [f"{share:.2f}".replace("-0.00", "0.00") for share in shares]
         assert line.endswith(f"| {' | '.join(told)} |"), name
+
+
+def test_the_ablations_are_those_of_figure_4():
+    found = json.loads((RESULTS / "stprivacy" / "figure4.json").read_text())
+    assert between("figure4") == stprivacy_figure4.told_of(found)
+    settings = found["settings"]
+    seeds = {
+        name: [settings[part][name]["seeds"] for part in ("sparse", "anonymous")] for name in ("top1", "attributes")
+    }
+    apart = {name: max(max(each) - min(each) for each in both) for name, both in seeds.items()}
+    assert f"differ by up to {apart['top1']:.2f} in top-1 and {apart['attributes']:.2f} in the excess" in PAGE
+    left = {name: one["attributes"]["mean"][0] for name, one in settings.items()}
+    falls = left["privacy_weight0.25"] - left["privacy_weight1"], left["action_weight1"] - left["action_weight0.25"]
+    assert "by {:.2f} and {:.2f} from 0.25 to 1".format(*falls) in PAGE
+    use = {name: one["top1"]["mean"] for name, one in settings.items()}
+    assert use["tubelet_frames4"][2] < use["tubelet_frames1"][1]
+    assert max(use[name][2] for name in ("sparse", "tubelet_frames4")) < min(
+        high[2] for name, high in use.items() if name not in ("sparse", "tubelet_frames4")
+    )
 
 
 def test_speed_is_what_was_measured():

@@ -114,9 +114,21 @@ def test_each_setting_has_means_seeds_and_its_difference_from_the_method_as_it_i
     assert found["alpha0.5"]["minus"]["linkage"][0] == pytest.approx(-0.25)
 
 
-def test_without_the_method_as_it_is_there_is_nothing_to_compare_with(tmp_path):
-    with pytest.raises(SystemExit, match="figure4-rho0-both is not finished"):
-        figure4.summary(tmp_path, "0")
+def test_without_the_method_as_it_is_settings_are_told_and_compared_with_nothing(tmp_path):
+    whole = figure4.summary(runs_of(tmp_path), "0")["settings"]["sparse"]
+    (tmp_path / "figure4-rho0-both" / "results.json").unlink()
+    found = figure4.summary(tmp_path, "0")
+    assert found["settings"].keys() == {"sparse", "alpha0.5"}
+    assert found["settings"]["sparse"] == {key: value for key, value in whole.items() if key != "minus"}
+    figure4.draw(json.loads(json.dumps(found)), tmp_path / "figure.png")
+    with pytest.raises(SystemExit, match="nothing of figure 4 is finished"):
+        figure4.summary(tmp_path / "empty", "0")
+
+
+def test_columns_of_which_nothing_is_finished_are_not_drawn(tmp_path):
+    found = figure4.summary(runs_of(tmp_path), "0")
+    shown = [column for column, places in figure4.COLUMNS.items() if figure4._finished(found, places)]
+    assert shown == ["parts", "alpha", "deployed"]
 
 
 def test_seeds_of_attributes_have_the_mean_that_the_evaluation_found():
