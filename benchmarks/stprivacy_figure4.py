@@ -112,6 +112,8 @@ def summary(runs: Path, rho: str) -> dict[str, Any]:
     opened, reasons = comparable([(file, read(file)) for file in dict.fromkeys(files)])
     for reason in reasons:
         print(f"left out: {reason}")
+    if not opened or (files[0].parent.name == run_of(BOTH, rho) != opened[0].name):
+        raise SystemExit(f"{files[0].parent.name} cannot be compared with: see above")
     results = opened[0].results
     draws = Resamples(opened[0].people, resamples=int(results.recipe.get("resamples", RESAMPLES)))
     found: dict[str, tuple[Run, Setting]] = {}

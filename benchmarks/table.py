@@ -3,7 +3,8 @@
     python benchmarks/table.py --workers 5               judges everything; run again to go on
     python benchmarks/table.py --only random,moving      these rows, and what they need
     python benchmarks/table.py --list                    the commands
-    python benchmarks/table.py --summary                 of finished runs, into results/table/; other rows stay
+    python benchmarks/table.py --summary                 of finished runs, into results/table/; other rows stay, and
+                                                         what another training takes the place of: earlier.json
     python benchmarks/table.py --page                    benchmarks/TABLE.md and its picture, of the summary
 
 A `job_queue`; videos are found in VIDVEIL_DATA. Sets are five classes of UCF101 (splits 1 to 3) and Weizmann (three
@@ -21,6 +22,7 @@ import argparse
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from job_queue import Job, go_on, options_of
 
@@ -216,6 +218,23 @@ def run_of(name: str, part: str, end: str) -> str:
     return f"{name}-{part}-{end}"
 
 
+def summarize(runs: Path, file: Path) -> None:
+    """Of rows and of trainings; what others took the place of is kept beside them, the latest of each."""
+    from table_summary import replaced, summary, trainings
+
+    def read(path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return found
+
+    said, earlier = file.with_name("trainings.json"), file.with_name("earlier.json")
+    rows, networks = summary(runs, read(file)), trainings(runs, read(said))
+    gone = replaced(read(file), rows)
+    gone |= {name: one for name, one in read(said).items() if networks[name]["metrics"] != one["metrics"]}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for path, found in ((file, rows), (said, networks), (earlier, read(earlier) | gone)):
+        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -226,12 +245,7 @@ def main() -> None:
     options = parser.parse_args()
     file = RESULTS / "summary.json"
     if options.summary:
-        from table_summary import summary, trainings
-
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        for kept, told in ((file, summary), (RESULTS / "trainings.json", trainings)):
-            before = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
-            kept.write_text(json.dumps(told(options.runs, before), indent=1) + "\n", encoding="utf-8")
+        summarize(options.runs, file)
     if options.page:
         from table_page import page, picture
 

@@ -1,6 +1,5 @@
-"""Settings of a row of `table.py` beside tubelets by lot."""
+"""A setting of a row of `table.py` beside tubelets by lot."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,17 +24,7 @@ def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:
         raise DataError(f"{lots.name} has no excess to read at a retention: {reason}")
     compared = beside_curve(replace(one, retention=capped), lots)
     assert compared is not None
-    read_at = {"lots": [each.keep for each in lots.settings]}
     if compared.difference is None:
-        return {"reason": compared.second.reason or compared.first.reason} | read_at
-    return {"minus": told(compared.difference)} | read_at
-
-
-def beside_own_lots(row: dict[str, Any], ours: Sequence[Setting], lots: Sequence[Setting]) -> None:
-    """Retention and excess of a learned mask minus those of lots that take the place of its network, in the same
-    windows, at the same keep rate."""
-    for found, one in zip(row["settings"], ours, strict=True):
-        for other in (each for each in lots if each.keep == one.keep):
-            pairs = {"retention": (one.retention, other.retention)}
-            pairs["excess"] = (one.leakage("linkage"), other.leakage("linkage"))
-            found["minus_own_lots"] = {name: told(difference(a, b)) for name, (a, b) in pairs.items() if a and b}
+        return {"reason": compared.second.reason or compared.first.reason}
+    read = compared.second
+    return {"minus": told(compared.difference), "beside_raw": read.beside_raw, "several": read.ambiguous}

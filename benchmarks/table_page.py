@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from dual_cls_summary import interval
 from table import ROWS, STRONG, raw_of
 
@@ -14,7 +15,7 @@ WHERE = {"ucf101_5": "UCF101", "weizmann": "Weizmann"}
 HOW = {"whole": "as filmed", "crop": "in squares", "median": "by its median"}
 Rows = dict[str, Any]
 BEFORE = 0.5
-"""The most tubelets by lot beside rows that do not say which were."""
+"""The most tubelets by lot that were judged beside rows that do not say whether they were read beyond these."""
 ALIKE = 0.01
 """Of top-1 or rank-1: so far may two goes of the same judges on raw video differ, and stand in one table."""
 
@@ -158,13 +159,12 @@ def another(raw: dict[str, list[float]], then: dict[str, list[float]] | None) ->
 def beyond(name: str, one: dict[str, Any], rows: Rows) -> bool:
     """Whether it keeps more of the use than the most tubelets by lot that were judged beside it, and less than all."""
     met = one.get("minus_lots") or {}
-    if name not in ROWS or "minus" not in met or met.get("at"):
-        return False
-    most = max(met.get("lots", (BEFORE,)))
+    if "beside_raw" in met or "minus" not in met or met.get("at") or name not in ROWS:
+        return bool(met.get("beside_raw"))
     for each, found in rows.items():
         if each in ROWS and ROWS[each].draws_lots and ROWS[each].judges == ROWS[name].judges:
             kept = {setting["keep"]: setting["action_top1"]["share"][0] for setting in found["settings"]}
-            return bool(one["action_top1"]["share"][0] > kept[most])
+            return bool(one["action_top1"]["share"][0] > kept.get(BEFORE, np.inf))
     return False
 
 
@@ -173,7 +173,7 @@ def row(name: str, one: dict[str, Any], mark: str, guessed: bool) -> list[str]:
     return [
         told(name) + mark,
         f"`{name}`",
-        f"{one['share']:.2f}" if one.get("share") else "",
+        f"{one['share']:.{2 if one['share'] >= 0.01 else 3}f}" if one.get("share") else "",
         interval(use["value"]) if use else "",
         interval(use["share"]) if use else "",
         interval(linked["value"]),
@@ -192,7 +192,7 @@ def minus(found: dict[str, Any] | None) -> str:
     if "minus" not in found:
         return "–"
     sure = "" if found["minus"][1] is not None else " (no interval)"
-    return interval(found["minus"]) + sure + (" *" if found.get("at") else "")
+    return interval(found["minus"]) + sure + (" *" if found.get("at") else "") + (" ^" if found.get("several") else "")
 
 
 def picture(found: dict[str, Any], path: Path) -> None:
@@ -248,6 +248,10 @@ MARKS = {
     " ~ |": """\
 - **~**: read between raw video and the most tubelets by lot that were judged beside that row, half of them in most
   rows, where a straight line is a guess. On UCF101 both of its ends are linked alike, on Weizmann they need not be.
+""",
+    " ^": """\
+- **^**: lots keep that much of the use at more than one setting, and the least that they leave there counts: of a row
+  that leaks less than lots, that is the hardest rival.
 """,
     "| – |": """\
 - **A dash**: lots were not measured at such a retention.

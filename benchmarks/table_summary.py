@@ -16,7 +16,7 @@ import numpy as np
 from dual_cls_summary import told
 from numpy.typing import NDArray
 from table import LEARNED, MODES, NAMED, PARTS, PEOPLE, ROWS, SETS, STRONG, TRAINED, Row, raw_of, run_of
-from table_lots import beside_lots, beside_own_lots
+from table_lots import beside_lots
 
 from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Estimate, Resamples
@@ -64,6 +64,21 @@ def joined(then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
         return len(row["splits"]) if "splits" in row else np.inf
 
     return then | {name: row for name, row in now.items() if splits(row) >= splits(then.get(name, {"splits": ()}))}
+
+
+def replaced(then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Rows of learned networks that another training took the place of, as they were: `SET PART ROW` → row."""
+
+    def links(row: dict[str, Any]) -> list[Any]:
+        return [one[LINKAGE]["value"] for one in row["settings"]]
+
+    return {
+        f"{of} {part} {name}": row
+        for of, about in then.items()
+        for part, rows in about["parts"].items()
+        for name, row in rows.items()
+        if name in ROWS and ROWS[name].mode and links(now[of]["parts"][part][name]) != links(row)
+    }
 
 
 def trainings(runs: Path, before: dict[str, Any]) -> dict[str, Any]:
@@ -119,10 +134,6 @@ def rows_of(runs: Path, folds: dict[str, str], part: str) -> dict[str, Any]:
         found[name] = settings(run, beside, row, lots[ends])
         if len(ends) < len(folds):
             found[name]["splits"] = [folds[end] for end in ends]
-        drawn = f"{row.mode}-lots"
-        if drawn in ROWS and name != drawn and all(_file(runs, drawn, part, end).is_file() for end in ends):
-            by_lot = pooled([_open(runs, drawn, part, end) for end in ends], folds)
-            beside_own_lots(found[name], *(method(one, Resamples(run.people)).settings for one in (run, by_lot)))
     return found
 
 

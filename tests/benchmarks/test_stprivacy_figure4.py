@@ -125,6 +125,12 @@ def test_without_the_method_as_it_is_settings_are_told_and_compared_with_nothing
         figure4.summary(tmp_path / "empty", "0")
 
 
+def test_a_method_as_it_is_that_cannot_be_read_is_refused_and_not_passed_over(tmp_path):
+    (runs_of(tmp_path) / "figure4-rho0-both" / "per_clip.safetensors").unlink()
+    with pytest.raises(SystemExit, match="figure4-rho0-both cannot be compared with"):
+        figure4.summary(tmp_path, "0")
+
+
 def test_columns_of_which_nothing_is_finished_are_not_drawn(tmp_path):
     found = figure4.summary(runs_of(tmp_path), "0")
     shown = [column for column, places in figure4.COLUMNS.items() if figure4._finished(found, places)]

@@ -263,6 +263,7 @@ def test_a_row_is_read_beside_lots_where_they_keep_as_much():
     value, low, high = found["minus"]
     assert value == pytest.approx(-0.5 / 0.9, abs=0.1)
     assert low < value < high < 0
+    assert (found["beside_raw"], found["several"]) == (True, False)
 
 
 def test_who_keeps_all_of_the_use_stands_beside_raw_video_and_who_keeps_less_than_lots_has_no_rival():
@@ -273,17 +274,16 @@ def test_who_keeps_all_of_the_use_stands_beside_raw_video_and_who_keeps_less_tha
     assert "outside" in compared(run(0, 300, method="figure", keep=None, top1=0.2), lots)["reason"]
 
 
-def test_a_learned_mask_stands_beside_lots_in_its_place_at_the_same_rate():
-    ours, lots = run(0, 300, top1=0.7, linked=0.4), run(0, 300, top1=0.5, linked=0.9)
-    draws = Resamples(ours.people, resamples=200)
-    row = {"settings": [{"keep": 0.5}]}
-    table_lots.beside_own_lots(row, *(table_summary.method(one, draws).settings for one in (ours, lots)))
-    apart = row["settings"][0]["minus_own_lots"]
-    assert apart["retention"][0] == pytest.approx(0.2, abs=0.1)
-    assert apart["excess"][2] < 0
-    other = table_summary.method(run(0, 300, keep=0.25), draws).settings
-    table_lots.beside_own_lots(row := {"settings": [{"keep": 0.5}]}, table_summary.method(ours, draws).settings, other)
-    assert row == {"settings": [{"keep": 0.5}]}  # not judged at that rate
+def test_rows_that_another_training_takes_the_place_of_are_kept_and_others_are_not():
+    def rows(linked, **more):
+        return {"ucf101_5": {"parts": {"crop": {
+            name: {"settings": [{"linkage_rank1": {"value": [linked]}}]} | more for name in ("best", "motion")
+        }}}}  # fmt: skip
+
+    assert table_summary.replaced(rows(0.5), rows(0.6)) == {
+        "ucf101_5 crop best": rows(0.5)["ucf101_5"]["parts"]["crop"]["best"]
+    }
+    assert table_summary.replaced(rows(0.5), rows(0.5, commit="later")) == {}
 
 
 def test_what_is_read_beyond_the_most_lots_that_were_judged_is_marked_as_a_guess():
@@ -291,11 +291,20 @@ def test_what_is_read_beyond_the_most_lots_that_were_judged_is_marked_as_a_guess
         return {"keep": keep, "action_top1": {"share": [share]}, **more}
 
     rows = {"random": {"settings": [kept(0.9, 0.9), kept(0.6, 0.5)]}}
-    few, many = {"minus": [0, 0, 0]}, {"minus": [0, 0, 0], "lots": [0.9, 0.5]}
-    told = [(0.7, few), (0.5, few), (0.7, many), (0.95, many), (1.1, few | {"at": "raw video"}), (0.7, {"reason": ""})]
+    few = {"minus": [0, 0, 0]}
+    many, beyond = few | {"beside_raw": False}, few | {"beside_raw": True}
+    told = [
+        (0.7, few),
+        (0.5, few),
+        (0.7, many),
+        (0.95, beyond),
+        (1.1, few | {"at": "raw video"}),
+        (0.7, {"reason": ""}),
+    ]
     marks = [table_page.beyond("motion", kept(share, minus_lots=met), rows) for share, met in told]
     assert marks == [True, False, False, True, False, False]
     assert not table_page.beyond("t-motion", kept(0.7, minus_lots=few), rows)  # other judges judged these lots
+    assert not table_page.beyond("motion", kept(0.7, minus_lots=few), {"random": {"settings": [kept(0.9, 0.9)]}})
 
 
 def test_the_page_is_the_one_of_the_summary():

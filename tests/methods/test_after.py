@@ -175,3 +175,17 @@ def test_a_heatmap_shows_what_the_network_saw(runs, film, tmp_path):
     assert len(luma) == 24
     assert luma.max() > 30  # colours
     assert np.median(media.detail(luma)) < 8  # and no film under them: it has 20 and more
+
+
+def test_clips_of_a_set_come_out_as_a_file_of_bytes_does(runs, tmp_path, monkeypatch):
+    """What masks lie over is made once, in bytes, as streams have it; a blur leaves fractions before that."""
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+    made = network()
+    made_checkpoint.write(runs / "mine" / "checkpoint", made, after="blur:4")
+    data = people(tmp_path)
+    after = anonymized(data, Setting(method="dual_cls:mine", keep=0.7)).videos
+    for row in (0, len(data) - 1):
+        clip = torch.from_numpy(data.videos.frames(row).copy()).movedim(-1, 0)
+        expected = load("mine").anonymize(clip, keep=0.7)
+        np.testing.assert_array_equal(after.frames(row), expected.video.movedim(0, -1).numpy())
+        assert 0 < after.share_kept(row) < 1
