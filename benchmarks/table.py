@@ -247,7 +247,8 @@ def main() -> None:
     if options.summary:
         summarize(options.runs, file)
     if options.page:
-        from table_page import page, picture
+        from table_page import page
+        from table_picture import picture
 
         found = json.loads(file.read_text(encoding="utf-8"))
         (HERE / "TABLE.md").write_text(page(found), encoding="utf-8")

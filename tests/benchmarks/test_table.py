@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import table
 import table_lots
 import table_page
+import table_picture
+import table_pooled
 import table_summary
 from job_queue import wanted
 
@@ -127,7 +129,7 @@ def run(seed, clips, method="random", keep=0.5, top1=0.5, linked=0.8, name="dual
 
 def test_splits_are_pooled_clip_by_clip_and_their_people_are_different_ones():
     small, large = run(0, 30), run(1, 60)
-    both = table_summary.pooled([small, large])
+    both = table_pooled.pooled([small, large])
     assert len(np.unique(both.people)) == 30
     one = both.results.points[0]
     values = both.values(one, "linkage_rank1")
@@ -155,8 +157,8 @@ def test_a_row_on_some_splits_stands_beside_raw_video_and_lots_on_these_and_for_
     assert rows["motion"]["splits"] == ["ucf101_5:1", "ucf101_5:3"]
     assert "splits" not in rows["random"]
     (one,) = rows["motion"]["settings"]
-    apart = table_summary.pooled([made["motion", "u1"], made["motion", "u3"]])
-    lots = table_summary.pooled([made["random", "u1"], made["random", "u3"]])
+    apart = table_pooled.pooled([made["motion", "u1"], made["motion", "u3"]])
+    lots = table_pooled.pooled([made["random", "u1"], made["random", "u3"]])
     assert one["minus_lots"]["minus"][0] == compared(apart, lots)["minus"][0]
     assert table_summary.joined({"motion": {"a": 1}}, {"motion": {"splits": []}}) == {"motion": {"a": 1}}
     assert table_summary.joined({"motion": {"splits": []}}, {"motion": {"a": 1}}) == {"motion": {"a": 1}}
@@ -169,9 +171,9 @@ def raw_alone(clips):
 
 def test_people_who_are_in_every_split_are_drawn_as_one():
     folds = [run(0, 27), run(1, 27), run(2, 27)]
-    assert len(np.unique(table_summary.pooled(folds, table.NAMED).people)) == 9
+    assert len(np.unique(table_pooled.pooled(folds, table.NAMED).people)) == 9
     with pytest.raises(DataError, match="not everybody"):
-        table_summary.pooled([run(0, 27), run(1, 30)], table.NAMED)
+        table_pooled.pooled([run(0, 27), run(1, 30)], table.NAMED)
 
 
 def test_a_dagger_is_for_raw_video_that_came_out_otherwise():
@@ -192,24 +194,24 @@ def test_where_two_people_validate_average_precision_decides_between_attackers_t
                 others = {who: {"test": hits[who], "val": scores[place]} for who, scores in val.items()}
                 at.metrics[metric] = replace(at.metrics["linkage_rank1"], others=others)
             for who, share in hits.items():
-                tag = table_summary.tag_of(at)
+                tag = table_pooled.tag_of(at)
                 one.clips[f"{tag}/linkage_rank1/by/{who}"] = np.tile(np.arange(27) < round(27 * share), (2, 1))
-    both = table_summary.pooled(folds, table.PEOPLE)
+    both = table_pooled.pooled(folds, table.PEOPLE)
     metric = both.results.points[0].metrics["linkage_rank1"]
     assert metric.measured_by == "best"
     assert metric.value == pytest.approx(14 / 27)
     assert both.values(both.results.points[0], "linkage_rank1").mean() == pytest.approx(14 / 27)
-    assert table_summary.pooled(folds).results.points[0].metrics["linkage_rank1"].measured_by == "net0 / net1 / net2"
+    assert table_pooled.pooled(folds).results.points[0].metrics["linkage_rank1"].measured_by == "net0 / net1 / net2"
     del folds[1].clips["random-0.5/linkage_rank1/by/best"]
     with pytest.raises(DataError, match="keeps no hits of best"):
-        table_summary.pooled(folds, table.PEOPLE)
+        table_pooled.pooled(folds, table.PEOPLE)
 
 
 def judged_by(network, top1, linked, val, seed=0):
     """A run whose judges, one for the use and one attacker, are called by a network's name."""
     one = run(seed, 30, top1=top1, linked=linked)
     for at in (one.results.raw, *one.results.points):
-        who, tag = f"{network}, cosine", table_summary.tag_of(at)
+        who, tag = f"{network}, cosine", table_pooled.tag_of(at)
         one.clips[f"{tag}/linkage_rank1/by/{who}"] = one.clips[f"{tag}/linkage_rank1"]
         for metric, name in (("action_top1", network), ("linkage_rank1", who), ("linkage_map", who)):
             at.metrics[metric] = replace(
@@ -222,8 +224,8 @@ def test_of_two_kinds_of_judges_the_better_one_counts_for_the_use_and_the_strong
     fine = {"action_top1": 0.9, "linkage_rank1": 0.2, "linkage_map": 0.9}
     strong = {"action_top1": 0.1, "linkage_rank1": 0.8, "linkage_map": 0.1}
     kinds = [judged_by("large", 1.0, 0.0, fine), judged_by("small", 0.0, 1.0, strong)]
-    one = table_summary.merged(kinds)
-    both = table_summary.pooled([one, one], None, ("action_top1", "linkage_rank1"))
+    one = table_pooled.merged(kinds)
+    both = table_pooled.pooled([one, one], None, ("action_top1", "linkage_rank1"))
     metrics = both.results.points[0].metrics
     assert {name: metrics[name].measured_by for name in ("action_top1", "linkage_rank1")} == {
         "action_top1": "large", "linkage_rank1": "small, cosine"
@@ -233,7 +235,7 @@ def test_of_two_kinds_of_judges_the_better_one_counts_for_the_use_and_the_strong
     other = judged_by("small", 0.0, 1.0, strong)
     other.clips["people"] = other.clips["people"][::-1]
     with pytest.raises(DataError, match="different clips"):
-        table_summary.merged([kinds[0], other])
+        table_pooled.merged([kinds[0], other])
 
 
 def test_clips_that_asked_nothing_count_nothing():
@@ -243,7 +245,7 @@ def test_clips_that_asked_nothing_count_nothing():
         first.results.points[0].metrics["linkage_rank1"],
         value=float(np.nanmean(first.clips["random-0.5/linkage_rank1"])),
     )
-    both = table_summary.pooled([first, second])
+    both = table_pooled.pooled([first, second])
     metric = both.results.points[0].metrics["linkage_rank1"]
     assert metric.value == pytest.approx(np.nanmean(both.clips["random-0.5/linkage_rank1"]))
     assert metric.floor == pytest.approx((15 * 0.1 + 30 * 0.2) / 45)
@@ -345,5 +347,5 @@ def test_what_was_not_run_is_named(tmp_path):
     assert "`moving`;" in left
     assert "`paper-mask` of UCF101 in squares;" in left
     assert "`random`" not in left
-    table_page.picture(found, tmp_path / "picture.png")
+    table_picture.picture(found, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
