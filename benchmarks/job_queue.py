@@ -122,6 +122,8 @@ def work(waiting: list[Job], done: set[str], runs: Path, workers: int, until: fl
                     log = logs / f"{begun[0].name}.log"
                     length[log] = log.stat().st_size if log.is_file() else 0
                     running[pool.submit(run, begun, runs, logs, into)] = begun
+                    names = ", ".join(each.name for each in begun)
+                    print(f"{time.monotonic() - began:6.0f} s  {names}: begun, see {log}", flush=True)
             if not running:
                 break
             ready = wait(running, POLL, FIRST_COMPLETED).done
@@ -202,14 +204,15 @@ def _asked(job: Job, word: str) -> bool:
     return word in (job.of, job.name) or (word in GROUPS and job.of.startswith(f"{word}-"))
 
 
-def options_of(parser: argparse.ArgumentParser) -> None:
+def options_of(parser: argparse.ArgumentParser, rows: str = "random,moving") -> None:
+    """`rows` is an example of what can be asked for."""
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of finished and unfinished runs")
     parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--until", type=float, default=float("inf"), help="seconds after which no process is begun")
     parser.add_argument(
         "--only",
         default="",
-        help="random,moving: these rows or runs in this order, and what they need; train: all such",
+        help=f"{rows}: these rows or runs in this order, and what they need; train: all such",
     )
     parser.add_argument(
         "--list", action="store_true", help="the commands, and which are done (other: by another command)"

@@ -272,7 +272,7 @@ def main() -> None:
     parser.add_argument("--seeds", default=",".join(map(str, SEEDS)), help="0: one training a setting")
     parser.add_argument("--learning", default=",".join(LEARNING), help="KEY=VALUE,… of trainings of the method")
     parser.add_argument("--judging", default=";".join(JUDGING), help="KEY=VALUE;… of judges and attackers")
-    options_of(parser)
+    options_of(parser, f"{','.join(COLUMNS)} (columns), or sparse,alpha0.5 ({BOTH} is STPrivacy as it is)")
     options = parser.parse_args()
     file = options.into / f"figure4{'' if options.rho == '0' else f'-rho{options.rho}'}.json"
     if options.summary:

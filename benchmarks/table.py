@@ -233,6 +233,8 @@ def summarize(runs: Path, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     for path, found in ((file, rows), (said, networks), (earlier, read(earlier) | gone)):
         path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    finished = len(list(runs.glob("*/results.json")))
+    print(f"wrote {file}, of {finished} runs in {runs}" + ("" if finished else ": all rows are as they were"))
 
 
 def main() -> None:
@@ -253,6 +255,7 @@ def main() -> None:
         found = json.loads(file.read_text(encoding="utf-8"))
         (HERE / "TABLE.md").write_text(page(found), encoding="utf-8")
         picture(found, RESULTS / "trade_off.png")
+        print(f"wrote {HERE / 'TABLE.md'} and {RESULTS / 'trade_off.png'}")
     if options.summary or options.page:
         return
     if not options.list and given_folder(None) is None:

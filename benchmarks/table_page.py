@@ -92,11 +92,11 @@ def grid(rows: Rows, named: Rows, *, by_use: bool = False) -> str:
         "linkage",
         "excess",
         "highest",
-        "excess",
+        "excess of the highest",
         "minus lots, excess",
         "by",
     ]
-    head += ["named, top-1", "excess"] if named else []
+    head += ["named, top-1", "excess of that"] if named else []
     head += ["top-1 by"] if by_use else []
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     order = sorted(rows, key=[*ROWS, *STRONG].index)
@@ -201,8 +201,14 @@ WORDS = """\
 ![Retention and excess](results/table/trade_off.png)
 
 What is left of the action, and of who it is, in real video, after each way to hide people. `python benchmarks/table.py
---page` writes this page from [results](results/table/summary.json); `--list` says the command of each number, and
-`--only ROW` runs a row again. What it teaches: [findings](../docs/findings.md).
+--page` writes this page from [results](results/table/summary.json); `--list` says the command of each number. What it
+teaches: [findings](../docs/findings.md). To draw a row again, on a machine with an accelerator:
+
+```
+export VIDVEIL_DATA=FOLDER                        # with ucf101_5 and weizmann, see docs/datasets.md
+python benchmarks/table.py --only random,down4    # the row, the lots beside it, and raw video that both are shares of
+python benchmarks/table.py --summary --page       # its numbers, and this page
+```
 
 - **Judges.** Kinetics I3D, ImageNet ResNet-50 by the frame and a ViT-S of pictures, all frozen, at 16 × 224 × 224, five
   views. A small network on I3D's features learns the action (*top-1*); attackers compare clips as each network embeds
@@ -234,7 +240,8 @@ What is left of the action, and of who it is, in real video, after each way to h
   is {chance[weizmann_named]:.2f}.
 - **Minus lots** is excess minus that of tubelets by lot, where these keep as much of the use: read off the line through
   their settings and raw video. A star: the row keeps no less than raw video, and is set beside that. Empty: raw video,
-  its background, and lots.
+  its background, and lots. These lots lie over what was filmed; what a mask over turned figures has to beat is
+  `best-lots`, lots over the same figures.
 - Three seeds, of which the mean is told: they are those of networks that are trained, large or small, and all else is
   the same in each.
   Brackets are 95 % intervals over the test people of all splits:

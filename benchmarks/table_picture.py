@@ -19,13 +19,14 @@ CURVES = {
     ),
     "dual-CLS as in the paper": ("paper",),
     "dual-CLS over turned figures": ("best",),
+    "lots over turned figures": ("best-lots",),
     "STPrivacy": ("stprivacy",),
 }
 """Series of the picture whose points differ in strength alone. Rows that are in none stand in the tables."""
 POINTS = {
     "faces, blurred or black": ("blur-faces", "black-faces"),
     "people, blurred or black": ("blur-people", "black-people"),
-    "masks alone, of the last three": ("paper-mask", "best-mask", "stprivacy-mask"),
+    "masks alone, of dual-CLS and STPrivacy": ("paper-mask", "best-mask", "stprivacy-mask"),
 }
 """Series of different things."""
 

@@ -28,11 +28,13 @@ def write(
     method: str = "dual_cls",
     deploy_stride: int = 0,
     data: str = "puppets",
+    floors: dict[str, float] | None = None,
     **more: Any,
 ) -> Path:
     """As a run of that name: `folder` is that of the checkpoint."""
     recipe = {"name": name, "method": method, "data": data, "stride": 2, "deploy_stride": deploy_stride, **more}
-    checkpoint.write(folder, method, made.about(), made.state_dict(), recipe=recipe, metrics={"action_top1": 0.5})
+    about = {"recipe": recipe, "metrics": {"action_top1": 0.5}, "floors": floors or {}}
+    checkpoint.write(folder, method, made.about(), made.state_dict(), **about)
     return folder
 
 

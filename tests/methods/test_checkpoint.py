@@ -9,7 +9,7 @@ from tests.methods import made_checkpoint
 from vidveil import __version__, load
 from vidveil.errors import UsageError, WeightsError
 from vidveil.methods import checkpoint
-from vidveil.methods.checkpoint import ABOUT, WEIGHTS, find
+from vidveil.methods.checkpoint import ABOUT, WEIGHTS, find, tells_more_than_guessing
 
 
 @pytest.fixture(autouse=True)
@@ -191,3 +191,11 @@ def test_a_run_that_a_recipe_would_make_is_told_with_its_command(monkeypatch, tm
     monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
     with pytest.raises(UsageError, match="`vidveil train splavu_puppets` makes it"):
         find("splavu_puppets")
+
+
+def test_who_tells_hardly_more_than_guessing_by_any_head_has_learned_nothing():
+    floors = {"action_top1": 0.2, "masked_top1": 0.2, "action_kept": 0.1}
+    assert not tells_more_than_guessing({"action_top1": 0.21, "masked_top1": 0.24, "action_kept": 0.9}, floors)
+    assert tells_more_than_guessing({"action_top1": 0.21, "masked_top1": 0.5}, floors)
+    assert tells_more_than_guessing({"action_cmap": 0.7}, {"action_cmap": 0.6})
+    assert tells_more_than_guessing({"tubelets_kept": 0.4}, {})  # nobody looked

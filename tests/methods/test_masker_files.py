@@ -97,6 +97,14 @@ def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film,
         assert any("learned on drawn people" in line for line in told(film)["warnings"]) == drawn
 
 
+@pytest.mark.parametrize(("guessed", "nothing"), [(0.47, True), (0.2, False)])
+def test_a_network_that_learned_nothing_says_so(film, tmp_path, monkeypatch, guessed, nothing):
+    monkeypatch.chdir(tmp_path)
+    made_checkpoint.write(tmp_path / "mine", made_checkpoint.network(), floors={"action_top1": guessed})
+    assert command(film, "--method", "dual_cls:mine").exit_code == 0
+    assert any("than guessing does: train it longer" in line for line in told(film)["warnings"]) == nothing
+
+
 @pytest.mark.parametrize("option", ["--keep", "--privacy-weight"])
 def test_methods_without_knobs_refuse_them(film, option):
     done = command(film, "--method", "blur:strong", option, "0.5")

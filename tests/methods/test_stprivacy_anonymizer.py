@@ -399,6 +399,7 @@ def test_a_guard_does_not_silence_what_is_said_of_drawings(runs, tmp_path, monke
     assert done.exit_code == 0, done.output
     told = json.loads(film.with_name("film_anonymized.json").read_text())
     assert any("draws what it keeps" in line for line in told["warnings"])
+    assert any("the guard marks where somebody is" in line for line in told["warnings"])
 
 
 @pytest.mark.parametrize("anonymize", [True, False])

@@ -52,5 +52,5 @@ def evaluate(
     from vidveil.training.runs import runs_folder
 
     typer.echo(table([results]))
-    kept, name = runs_folder() / wanted.name, wanted.name
-    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {name} -o {name}.md", err=True)
+    kept = runs_folder() / wanted.name
+    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {wanted.name}.md", err=True)

@@ -30,6 +30,7 @@ def train(
 
     from vidveil.evaluation.train import run
     from vidveil.evaluation.train_method import run as run_method
+    from vidveil.methods.checkpoint import tells_more_than_guessing
     from vidveil.methods.masker import RAW, loaded_unless_raw
     from vidveil.recipe import find, names, read_for
     from vidveil.training.recipe import LearningRecipe, TrainRecipe
@@ -55,8 +56,15 @@ def train(
         typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
         before = loaded_unless_raw(getattr(wanted, "after", RAW))
         drawn = getattr(wanted, "anonymize", False)  # STPrivacy: then nothing that was filmed is shown
-        guard = "" if drawn or (before is not None and before.elsewhere) else " --guard faces"
-        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
+        more = " --guard faces"
+        if drawn:
+            more = " --keep 0.96" if getattr(wanted, "sparsify", False) else ""  # a black shape tells more
+        elif before is not None and before.elsewhere:
+            more = ""
+        if not tells_more_than_guessing(made.metrics, made.floors):
+            typer.echo("It tells no more of the action than guessing does: train it longer (epochs=…).", err=True)
+            return
+        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{more}", err=True)
         return
     results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
 
@@ -64,5 +72,5 @@ def train(
     from vidveil.training.runs import runs_folder
 
     typer.echo(table([results]))
-    kept, name = runs_folder() / wanted.name, wanted.name
-    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {name} -o {name}.md", err=True)
+    kept = runs_folder() / wanted.name
+    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {wanted.name}.md", err=True)

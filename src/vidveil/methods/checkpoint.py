@@ -29,6 +29,8 @@ Hiding = TypeVar("Hiding", "DualCLS", "STPrivacy")
 
 ABOUT, WEIGHTS = "checkpoint.json", "weights.safetensors"
 LAYOUT = 1
+MORE = 0.05
+"""So much more than guessing a network must tell of the action, to have learned something."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,21 @@ class Checkpoint:
         digest.update(json.dumps(self.about["network"], sort_keys=True).encode())
         return digest.hexdigest()
 
+    @property
+    def learned(self) -> bool:
+        return tells_more_than_guessing(self.about.get("metrics", {}), self.about.get("floors", {}))
+
     def tensors(self) -> "dict[str, Tensor]":
         from vidveil.recognizers.pretrained import read_tensors
 
         return read_tensors(self.folder / WEIGHTS)
+
+
+def tells_more_than_guessing(metrics: Mapping[str, float], floors: Mapping[str, float]) -> bool:
+    """Of the action, by its own head or by a recognizer of what it shows, on validation; True where nobody looked."""
+    heads = [name for name in metrics if name in floors and name.startswith(("action_", "masked_"))]
+    told = [name for name in heads if name != "action_kept"]  # a share of pixels, which says nothing of the action
+    return not told or any(metrics[name] > floors[name] + MORE for name in told)
 
 
 def rebuilt(checkpoint: Checkpoint, build: "Callable[[], Hiding]") -> "Hiding":
@@ -77,6 +90,7 @@ def rebuilt(checkpoint: Checkpoint, build: "Callable[[], Hiding]") -> "Hiding":
     recipe = checkpoint.about["recipe"]
     network.stride = int(recipe.get("deploy_stride") or recipe.get("stride") or 1)
     network.after = str(recipe.get("after", network.after))
+    network.learned = checkpoint.learned
     network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
     network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
     return network.eval().requires_grad_(False)

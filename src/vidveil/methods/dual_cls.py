@@ -148,6 +148,8 @@ class DualCLS(nn.Module):
     """The method whose output it looks at; likewise."""
     drawn = False
     """Whether it learned on drawn people; a checkpoint knows."""
+    learned = True
+    """Whether it told more of the action than guessing does; likewise."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()

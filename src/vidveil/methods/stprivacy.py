@@ -154,6 +154,8 @@ class STPrivacy(Trunk):
     """The method whose output it looks at: it draws from what was filmed."""
     drawn = False
     """Whether it learned on drawn people; a checkpoint knows."""
+    learned = True
+    """Whether it told more of the action than guessing does; likewise."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network)

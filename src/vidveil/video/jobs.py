@@ -292,7 +292,8 @@ def _guarded_by(manifest: Manifest) -> str | None:
         what = "tracks"
     moments = len(guard["moments"]) + guard["moments_left_out"]
     look = f", {moments} moment{'s' if moments > 1 else ''} to look at (vidveil review)" if moments else ""
-    return f"{what} hidden in {guard['frames_with_regions']} of them{look}"
+    found = "" if what == "tracks" else " found and"
+    return f"{what}{found} hidden in {guard['frames_with_regions']} of them{look}"
 
 
 def _dry_run(source: Source, path: Path, options: Options) -> Outcome:

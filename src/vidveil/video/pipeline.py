@@ -139,6 +139,10 @@ def process(
             reader.report.warn(caution)
         if learned is not None and getattr(learned.scorer, "drawn", False):
             reader.report.warn(f"{learned.spec} learned on drawn people: on other videos it is an experiment")
+        if learned is not None and not getattr(learned.scorer, "learned", True):
+            reader.report.warn(f"{learned.spec} told no more of the action than guessing does: train it longer")
+        if learned is not None and learned.draws and options.lookout.guard != "none":
+            reader.report.warn(f"{learned.spec} shows nothing that was filmed: the guard marks where somebody is")
         for number in sorted(missing):
             reader.report.warn(f"--except {number}: there is no such track")
         writer.finish()

@@ -1,0 +1,36 @@
+"""What `vidveil train` says in the end of a method that learned."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from vidveil.cli.app import app
+from vidveil.evaluation import train_method
+from vidveil.evaluation.trained import Trained
+
+DRAWN = "--method stprivacy:stprivacy_puppets"
+
+
+@pytest.mark.parametrize(
+    ("words", "metrics", "said"),
+    [
+        (["dual_cls_puppets"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets --guard faces\n"),
+        (["dual_cls_puppets", "after=figure:8"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets\n"),
+        (["stprivacy_puppets"], {"masked_top1": 0.9}, f"{DRAWN} --keep 0.96\n"),
+        (["stprivacy_puppets", "sparsify=false"], {"masked_top1": 0.9}, f"{DRAWN}\n"),
+        (["stprivacy_puppets", "anonymize=false"], {"masked_top1": 0.9}, f"{DRAWN} --guard faces\n"),
+    ],
+)
+@pytest.mark.parametrize(("floor", "learned"), [(0.1, True), (0.88, False)])
+def test_it_says_how_to_use_what_was_learned_and_of_what_was_not_that_it_was_not(
+    monkeypatch, words, metrics, said, floor, learned
+):
+    def run(recipe, **_):
+        return Trained(recipe.method, Path("runs") / recipe.name / "checkpoint", metrics, dict.fromkeys(metrics, floor))
+
+    monkeypatch.setattr(train_method, "run", run)
+    done = CliRunner().invoke(app, ["train", *words])
+    assert done.exit_code == 0, done.output
+    assert (f"On your videos: vidveil anonymize clip.mp4 {said}" in done.output) == learned
+    assert ("train it longer" in done.output) != learned
