@@ -167,3 +167,26 @@ def test_a_file_says_how_many_frames_are_black_unless_it_is_the_first_alone(tmp_
     manifest = json.loads((tmp_path / "film_anonymized.json").read_text())
     found = [line for line in manifest["warnings"] if "frames are black" in line]
     assert (not found) if said is None else found[0].startswith(said)
+
+
+def panned(count: int) -> list[np.ndarray]:
+    """A wall of soft blocks before a camera that turns."""
+    wall = np.random.default_rng(4).integers(60, 200, (12, 40)).astype(np.uint8).repeat(8, 0).repeat(8, 1)
+    return [np.ascontiguousarray(wall[:, 3 * i : 3 * i + 96]) for i in range(count)]
+
+
+@pytest.mark.parametrize("spec", ["motion", "figure", "recast | blur:weak"])
+def test_frames_in_which_all_of_the_picture_moves_are_told_from_those_in_which_somebody_does(spec):
+    assert [one.everywhere for one in shown(spec, panned(6))] == [False, *[True] * 5]
+    assert not any(one.everywhere for one in shown(spec, walls(6)))
+
+
+@pytest.mark.parametrize(("pictures", "warned"), [(panned(8), True), (walls(8), False)], ids=["camera", "somebody"])
+def test_a_file_says_that_the_place_shows_where_the_camera_moves(tmp_path, pictures, warned):
+    write_video(tmp_path / "film.mp4", np.stack(pictures)[..., None].repeat(3, -1))
+    vidveil.anonymize(tmp_path / "film.mp4", method="figure:8")
+    manifest = json.loads((tmp_path / "film_anonymized.json").read_text())
+    found = [line for line in manifest["warnings"] if "if that is the camera, the place shows" in line]
+    assert bool(found) == warned
+    if warned:
+        assert found[0].startswith("in 7 of 8 frames something moves all over the picture")

@@ -29,6 +29,9 @@ SMALL = 32  # pixels a side of pictures that are compared as wholes
 FLAT = 2.0  # grey levels: the deviation of a picture that shows nothing, such as black
 ALIKE = 0.5  # correlation of two neighbouring frames, at least
 ITSELF = 0.7  # correlation of a difference with the picture, at most: light that comes and goes shows what it lights
+LOOKED_AT = 128  # pixels of the short side, about, by which it is told whether all of a picture moves
+MANY = 0.05  # of these: fewer that move are people, or noise
+ALL_OVER = 0.2  # of a side: the deviation, both ways, of where something moves. All of a side has 0.29
 LUMA = (0.299, 0.587, 0.114)
 
 T = TypeVar("T")
@@ -47,7 +50,7 @@ class MotionMethod(Anonymizer):
         """In the same order: of each frame, given how it differs (`changed`), what is shown of it. None is black."""
 
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
-        for (frame, why), draw in self.drawn(_compared(frames)):
+        for (frame, why, everywhere), draw in self.drawn(_compared(frames)):
             if draw is None:
                 if isinstance(frame, SafeFrame) and frame.hidden is not None:
                     yield frame  # black already, from an earlier stage
@@ -57,7 +60,9 @@ class MotionMethod(Anonymizer):
                 yield black
                 continue
             try:
-                yield self._painted(frame, draw())
+                safe = self._painted(frame, draw())
+                safe.everywhere = everywhere
+                yield safe
             except Exception as error:  # whatever it was: this frame must not pass
                 yield frame.black(_failure(error))
 
@@ -116,21 +121,39 @@ def changed(luma: Plane, before: Plane) -> Plane | None:
     return cast(Plane, cv2.subtract(difference, NOISE))  # type: ignore[call-overload]
 
 
-def _compared(frames: Iterable[Frame]) -> Iterator[tuple[tuple[Frame, str | None], Plane | None]]:
-    """Each frame, with why there is nothing of it if that was a failure, and how it differs from the one before."""
+def moves_everywhere(change: Plane) -> bool:
+    """Whether what moves lies all over the picture: then it is the camera, or something that fills the picture."""
+    step = max(1, min(change.shape) // LOOKED_AT)
+    moved = change[::step, ::step] > 0
+    if moved.mean() < MANY:
+        return False
+    for axis in (0, 1):
+        counts = moved.sum(axis=1 - axis)
+        where = (np.arange(len(counts)) + 0.5) / len(counts)
+        middle = np.average(where, weights=counts)
+        if np.average((where - middle) ** 2, weights=counts) < ALL_OVER**2:
+            return False
+    return True
+
+
+def _compared(frames: Iterable[Frame]) -> Iterator[tuple[tuple[Frame, str | None, bool], Plane | None]]:
+    """Each frame, with why there is nothing of it if that was a failure, whether all of it moves, and how it differs
+    from the one before."""
     before: Plane | None = None
     for frame in frames:
-        change, why = None, None
+        change, why, everywhere = None, None, False
         if frame.picture is None or (isinstance(frame, SafeFrame) and frame.hidden is not None):
             before, why = None, frame.lost or "had no picture"
         else:
             luma = frame.planes[0].copy()
             try:
-                change = None if before is None or frame.after_gap else changed(luma, before)
+                found = None if before is None or frame.after_gap else changed(luma, before)
+                everywhere = found is not None and moves_everywhere(found)
+                change = found
             except Exception as error:  # whatever it was: this frame must not pass
                 why = _failure(error)
             before = luma
-        yield (frame, why), change
+        yield (frame, why, everywhere), change
 
 
 def _failure(error: Exception) -> str:

@@ -93,6 +93,8 @@ class Frame:
     """(H, W, 3) of red, green and blue to the bit, where a network drew them: `picture` has half of their colours."""
     blank: bool = False
     """Whether it is black because a method that compares frames had none to compare it with."""
+    everywhere: bool = False
+    """Whether such a method found something that moves all over the picture, as where the camera does."""
     after_gap: bool = False
     """Whether this is the first frame after a live source was away: whatever followed people must begin anew."""
 
@@ -139,6 +141,7 @@ class Frame:
             full_range=self.full_range,
             seconds=self.seconds,
             blank=self.blank,
+            everywhere=self.everywhere,
             after_gap=self.after_gap,
         )
 
@@ -173,6 +176,7 @@ class Frame:
             regions=self.regions,
             heat=self.heat,
             blank=self.blank,
+            everywhere=self.everywhere,
             after_gap=self.after_gap,
             hidden=hidden,
         )

@@ -8,10 +8,14 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vidveil.video.frame import Frame
 
 LAYOUT = 2
 CHUNK = 1 << 20
@@ -105,6 +109,27 @@ class MaskedFrames:
 
     def told(self) -> dict[str, Any] | None:
         return {"frames": self.count, "kept_area": round(self.kept / self.count, 4)} if self.count else None
+
+
+@dataclass(slots=True)
+class ComparedFrames:
+    """What methods that compare frames with those before them say of them."""
+
+    blank: int = 0
+    everywhere: int = 0
+
+    def add(self, frame: "Frame") -> None:
+        self.blank += frame.blank
+        self.everywhere += frame.everywhere
+
+    def warnings(self, frames: int) -> Iterator[str]:
+        if self.blank > 1 or self.blank == frames:  # the first one always is
+            many = "all" if self.blank == frames else f"{self.blank:,} of"
+            why = "they had none before them to compare with, or it was too different"
+            yield f"{many} {frames:,} frames are black: {why}"
+        if self.everywhere > frames / 2:
+            where = f"in {self.everywhere:,} of {frames:,} frames something moves all over the picture"
+            yield f"{where}: if that is the camera, the place shows, and who stands still in it"
 
 
 def file_hash(path: Path, stop: Event | None = None) -> str:

@@ -19,7 +19,16 @@ from vidveil.methods.masker import masker_in
 from vidveil.video.buffered import ahead
 from vidveil.video.frame import Frame, SafeFrame
 from vidveil.video.live import interrupts_as
-from vidveil.video.manifest import HiddenFrames, Manifest, MaskedFrames, Order, file_hash, place, versions
+from vidveil.video.manifest import (
+    ComparedFrames,
+    HiddenFrames,
+    Manifest,
+    MaskedFrames,
+    Order,
+    file_hash,
+    place,
+    versions,
+)
 from vidveil.video.preview import HeatmapWriter, PreviewWriter
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source, output_suffix
@@ -124,13 +133,11 @@ def process(
         missing = set(options.lookout.exceptions)
         if watch is not None:
             searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
-        hidden, masked, blank = _pump(reader, searched, method, writer, views, advance)
+        hidden, masked, compared = _pump(reader, searched, method, writer, views, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
-        if blank > 1 or blank == writer.frames:  # the first one always is
-            many = "all" if blank == writer.frames else f"{blank:,} of"
-            why = "they had none before them to compare with, or it was too different"
-            reader.report.warn(f"{many} {writer.frames:,} frames are black: {why}")
+        for said in compared.warnings(writer.frames):
+            reader.report.warn(said)
         side, learned = min(reader.size or (0, 0)), masker_in(method)
         caution = method.caution(side)
         if caution is None and learned is not None and learned.draws:  # a guard says nothing of what is drawn
@@ -199,9 +206,9 @@ def _pump(
     writer: Mp4Writer | ImageWriter,
     views: Sequence[PreviewWriter],
     advance: Callable[[], None],
-) -> tuple[HiddenFrames, MaskedFrames, int]:
-    """Reader, anonymizer and writer, each in a thread of its own, a few frames apart. The last is of blank frames."""
-    hidden, masked, blank = HiddenFrames(), MaskedFrames(), 0
+) -> tuple[HiddenFrames, MaskedFrames, ComparedFrames]:
+    """Reader, anonymizer and writer, each in a thread of its own, a few frames apart."""
+    hidden, masked, compared = HiddenFrames(), MaskedFrames(), ComparedFrames()
     depth = _depth(reader)
     frames: Iterable[Frame] = reader
     for view in views:
@@ -223,7 +230,7 @@ def _pump(
                     hidden.add(frame.index, frame.hidden)
                 elif frame.heat is not None:
                     masked.add(float(frame.heat.kept.mean()))
-                blank += frame.blank
+                compared.add(frame)
                 advance()
         except KeyboardInterrupt:
             if not reader.source.live:
@@ -231,7 +238,7 @@ def _pump(
             # a camera has no end but this one
         if reader.stopped and not writer.frames:
             raise KeyboardInterrupt
-    return hidden, masked, blank
+    return hidden, masked, compared
 
 
 def _seen(frames: Iterable[Frame], by: Callable[[Frame], None]) -> Iterator[Frame]:
