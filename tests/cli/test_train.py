@@ -17,7 +17,7 @@ DRAWN = "--method stprivacy:stprivacy_puppets"
     [
         (["dual_cls_puppets"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets --guard faces\n"),
         (["dual_cls_puppets", "after=figure:8"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets\n"),
-        (["stprivacy_puppets"], {"masked_top1": 0.9}, f"{DRAWN} --keep 0.96\n"),
+        (["stprivacy_puppets"], {"masked_top1": 0.9}, f"{DRAWN}\n"),
         (["stprivacy_puppets", "sparsify=false"], {"masked_top1": 0.9}, f"{DRAWN}\n"),
         (["stprivacy_puppets", "anonymize=false"], {"masked_top1": 0.9}, f"{DRAWN} --guard faces\n"),
     ],

@@ -84,8 +84,8 @@ def anonymize(
         float | None,
         typer.Option(
             metavar="R",
-            help="Learned methods: share kept at each step, up to 1; less hides more. Of "
-            "stprivacy, which draws what it keeps, 0.96 leaks least.",
+            help="Learned methods: share kept at each step, up to 1; less shows less. Of "
+            "stprivacy, which draws what it keeps, that need not leak less: see its page.",
         ),
     ] = None,
     privacy_weight: Annotated[

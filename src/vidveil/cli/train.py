@@ -56,15 +56,11 @@ def train(
         typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
         before = loaded_unless_raw(getattr(wanted, "after", RAW))
         drawn = getattr(wanted, "anonymize", False)  # STPrivacy: then nothing that was filmed is shown
-        more = " --guard faces"
-        if drawn:
-            more = " --keep 0.96" if getattr(wanted, "sparsify", False) else ""  # a black shape tells more
-        elif before is not None and before.elsewhere:
-            more = ""
         if not tells_more_than_guessing(made.metrics, made.floors):
             typer.echo("It tells no more of the action than guessing does: train it longer (epochs=…).", err=True)
             return
-        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{more}", err=True)
+        guard = "" if drawn or (before is not None and before.elsewhere) else " --guard faces"
+        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
         return
     results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
 
