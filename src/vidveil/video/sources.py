@@ -7,6 +7,7 @@ import errno
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -88,6 +89,7 @@ def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], list[Path]]
     sources: dict[str, Source] = {}
     refused: list[Refusal] = []
     passed_over: list[Path] = []
+    real = _RealPaths()
     for word in words:
         try:
             found = _expand(word)
@@ -100,9 +102,23 @@ def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], list[Path]]
         refused += found.refused
         passed_over += found.passed_over
         for source in found.sources:
-            key = source.location if source.live else os.path.realpath(source.path)
+            key = source.location if source.live else real.of(source.path)
             sources.setdefault(key, source)  # the same file given twice is worked on once
     return list(sources.values()), refused, passed_over
+
+
+class _RealPaths:
+    """`os.path.realpath` of many files: what all files of a folder share is looked up once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, path: Path) -> str:
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        joined = os.path.join(self._folders[folder], name)  # noqa: PTH118
+        return os.path.realpath(joined) if os.path.islink(joined) else joined  # noqa: PTH114
 
 
 def shown(word: str) -> str:
@@ -227,6 +243,8 @@ def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tu
     named: list[tuple[Source, Path]] = []
     refused: list[Refusal] = []
     taken: dict[object, Source] = {}
+    identities: dict[Path, object] = {}
+    neighbours = _Neighbours()
     streams = 0
     for source in sources:
         streams += source.kind is Kind.STREAM
@@ -236,8 +254,10 @@ def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tu
             folder = source.path.parent
         else:
             folder = target / (folders[source.root] if source.root is not None else "") / source.below
-        path = folder / _output_name(source, streams)
-        key = (_identity(folder), path.stem.casefold())  # manifests share the stem, and some disks the case
+        path = folder / _output_name(source, streams, neighbours)
+        if folder not in identities:
+            identities[folder] = _identity(folder)
+        key = (identities[folder], path.stem.casefold())  # manifests share the stem, and some disks the case
         if key in taken:
             refused.append(Refusal(source.given, OutputError(f"would write the same output as {taken[key].given}")))
             continue
@@ -249,12 +269,17 @@ def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tu
 def _own_folders(roots: Iterable[Path]) -> dict[Path, str]:
     """A folder for each folder that was given, named after it; none is needed for one alone."""
     folders: dict[Path, str] = {}
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    """The last number tried for a name: all below it are taken."""
     for root in dict.fromkeys(roots):
-        name, number = root.name, 1
-        while name in folders.values():
+        name, number = root.name, numbers.get(root.name, 1)
+        while name in taken:
             number += 1
             name = f"{root.name}{number}"
+        numbers[root.name] = number
         folders[root] = name
+        taken.add(name)
     return folders if len(folders) > 1 else dict.fromkeys(folders, "")
 
 
@@ -293,25 +318,40 @@ def output_suffix(source: Source) -> str:
     return ".jpg" if source.path.suffix.lower() in (".jpg", ".jpeg") else ".png"
 
 
-def _output_name(source: Source, stream: int) -> str:
+def _output_name(source: Source, stream: int, neighbours: "_Neighbours") -> str:
     if source.kind is Kind.CAMERA:
         stem = source.name
     elif source.kind is Kind.STREAM:
         stem = "stream" if stream == 1 else f"stream{stream}"  # an address tells a place, and the manifest has the name
     else:
         stem = source.path.stem
-        if source.path.suffix.lower() != ".mp4" and _has_namesake(source.path):
+        if source.path.suffix.lower() != ".mp4" and neighbours.has_namesake(source.path):
             stem += "_" + source.path.suffix.lstrip(".").lower()
     return stem + MARK + output_suffix(source)
 
 
-def _has_namesake(path: Path) -> bool:
-    stem = path.stem.casefold()
+class _Neighbours:
+    """Which names the media next to a source have. Each folder is listed once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[Path, tuple[Counter[str], set[str]] | None] = {}
+
+    def has_namesake(self, path: Path) -> bool:
+        """Whether another file of its folder has its name but for the suffix and the case."""
+        folder = path.parent
+        if folder not in self._folders:
+            self._folders[folder] = _stems(folder)
+        listed = self._folders[folder]
+        if listed is None:  # nobody can tell: the longer name is the safe one
+            return True
+        stems, names = listed
+        return stems[path.stem.casefold()] > (path.name in names)
+
+
+def _stems(folder: Path) -> tuple[Counter[str], set[str]] | None:
+    """How many media files of a folder have each stem, and the names of these files. None: it cannot be listed."""
     try:
-        neighbours = list(path.parent.iterdir())
-    except OSError:  # nobody can tell: the longer name is the safe one
-        return True
-    return any(
-        other.name != path.name and other.stem.casefold() == stem and _is_media(other) and not is_output(other)
-        for other in neighbours
-    )
+        media = [path for path in folder.iterdir() if _is_media(path) and not is_output(path)]
+    except OSError:
+        return None
+    return Counter(path.stem.casefold() for path in media), {path.name for path in media}
