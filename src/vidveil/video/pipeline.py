@@ -299,11 +299,13 @@ def _manifest(
         hidden=hidden.runs,
         dropped={
             "tags": sorted((*info.inner_tags, *(() if keeps_tags else info.tags))),
+            "unknown_tags": info.unknown_inner_tags + (0 if keeps_tags else info.unknown_tags),
             "streams": dropped,
             "chapters": 0 if keeps_tags and options.start is None and options.end is None else info.chapters,
         },
         kept={
             "tags": list(info.tags) if keeps_tags else [],
+            "unknown_tags": info.unknown_tags if keeps_tags else 0,
             "streams": [f"{name}, replaced by noise" if noise and name.startswith("audio") else name for name in kept],
             "reencoded": list(tracks.reencoded) if tracks is not None else [],
         },
