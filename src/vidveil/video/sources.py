@@ -237,7 +237,7 @@ def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tu
     name (`a_avi_anonymized.mp4`): the neighbour need not be among the sources, so names do not depend on the call.
     """
     target = None if output is None else Path(output)
-    if target is not None and target.suffix and not _is_folder(target) and not str(output).endswith("/"):
+    if target is not None and names_a_file(output):
         return _one_output(sources, target)
     folders = _own_folders(source.root for source in sources if source.root is not None)
     named: list[tuple[Source, Path]] = []
@@ -264,6 +264,13 @@ def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tu
         taken[key] = source
         named.append((source, path))
     return named, refused
+
+
+def names_a_file(output: str | None) -> bool:
+    """Whether what stands after -o is the name of a file, and not of a folder."""
+    if output is None or output.endswith("/"):
+        return False
+    return bool(Path(output).suffix) and not _is_folder(Path(output))
 
 
 def _own_folders(roots: Iterable[Path]) -> dict[Path, str]:

@@ -1,0 +1,131 @@
+"""Random names for outputs, and the private file that says which source got which name."""
+
+import csv
+import io
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from vidveil.errors import OutputError, UsageError
+from vidveil.video.private_file import write_private
+from vidveil.video.sources import MARK, Source, names_a_file, output_suffix
+from vidveil.video.temporary import temporary
+
+COLUMNS = ["source", "output"]
+LARGEST = 1 << 28
+"""Bytes of a map: more than a million names."""
+_NAME = re.compile(rf"[0-9a-f]{{16}}{MARK}\.(mp4|jpg|png)")
+
+
+def rename_outputs(
+    sources: Sequence[Source], output: str | None, map_file: Path | None, *, dry_run: bool
+) -> list[tuple[Source, Path]]:
+    """An output of a random name for each source, in the order of these names: neither the order in which files are
+    written nor their times then say which is which.
+
+    All lie in the folder `output`, or each next to its source. With `map_file` names are taken from there, and new ones
+    are written there before anything else is.
+    """
+    if names_a_file(output):
+        raise UsageError("-o names a file, and --rename gives a random name: give a folder")
+    if map_file is not None and any(source.live for source in sources):
+        raise UsageError("--rename-map takes files: what a camera or stream shows is new each time, use --rename")
+    given = [] if map_file is None else [os.path.realpath(source.path) for source in sources]
+    folders = [_folder(source, output) for source in sources]
+    names = dict(zip(given, _names(given, sources, map_file, folders, dry_run), strict=True)) if map_file else {}
+    taken = set(names.values())
+    renamed: list[tuple[Source, Path]] = []
+    for i, (source, folder) in enumerate(zip(sources, folders, strict=True)):
+        name = names[given[i]] if map_file else _random_name(source, taken)
+        renamed.append((source, folder / name))
+    return sorted(renamed, key=lambda pair: pair[1].name)
+
+
+def _folder(source: Source, output: str | None) -> Path:
+    if output is not None:
+        return Path(output)
+    return Path() if source.live else source.path.parent
+
+
+def _random_name(source: Source, taken: set[str]) -> str:
+    while (name := f"{secrets.token_hex(8)}{MARK}{output_suffix(source)}") in taken:
+        pass
+    taken.add(name)
+    return name
+
+
+def _names(
+    given: Sequence[str], sources: Sequence[Source], path: Path, folders: Iterable[Path], dry_run: bool
+) -> list[str]:
+    """Names of the sources, those of earlier runs among them, which are all on disk."""
+    if path.suffix.lower() != ".csv":
+        raise UsageError("the name after --rename-map must end in .csv")
+    _check_place(path, folders)
+    try:
+        if dry_run:
+            return list(_with_new(given, sources, path, _read(path)).values())
+        with temporary(path):  # a lock: two runs that write one map do not lose each other's names
+            earlier = _read(path)
+            names = _with_new(given, sources, path, earlier)
+            write_private(path, _csv(earlier | names))
+    except OSError as error:
+        raise OutputError(f"{path.name} cannot be written ({(error.strerror or str(error)).lower()})") from error
+    return list(names.values())
+
+
+def _check_place(path: Path, folders: Iterable[Path]) -> None:
+    """Whoever gives a folder of outputs away must not give the map with it."""
+    place = Path(os.path.realpath(path.parent))
+    for folder in {Path(os.path.realpath(folder)) for folder in set(folders)}:
+        if place.is_relative_to(folder):
+            raise UsageError(f"{path.name} would lie among the outputs: give --rename-map a place outside of {folder}")
+
+
+def _with_new(given: Sequence[str], sources: Sequence[Source], path: Path, earlier: dict[str, str]) -> dict[str, str]:
+    taken = set(earlier.values())
+    names: dict[str, str] = {}
+    for file, source in zip(given, sources, strict=True):
+        names[file] = earlier[file] if file in earlier else _random_name(source, taken)
+        if not names[file].endswith(output_suffix(source)):
+            raise UsageError(f"{path.name} names {names[file]} for {source.name}, whose output is of another kind")
+    return names
+
+
+def _csv(names: dict[str, str]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(sorted(names.items()))
+    return text.getvalue().encode("utf-8", "surrogateescape")  # names of files may be no text
+
+
+def _read(path: Path) -> dict[str, str]:
+    """The names in a map, by real path of the source; none if there is no map."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return {}
+    with os.fdopen(number, "rb") as file:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+            raise UsageError(f"{path.name} is no map of names: remove it, or give another name")
+        data = file.read()
+    rows = csv.reader(io.StringIO(data.decode("utf-8", "surrogateescape"), newline=""), strict=True)
+    names: dict[str, str] = {}
+    try:
+        if next(rows, None) != COLUMNS:
+            raise ValueError
+        for row in rows:
+            source, name = row
+            if not _NAME.fullmatch(name) or source in names:
+                raise ValueError
+            names[source] = name
+        if len(set(names.values())) < len(names):
+            raise ValueError
+    except (ValueError, csv.Error) as error:
+        at = max(1, rows.line_num)
+        raise UsageError(f"{path.name}, line {at}: is no map of names that vidveil wrote; give another name") from error
+    return names
