@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidveil.core.atomic import write_bytes
+
 if TYPE_CHECKING:
     from vidveil.methods import Anonymizer
 
@@ -93,4 +95,4 @@ def _draw_picture(path: Path, rows: list[tuple[str, float]], methods: dict[str, 
         cv2.putText(caption, text, (10, 30), cv2.FONT_HERSHEY_SIMPLEX, 0.75, (20, 20, 20), 2, cv2.LINE_AA)
         tiles.append(np.vstack([tile, caption]))
     sheet = np.vstack([np.hstack(tiles[i : i + 2]) for i in range(0, len(tiles), 2)])
-    path.write_bytes(cv2.imencode(".png", np.ascontiguousarray(sheet[..., ::-1]))[1].tobytes())
+    write_bytes(path, cv2.imencode(".png", np.ascontiguousarray(sheet[..., ::-1]))[1].tobytes())

@@ -7,7 +7,6 @@ that looks.
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vidveil.code import code_of
+from vidveil.core.atomic import new_file
 from vidveil.data.clips import ClipSet
 from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Loader
@@ -65,11 +65,9 @@ def features_of(
             device=device, order="sequential", transform=CONTROLS.get(control),
         )  # fmt: skip
         features = _looked_at(network, loader, recipe.views)
-        part = path.with_name(f".{path.name}~{os.getpid()}.part")
         try:
-            with part.open("wb") as file:
+            with new_file(path) as file:
                 np.savez(file, features=features, parameters=parameters)
-            part.replace(path)
         except OSError as error:
             raise unwritable(path.parent, error) from error
         return features, parameters

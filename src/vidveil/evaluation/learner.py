@@ -19,6 +19,7 @@ from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 
 from vidveil import __version__
+from vidveil.core.atomic import new_path, write_json
 from vidveil.data.clips import ClipSet, Split
 from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
@@ -155,7 +156,8 @@ def _trained(
         )  # fmt: skip
 
     _train(model, tasks, loader, recipe, network, seed, folder, key, log, label)
-    save_file(_arrays(model.recognizer), folder / "weights.safetensors")
+    with new_path(folder / "weights.safetensors") as part:
+        save_file(_arrays(model.recognizer), part)
     predictions: dict[str, Predictions] = {
         split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
     }
@@ -344,11 +346,10 @@ def _write(learned: Learned, key: str) -> None:
     for split, said in learned.predictions.items():
         arrays |= {f"{split}/rows": said.rows, f"{split}/features": said.features}
         arrays |= {f"{split}/{task}": values for task, values in said.probabilities.items()}
-    save_file(arrays, learned.folder / "predictions.safetensors")
+    with new_path(learned.folder / "predictions.safetensors") as part:
+        save_file(arrays, part)
     about = {"key": key, "scores": learned.scores, "parameters": learned.parameters, "seconds": learned.seconds}
-    part = learned.folder / ".learned.json.part"
-    part.write_text(json.dumps(about) + "\n", encoding="utf-8")
-    part.replace(learned.folder / "learned.json")  # last: where it is, everything is
+    write_json(learned.folder / "learned.json", about, indent=None)  # last: where it is, everything is
 
 
 def _read(folder: Path, network: str, key: str) -> Learned | None:

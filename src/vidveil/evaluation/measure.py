@@ -4,7 +4,6 @@ Which attacker stands behind a number is decided by the mean over seeds of its s
 number on test people is then looked at once; those of the others stand beside it, for the reader, and decide nothing.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from vidveil.core.atomic import new_path
 from vidveil.data.clips import ClipSet, Split
 from vidveil.errors import DataError
 from vidveil.evaluation import floors, metrics
@@ -208,9 +208,8 @@ class Measure:
         if not file.is_file():
             train = learned.predictions["train"]
             to = identifying(train.features, self.data.person[train.rows], seed, self.device)
-            part = file.with_name(f".{file.name}~{os.getpid()}.part")
-            save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
-            part.replace(file)
+            with new_path(file) as part:
+                save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
         found: dict[str, Floats] = load_file(file)
         return found
 

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from vidveil.core.atomic import open_log
 from vidveil.training.events import EventFile
 
 QUIET = 10.0
@@ -33,7 +34,7 @@ class Log:
         self._file = None
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = (folder / "log.jsonl").open("a+b", buffering=0)
+            self._file = open_log(folder / "log.jsonl")
             self._end_torn_line()
 
     def write(self, event: str, **values: Any) -> None:

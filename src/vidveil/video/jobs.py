@@ -5,6 +5,7 @@ manifest first, video last. Whatever interrupts it leaves no file that could be 
 """
 
 import errno
+import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -17,6 +18,8 @@ from typing import Protocol
 from av.error import FFmpegError
 
 from vidveil import __version__
+from vidveil.core.atomic import MARK, commit, part_of, remove_stale, temporary, to_disk
+from vidveil.core.bounded import read_json
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masker import masker_in
@@ -28,10 +31,12 @@ from vidveil.video.renamed import rename_outputs
 from vidveil.video.sharing import shareable
 from vidveil.video.sources import Refusal, Source, find, name_outputs
 from vidveil.video.task import Task, with_lookout
-from vidveil.video.temporary import part_of, temporary, to_disk
 from vidveil.video.user_key import make_key
 
 __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize"]
+
+
+JOURNAL_BYTES = 1 << 16
 
 
 class Status(Enum):
@@ -132,6 +137,10 @@ def anonymize(
     if lookout.tracks_in is not None:
         precious |= _files([lookout.tracks_in])
     task = Task(plain, options)
+    if not options.dry_run:
+        left = _remove_unfinished(named, task.extras)
+        if left:
+            watcher.note(f"removed what an earlier run left unfinished: {_some(left)}")
     for source, path in named:
         outcomes.append(_guarded(source, path, precious, task, watcher))
         watcher.end(outcomes[-1])
@@ -139,8 +148,36 @@ def anonymize(
 
 
 def _passed_over(files: list[Path]) -> str:
-    some = ", ".join(file.name for file in files[:5]) + (", …" if len(files) > 5 else "")
-    return f"passed over as no video or image by their names, give them one by one to have them done: {some}"
+    return f"passed over as no video or image by their names, give them one by one to have them done: {_some(files)}"
+
+
+def _some(files: list[Path]) -> str:
+    return ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5:,} more" if len(files) > 5 else "")
+
+
+def _remove_unfinished(named: list[tuple[Source, Path]], extras: list[Path]) -> list[Path]:
+    """Remove temporary files that killed runs on these sources, or in these folders, left: they may show originals."""
+    removed = []
+    outputs = dict.fromkeys(path.parent for _, path in named)
+    journals = [part_of(manifest_path(path)) for _, path in named]
+    for folder in outputs:
+        journals += folder.glob(f".*.json{MARK}")  # of names that were random, and are not those of this run
+    for journal in dict.fromkeys(journals):
+        for extra in _journal(journal):
+            removed += remove_stale(extra.parent, extra.name)
+    folders = [*outputs, *(source.path.parent for source, _ in named if not source.live)]
+    for folder in dict.fromkeys([*folders, *(extra.parent for extra in extras)]):
+        removed += remove_stale(folder)
+    return removed
+
+
+def _journal(notes: Path) -> list[Path]:
+    """What else an unfinished run was writing, which may lie anywhere: noted where its manifest would have come."""
+    try:
+        found = read_json(notes, JOURNAL_BYTES)["unfinished"]
+        return [Path(path) for path in found if isinstance(path, str) and "\0" not in path]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
 
 
 def _check_extra(
@@ -246,7 +283,8 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
     path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         part = stack.enter_context(temporary(path))
-        notes = None if options.manifest_form == "none" else stack.enter_context(temporary(manifest_path(path)))
+        notes = stack.enter_context(temporary(manifest_path(path)))
+        notes.write_text(json.dumps({"unfinished": [str(extra.absolute()) for extra in task.extras]}), "utf-8")
         extras = {extra: stack.enter_context(temporary(extra)) for extra in task.extras}
         # Again: another process may have been here before the lock.
         earlier = look_for_earlier(source, path, order, options, task.extras)
@@ -270,19 +308,17 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         if _fingerprint(source) != before:
             raise InputError("changed while it was being read: nothing was written")
         manifest.output = {"name": path.name, "sha256": file_hash(part), "bytes": part.stat().st_size}
-        to_disk(part)
-        if notes is not None:
+        to_disk(part)  # before any of them has its name
+        for extra, made in extras.items():
+            commit(made, extra)
+        if options.manifest_form != "none":
             file = None if source.live else source.path
             written = manifest if key is None else shareable(manifest, key, file, path.parent)
             written.write(notes)
-            to_disk(notes)
-        for extra, made in extras.items():
-            made.replace(extra)
-        if notes is not None:
-            notes.replace(manifest_path(path))
+            commit(notes, manifest_path(path))
         elif read_manifest(manifest_path(path)) is not None:  # of the output that is replaced: it names the source
             manifest_path(path).unlink()
-        part.replace(path)
+        commit(part, path)
     return _outcome(source, path, manifest)
 
 

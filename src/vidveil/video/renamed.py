@@ -5,17 +5,16 @@ import io
 import os
 import re
 import secrets
-import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from vidveil.core.atomic import temporary, write_bytes
+from vidveil.core.bounded import read_bytes
 from vidveil.errors import OutputError, UsageError
-from vidveil.video.private_file import write_private
 from vidveil.video.sources import MARK, Source, names_a_file, output_suffix
-from vidveil.video.temporary import temporary
 
 COLUMNS = ["source", "output"]
-LARGEST = 1 << 28
+LARGEST = 256 << 20
 """Bytes of a map: more than a million names."""
 _NAME = re.compile(rf"[0-9a-f]{{16}}{MARK}\.(mp4|jpg|png)")
 
@@ -70,7 +69,7 @@ def _names(
         with temporary(path):  # a lock: two runs that write one map do not lose each other's names
             earlier = _read(path)
             names = _with_new(given, sources, path, earlier)
-            write_private(path, _csv(earlier | names))
+            write_bytes(path, _csv(earlier | names), 0o600)
     except OSError as error:
         raise OutputError(f"{path.name} cannot be written ({(error.strerror or str(error)).lower()})") from error
     return list(names.values())
@@ -105,14 +104,11 @@ def _csv(names: dict[str, str]) -> bytes:
 def _read(path: Path) -> dict[str, str]:
     """The names in a map, by real path of the source; none if there is no map."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_bytes(path, LARGEST)
     except FileNotFoundError:
         return {}
-    with os.fdopen(number, "rb") as file:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
-            raise UsageError(f"{path.name} is no map of names: remove it, or give another name")
-        data = file.read()
+    except ValueError as error:
+        raise UsageError(f"{path.name} {error}: give --rename-map another name") from error
     rows = csv.reader(io.StringIO(data.decode("utf-8", "surrogateescape"), newline=""), strict=True)
     names: dict[str, str] = {}
     try:

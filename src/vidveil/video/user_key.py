@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from vidveil.cache import cache_folder
+from vidveil.core.atomic import write_bytes
 from vidveil.errors import UsageError
-from vidveil.video.private_file import write_private
 
 LENGTH = 32
 
@@ -54,7 +54,7 @@ def make_key() -> bytes:
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(draft, secrets.token_bytes(LENGTH))
+        write_bytes(draft, secrets.token_bytes(LENGTH), 0o600)
         try:
             with suppress(FileExistsError):  # somebody was faster
                 os.link(draft, path)
