@@ -32,14 +32,13 @@ def rename_outputs(
         raise UsageError("-o names a file, and --rename gives a random name: give a folder")
     if map_file is not None and any(source.live for source in sources):
         raise UsageError("--rename-map takes files: what a camera or stream shows is new each time, use --rename")
-    given = [] if map_file is None else [os.path.realpath(source.path) for source in sources]
     folders = [_folder(source, output) for source in sources]
-    names = dict(zip(given, _names(given, sources, map_file, folders, dry_run), strict=True)) if map_file else {}
-    taken = set(names.values())
-    renamed: list[tuple[Source, Path]] = []
-    for i, (source, folder) in enumerate(zip(sources, folders, strict=True)):
-        name = names[given[i]] if map_file else _random_name(source, taken)
-        renamed.append((source, folder / name))
+    if map_file is None:
+        taken: set[str] = set()
+        names = [_random_name(source, taken) for source in sources]
+    else:
+        names = _mapped_names(sources, map_file, folders, dry_run=dry_run)
+    renamed = [(source, folder / name) for source, folder, name in zip(sources, folders, names, strict=True)]
     return sorted(renamed, key=lambda pair: pair[1].name)
 
 
@@ -56,19 +55,17 @@ def _random_name(source: Source, taken: set[str]) -> str:
     return name
 
 
-def _names(
-    given: Sequence[str], sources: Sequence[Source], path: Path, folders: Iterable[Path], dry_run: bool
-) -> list[str]:
-    """Names of the sources, those of earlier runs among them, which are all on disk."""
+def _mapped_names(sources: Sequence[Source], path: Path, folders: Iterable[Path], *, dry_run: bool) -> list[str]:
+    """Names of the sources, as the map has them; it has all of them when this returns, unless nothing is written."""
     if path.suffix.lower() != ".csv":
         raise UsageError("the name after --rename-map must end in .csv")
     _check_place(path, folders)
     try:
         if dry_run:
-            return list(_with_new(given, sources, path, _read(path)).values())
+            return list(_with_new(sources, path, _read(path)).values())
         with temporary(path):  # a lock: two runs that write one map do not lose each other's names
             earlier = _read(path)
-            names = _with_new(given, sources, path, earlier)
+            names = _with_new(sources, path, earlier)
             write_bytes(path, _csv(earlier | names), 0o600)
     except OSError as error:
         raise OutputError(f"{path.name} cannot be written ({(error.strerror or str(error)).lower()})") from error
@@ -83,10 +80,12 @@ def _check_place(path: Path, folders: Iterable[Path]) -> None:
             raise UsageError(f"{path.name} would lie among the outputs: give --rename-map a place outside of {folder}")
 
 
-def _with_new(given: Sequence[str], sources: Sequence[Source], path: Path, earlier: dict[str, str]) -> dict[str, str]:
+def _with_new(sources: Sequence[Source], path: Path, earlier: dict[str, str]) -> dict[str, str]:
+    """The name of each source by its real path: that of an earlier run, or a new one."""
     taken = set(earlier.values())
     names: dict[str, str] = {}
-    for file, source in zip(given, sources, strict=True):
+    for source in sources:
+        file = os.path.realpath(source.path)
         names[file] = earlier[file] if file in earlier else _random_name(source, taken)
         if not names[file].endswith(output_suffix(source)):
             raise UsageError(f"{path.name} names {names[file]} for {source.name}, whose output is of another kind")
@@ -95,7 +94,7 @@ def _with_new(given: Sequence[str], sources: Sequence[Source], path: Path, earli
 
 def _csv(names: dict[str, str]) -> bytes:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
     writer.writerows(sorted(names.items()))
     return text.getvalue().encode("utf-8", "surrogateescape")  # names of files may be no text
