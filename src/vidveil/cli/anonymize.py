@@ -102,13 +102,15 @@ def anonymize(
     manifest: Annotated[
         Literal["full", "share", "none"] | None,
         typer.Option(
-            help="What is written about each output. share: nothing that leads back to the source; you can resume. "
-            "none: no manifest, and so no way to resume. Default: full, and share with --rename."
+            help="What is written about each output. share: without the source's name, hash, size and place; you can "
+            "resume. none: nothing, and so no way to resume. Default: full, and share with --rename."
         ),
     ] = None,
     rename: Annotated[
         bool,
-        typer.Option("--rename", help="Random names for outputs, without the source's folders. New ones each time."),
+        typer.Option(
+            "--rename", help="Random names for outputs, without the source's folders. New each time: no resuming."
+        ),
     ] = False,
     rename_map: Annotated[
         Path | None,
@@ -143,7 +145,8 @@ def anonymize(
     vidveil anonymize rtsp://door/1 -o door.mp4         a camera (or 0: the first one here), until Ctrl-C
     vidveil anonymize features.h5 --method splavu:my_adapter            stored features: features_anonymized.h5
 
-    A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
+    A manifest (NAME_anonymized.json) next to each output says what was done. It holds the source's name and hash
+    unless you say --manifest share. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
     from vidveil.cli.device import device_for
