@@ -96,3 +96,14 @@ def test_a_manifest_from_before_unknown_tags_were_counted_is_read(tmp_path):
     notes.write_text(json.dumps(manifest))
     (again,) = anonymize(path)
     assert again.status is Status.UP_TO_DATE
+
+
+def test_a_manifest_from_before_that_names_other_tags_does_not_stay(tmp_path):
+    path = Film(frames=5).make(tmp_path / "a.mp4")
+    (first,) = anonymize(path)
+    manifest = told(first)
+    manifest["dropped"]["tags"].append("Patient Jane")
+    first.output.with_suffix(".json").write_text(json.dumps(manifest))
+    (again,) = anonymize(path)
+    assert again.status is Status.DONE
+    assert "Jane" not in json.dumps(told(again))

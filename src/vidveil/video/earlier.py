@@ -13,8 +13,10 @@ from vidveil.video.manifest import Manifest, Order, file_hash, place, read_manif
 from vidveil.video.pipeline import Options
 from vidveil.video.sharing import input_token, order_token, place_token, shareable_order
 from vidveil.video.sources import Source
+from vidveil.video.tag_names import is_known
 from vidveil.video.user_key import key_file, read_key
 
+TAGS = "its manifest, of an earlier version, names tags that are not well-known"
 UNNAMED = "other options, which a manifest for sharing does not name"
 CHANGED = "was changed since it was made"
 SOURCE_CHANGED = "the source changed"
@@ -84,6 +86,8 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
     if (guard := _guard(manifest.order)) != "none" and _guard(order) == "none":
         raise OutputError(f"{path.name} was made with --guard {guard}, this would be without; --overwrite replaces it")
     reasons = [f"--manifest was {manifest.form}, is {form}"] if manifest.form != form else []
+    if any(isinstance(name, str) and not is_known(name) for name in manifest.tag_names):
+        reasons.append(TAGS)
     reasons += _changes(manifest, order, path)
     if not reasons and (path.stat().st_size != made["bytes"] or file_hash(path) != made["sha256"]):
         reasons.append(CHANGED)

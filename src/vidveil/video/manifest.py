@@ -65,6 +65,12 @@ class Manifest:
     form: str = "full"
     """`full`, or `share`: without what leads back to the source (sharing.py)."""
 
+    @property
+    def tag_names(self) -> list[Any]:
+        """Of all tags that it names; nobody has looked at them since they were read."""
+        lists = [of.get("tags") for of in (self.dropped, self.kept)]
+        return [name for names in lists if isinstance(names, list) for name in names]
+
     def write(self, path: Path) -> None:
         path.write_text(json.dumps({"manifest": LAYOUT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
