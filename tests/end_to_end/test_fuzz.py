@@ -171,10 +171,10 @@ def test_the_oracle_sees_an_original_region_in_every_tile(tmp_path, wholes, orig
     assert code == 0, lines
     (video,) = (path for path in target.iterdir() if path.suffix != ".json")
     seen = len(list(leaks(Order("blur:strong", region=True), video, originals=originals)))
-    if whole.interlaced:  # a deinterlacer draws fine detail anew where it moves
+    if whole.interlaced or whole.pix_fmt == "rgb8":  # a deinterlacer, or a palette, draws some of the tiles anew
         assert seen > 0
         return
-    assert seen >= 0.9 * whole.frames  # a palette is drawn with other colours in one of ten
+    assert seen == whole.frames
     for picture in planes(video):
         region = picture[0][REGION]
         for y, x in ((0, 0), (0, TILE), (TILE, 0), (TILE, TILE)):  # one raw tile in a black region is enough
