@@ -23,7 +23,8 @@ from time import perf_counter
 from typing import Any
 
 from vidveil import __version__
-from vidveil.video.sources import find, name_outputs
+from vidveil.video.naming import name_outputs
+from vidveil.video.sources import find
 
 RESULTS = Path(__file__).resolve().parent / "results" / "naming_speed.json"
 FILES = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)

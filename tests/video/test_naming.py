@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vidveil.video.sources import SHEET_TAG, Kind, Source, _is_media, find, is_output, name_outputs
+from vidveil.video.naming import name_outputs
+from vidveil.video.sources import SHEET_TAG, Kind, Source, find, is_media, is_output
 
 STEMS = st.sampled_from(["a", "A", "b", "straße", "STRASSE", "a.b", ".a", "a_anonymized", "a_review", "b_review"])
 SUFFIXES = st.sampled_from([".mp4", ".MP4", ".mov", ".avi", ".AVI", ".jpg", ".png", ".txt", "", ".vidveil.part"])
@@ -19,7 +20,7 @@ def has_namesake(path: Path) -> bool:
     """As the names of all outputs were decided from the first version on: one listing for each file."""
     stem = path.stem.casefold()
     return any(
-        other.name != path.name and other.stem.casefold() == stem and _is_media(other) and not is_output(other)
+        other.name != path.name and other.stem.casefold() == stem and is_media(other) and not is_output(other)
         for other in path.parent.iterdir()
     )
 

@@ -25,11 +25,12 @@ from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masker import masker_in
 from vidveil.video.earlier import drawn_from_tracks, look_for_earlier, manifest_path
 from vidveil.video.manifest import Manifest, Order, file_hash, read_manifest
+from vidveil.video.naming import name_outputs
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
 from vidveil.video.renamed import rename_outputs
 from vidveil.video.sharing import shareable
-from vidveil.video.sources import Refusal, Source, find, name_outputs
+from vidveil.video.sources import Refusal, Source, find
 from vidveil.video.task import Task, with_lookout
 from vidveil.video.user_key import make_key
 

@@ -29,9 +29,10 @@ from vidveil.video.manifest import (
     place,
     versions,
 )
+from vidveil.video.naming import output_suffix
 from vidveil.video.preview import HeatmapWriter, PreviewWriter
 from vidveil.video.read import Reader
-from vidveil.video.sources import Kind, Source, output_suffix
+from vidveil.video.sources import Kind, Source
 from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
 
 AHEAD_BYTES = 64 << 20  # of pictures between two stages, and

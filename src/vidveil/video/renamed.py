@@ -11,7 +11,8 @@ from pathlib import Path
 from vidveil.core.atomic import temporary, write_bytes
 from vidveil.core.bounded import read_bytes
 from vidveil.errors import OutputError, UsageError
-from vidveil.video.sources import MARK, Source, names_a_file, output_suffix
+from vidveil.video.naming import names_a_file, output_suffix
+from vidveil.video.sources import MARK, Source
 
 COLUMNS = ["source", "output"]
 LARGEST = 256 << 20
