@@ -119,6 +119,7 @@ def test_a_map_among_the_outputs_is_refused(ward, tmp_path, place):
         anonymize(ward, output=tmp_path / "out", options=Options(rename_map=tmp_path / place / "names.csv"))
     with pytest.raises(UsageError, match="among the outputs"):
         anonymize(ward / "c.mp4", options=Options(rename_map=ward / "names.csv"))
+    assert anonymize(ward / "c.mp4", options=Options(rename_map=ward / "Jane/names.csv"))[0].ok
     assert not names(tmp_path / "out")
 
 

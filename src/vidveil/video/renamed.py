@@ -38,7 +38,8 @@ def rename_outputs(
         taken: set[str] = set()
         names = [_random_name(source, taken) for source in sources]
     else:
-        names = _mapped_names(sources, map_file, folders, dry_run=dry_run)
+        _check_place(map_file, folders, output)
+        names = _mapped_names(sources, map_file, dry_run=dry_run)
     renamed = [(source, folder / name) for source, folder, name in zip(sources, folders, names, strict=True)]
     return sorted(renamed, key=lambda pair: pair[1].name)
 
@@ -56,11 +57,8 @@ def _random_name(source: Source, taken: set[str]) -> str:
     return name
 
 
-def _mapped_names(sources: Sequence[Source], path: Path, folders: Iterable[Path], *, dry_run: bool) -> list[str]:
+def _mapped_names(sources: Sequence[Source], path: Path, *, dry_run: bool) -> list[str]:
     """Names of the sources, as the map has them; it has all of them when this returns, unless nothing is written."""
-    if path.suffix.lower() != ".csv":
-        raise UsageError("the name after --rename-map must end in .csv")
-    _check_place(path, folders)
     try:
         if dry_run:
             return list(_with_new(sources, path, _read(path)).values())
@@ -73,11 +71,13 @@ def _mapped_names(sources: Sequence[Source], path: Path, folders: Iterable[Path]
     return list(names.values())
 
 
-def _check_place(path: Path, folders: Iterable[Path]) -> None:
-    """Whoever gives a folder of outputs away must not give the map with it."""
+def _check_place(path: Path, folders: Iterable[Path], output: str | None) -> None:
+    """Whoever gives a folder of outputs away must not give the map with it. Without -o sources lie there, too."""
+    if path.suffix.lower() != ".csv":
+        raise UsageError("the name after --rename-map must end in .csv")
     place = Path(os.path.realpath(path.parent))
     for folder in {Path(os.path.realpath(folder)) for folder in set(folders)}:
-        if place.is_relative_to(folder):
+        if place == folder or (output is not None and place.is_relative_to(folder)):
             raise UsageError(f"{path.name} would lie among the outputs: give --rename-map a place outside of {folder}")
 
 
