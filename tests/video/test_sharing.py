@@ -1,4 +1,4 @@
-"""Manifests for sharing: nothing in them leads back to the source, and their maker can resume all the same."""
+"""Manifests for sharing: nothing in them identifies the source, and their maker can resume all the same."""
 
 import hashlib
 import json

@@ -63,7 +63,7 @@ class Manifest:
     incomplete: str | None = None
     warnings: list[str] = field(default_factory=list)
     form: str = "full"
-    """`full`, or `share`: without what leads back to the source (sharing.py)."""
+    """`full`, or `share`: without what identifies the source (sharing.py)."""
 
     @property
     def tag_names(self) -> list[Any]:

@@ -56,7 +56,7 @@ class Options:
     reconnect: float = 60.0
     """Seconds for which a live source that broke off is waited for."""
     manifest: str | None = None
-    """`full`, `share` (without what leads back to the source) or `none`. None: `full`, and `share` with `rename`."""
+    """`full`, `share` (without what identifies the source) or `none`. None: `full`, and `share` with `rename`."""
     rename: bool = False
     """Outputs get random names."""
     rename_map: Path | None = None

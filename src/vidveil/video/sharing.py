@@ -1,4 +1,4 @@
-"""Manifests that may be given away with their outputs: nothing in them leads back to the source.
+"""Manifests that may be given away with their outputs: nothing in them identifies the source.
 
 Of input, order, contents and guard it is chosen what is written, not what is left out: a new field in one of them is in
 no shared manifest until it is added here. In the place of the source's name and hash stand tokens (user_key.py), so
