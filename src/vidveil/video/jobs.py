@@ -309,13 +309,14 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         if _fingerprint(source) != before:
             raise InputError("changed while it was being read: nothing was written")
         manifest.output = {"name": path.name, "sha256": file_hash(part), "bytes": part.stat().st_size}
-        to_disk(part)  # before any of them has its name
-        for extra, made in extras.items():
-            commit(made, extra)
         if options.manifest_form != "none":
             file = None if source.live else source.path
             written = manifest if key is None else shareable(manifest, key, file, path.parent)
             written.write(notes)
+        to_disk(part)  # before any of them has its name
+        for extra, made in extras.items():
+            commit(made, extra)
+        if options.manifest_form != "none":
             commit(notes, manifest_path(path))
         elif read_manifest(manifest_path(path)) is not None:  # of the output that is replaced: it names the source
             manifest_path(path).unlink()
