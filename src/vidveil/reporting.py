@@ -176,6 +176,10 @@ class Reporter:
         """Something was printed."""
         self._heard = monotonic()
 
+    def due(self) -> bool:
+        """Whether nothing was printed for too long."""
+        return monotonic() - self._heard >= INTERVAL
+
     def say(self, line: str) -> None:
         if self.terminal:
             self.console.print(printable(line), markup=False)
@@ -204,7 +208,7 @@ class Reporter:
         while not self._stopped.wait(TICK if self.terminal else max(self._heard + INTERVAL - monotonic(), 0.001)):
             if self.terminal:
                 self._draw()
-            elif monotonic() - self._heard >= INTERVAL:
+            elif self.due():
                 self.say(self.describe())
                 self.hear()
 
