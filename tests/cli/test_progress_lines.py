@@ -2,6 +2,8 @@
 
 import re
 import signal
+import subprocess
+import sys
 from functools import partial
 from time import sleep
 
@@ -149,6 +151,14 @@ def test_an_interruption_is_one_line_and_exit_code_130(signal_):
     done = interrupted(verb, "run again to go on")
     assert (done.exit_code, done.stderr) == (130, "interrupted: run again to go on\n")
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_an_interruption_within_exec_is_exit_code_130_too():
+    """Python itself would end by SIGINT then."""
+    code = "import typer; from vidveil.cli.reported import reported as verb; "
+    code += "typer.run(verb(lambda: exec('raise KeyboardInterrupt')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
 @pytest.mark.usefixtures("place")

@@ -29,6 +29,8 @@ def reported(verb: Verb, hint: str = "") -> Verb:
                 except KeyboardInterrupt as stopped:
                     notes = getattr(stopped, "__notes__", None) or filter(None, [hint])
                     say(": ".join(["interrupted", *notes]))
+                    # Python remembers an interruption within exec(), of which imports are full, and would end by SIGINT
+                    exec("pass")
                     raise typer.Exit(130) from None
         finally:
             if before is not None:
