@@ -153,11 +153,12 @@ def test_an_interruption_is_one_line_and_exit_code_130(signal_):
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_an_interruption_within_exec_is_exit_code_130_too():
-    """Python itself would end by SIGINT then."""
+def test_an_interruption_within_exec_is_exit_code_130_too(tmp_path):
+    """`python -m` itself would end by SIGINT then."""
     code = "import typer; from vidveil.cli.reported import reported as verb; "
     code += "typer.run(verb(lambda: exec('raise KeyboardInterrupt')))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (tmp_path / "stopped.py").write_text(code)
+    done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
