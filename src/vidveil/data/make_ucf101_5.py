@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.atomic import new_path
-from vidveil.data.decode import decode_all, say
+from vidveil.data.decode import decode_all
 from vidveil.data.published import EVERY, LIMIT, find_labels, match_labels
 from vidveil.data.small_sets import ATTRIBUTES
 from vidveil.data.store_files import Failed
 from vidveil.data.ucf101 import LABELS, Clip, read_classes, read_split
 from vidveil.errors import DataError, UsageError
+from vidveil.reporting import say
 
 CLASSES = ("BodyWeightSquats", "BoxingPunchingBag", "JugglingBalls", "JumpingJack", "Lunges")
 SHORT_SIDE = 128

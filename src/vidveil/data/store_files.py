@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.atomic import open_lock
 from vidveil.errors import DataError
+from vidveil.reporting import phase
 
 LAYOUT = 1
 FRAMES = "frames"
@@ -142,7 +143,8 @@ def turn(folder: Path) -> Iterator[None]:
         raise unwritable(folder, error) from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            with phase(f"waiting for another process that makes {folder.name}"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:  # a file system without locks: the rename still keeps half stores from being seen
             yield
             return

@@ -29,6 +29,7 @@ from vidveil.evaluation.frozen import embedded, features_of
 from vidveil.evaluation.mlp import HEADS, with_heads
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier
+from vidveil.reporting import phase
 from vidveil.tasks import TASKS, Predictions, Task
 from vidveil.tasks.identity import Identity, everybody_is_known
 from vidveil.training.log import Log
@@ -158,14 +159,16 @@ def _trained(
     _train(model, tasks, loader, recipe, network, seed, folder, key, log, label)
     with new_path(folder / "weights.safetensors") as part:
         save_file(_arrays(model.recognizer), part)
-    predictions: dict[str, Predictions] = {
-        split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
-    }
-    if any(task.name == "identity" for task in tasks):  # spaces are learned from views that it was not trained on
-        predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), tasks, None)
+    with phase(f"predictions of {label or network}"):
+        predictions: dict[str, Predictions] = {
+            split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
+        }
+        if any(task.name == "identity" for task in tasks):  # spaces are learned from views that it was not trained on
+            predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), tasks, None)
     return predictions, sum(p.numel() for p in model.parameters())
 
 
+@phase("looking at anonymized clips by networks of raw video")
 def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
     """What a network that learned elsewhere sees in the validation and test clips of another set."""
     device = options(recipe, 0).accelerator()

@@ -23,6 +23,7 @@ from vidveil.evaluation.mlp import identifying
 from vidveil.evaluation.projections import lda, whitening
 from vidveil.evaluation.results import Kind, Use
 from vidveil.evaluation.tradeoff import Leak
+from vidveil.reporting import phase
 from vidveil.tasks import Predictions
 
 Floats = NDArray[np.float64]
@@ -96,6 +97,7 @@ class Measure:
         """What the number of `action` is called."""
         return "action_top1" if self.data.action_labels is None else "action_cmap"
 
+    @phase("actions: permutation tests and intervals")
     def action(self, networks: Mapping[str, Sequence[Learned]]) -> Number:
         """Top-1, by the network that is best on validation; cMAP, where clips show several actions at once."""
         if self.data.action_labels is not None:
@@ -132,6 +134,7 @@ class Measure:
             clothes=clothes,
         )
 
+    @phase("linkage: permutation tests and intervals")
     def linkage(self, attackers: Mapping[str, Sequence[Learned]]) -> dict[str, Number]:
         """Rank-1 and mAP; rank-1 with same and with changed clothes, where they are known."""
         spaces: dict[str, list[Crossing]] = {}
@@ -151,6 +154,7 @@ class Measure:
         lineups = [self.lineup(split, clothes) for split in ("val", "test")]
         return all((rank(np.ones((len(one), 1)), one, precision=False).positives > 0).any() for one in lineups)
 
+    @phase("identity: permutation tests and intervals")
     def identity(self, attackers: Mapping[str, Sequence[Learned]]) -> Number:
         """Top-1 of naming training people who do something else, by the attacker that is best at it on validation."""
         people = np.unique(self.data.person[self.data.indices("train")])
@@ -179,12 +183,14 @@ class Measure:
             per_clip=hits,
         )
 
+    @phase("attributes: permutation tests and intervals")
     def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
         """Of every attribute, and of all together; and those that are constant in test, which are left out."""
         from vidveil.evaluation.measure_attributes import attributes
 
         return attributes(self, attackers)
 
+    @phase("lookups among raw clips: permutation tests and intervals")
     def raw_gallery(self, crossings: Mapping[str, Sequence[Crossing]]) -> Number:
         """Rank-1 of anonymized probes among raw clips: what somebody gets who has the person's ordinary videos."""
         return self._link(crossings)

@@ -21,6 +21,7 @@ from vidveil.core.atomic import new_file
 from vidveil.errors import OutputError
 from vidveil.evaluation.results import Point, Results
 from vidveil.report.tables import used
+from vidveil.reporting import phase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +47,7 @@ class Place(NamedTuple):
     label: str
 
 
+@phase("drawing the trade-off")
 def trade_off(results: Sequence[Results], path: Path) -> None:
     """Draw all runs into one PNG."""
     try:

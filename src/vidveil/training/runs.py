@@ -112,7 +112,7 @@ class Run:
         if error is None:
             self.finish()
         elif isinstance(error, KeyboardInterrupt):
-            self.log.say(f"stopped; the same command with --resume goes on with run {self.name!r}")
+            error.add_note(f"the same command with --resume goes on with run {self.name!r}")
             self._end("interrupted", "stopped by Ctrl-C")
         else:
             self.fail(str(error) if isinstance(error, VidveilError) else f"{type(error).__name__}: {error}")
