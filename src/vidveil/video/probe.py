@@ -2,7 +2,6 @@
 
 import struct
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +14,7 @@ from av.video.stream import VideoStream
 
 from vidveil.errors import InputError
 from vidveil.video.sources import Kind, Source
+from vidveil.video.tag_names import CHAPTER, codec_tag, known_and_others
 
 MAX_PIXELS = {Kind.IMAGE: 250_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
 """More than 8K, more than a large photograph: a damaged header must not ask for gigabytes."""
@@ -57,9 +57,12 @@ class Info:
     origin: Fraction
     """Seconds on the source's clock at which time is taken to begin."""
     tags: tuple[str, ...]
-    """Names of the file's own tags, never their values."""
+    """Well-known names of the file's own tags, never their values."""
+    unknown_tags: int
+    """How many others it has."""
     inner_tags: tuple[str, ...]
-    """Names of tags of streams and chapters that are not among the file's own."""
+    """Well-known names of tags of streams and chapters that are not among the file's own."""
+    unknown_inner_tags: int
     streams: tuple[str, ...]
     """Streams other than the picture: `audio aac`, `data gpmd`, `cover mjpeg`."""
     chapters: int
@@ -178,6 +181,8 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
     start = container.start_time  # microseconds; stream.start_time is exact, and earlier or equal streams are rare
     first = min((s.start_time * s.time_base for s in container.streams if s.start_time and s.time_base), default=None)
     origin = first if clocked and start and first is not None else Fraction(0)
+    tags, unknown_tags = known_and_others(_tags(container))
+    inner_tags, unknown_inner_tags = known_and_others(_inner_tags(container))
     return Info(
         format=container.format.name,
         codec=stream.codec_context.name,
@@ -189,8 +194,10 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
         duration=duration,
         declared=duration if container.format.name in DECLARING_FORMATS else None,
         origin=Fraction(origin),
-        tags=_names(container.metadata),
-        inner_tags=_inner_tags(container),
+        tags=tags,
+        unknown_tags=unknown_tags,
+        inner_tags=inner_tags,
+        unknown_inner_tags=unknown_inner_tags,
         streams=tuple(_stream_name(s) for s in container.streams if s is not stream),
         chapters=len(container.chapters()),
     )
@@ -211,21 +218,17 @@ def reach(source: Source) -> Fraction:
 OF_THE_FORMAT = frozenset({"major_brand", "minor_version", "compatible_brands"})
 
 
-def _names(tags: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({_printable(name) for name in tags if name not in OF_THE_FORMAT}))
+def _tags(container: InputContainer) -> set[str]:
+    return container.metadata.keys() - OF_THE_FORMAT
 
 
-def _inner_tags(container: InputContainer) -> tuple[str, ...]:
+def _inner_tags(container: InputContainer) -> set[str]:
     names: set[str] = set()
     for stream in container.streams:
         names |= {name for name, value in stream.metadata.items() if (name, value) != ("language", "und")}
     for chapter in container.chapters():
-        names |= {f"chapter {name}" for name in chapter["metadata"]}
-    return _names(names - container.metadata.keys())
-
-
-def _printable(name: str) -> str:
-    return "".join(c if c.isprintable() and c != "�" else "?" for c in name)[:64]
+        names |= {CHAPTER + name for name in chapter["metadata"]}
+    return names - container.metadata.keys() - OF_THE_FORMAT
 
 
 def _stream_name(stream: Stream) -> str:
@@ -233,11 +236,11 @@ def _stream_name(stream: Stream) -> str:
     if stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails):
         kind = "cover"
     tag = stream.codec_context.name if stream.codec_context else _codec_tag(stream)
-    return f"{kind} {_printable(tag)}".strip()
+    return f"{kind} {tag}".strip()
 
 
 def _codec_tag(stream: Stream) -> str:
     try:
-        return stream.codec_tag.strip("\0 ")
+        return codec_tag(stream.codec_tag.strip("\0 "))
     except (AttributeError, UnicodeDecodeError):
         return ""
