@@ -1,0 +1,1 @@
+"""What every other package may use and that imports none of them."""
