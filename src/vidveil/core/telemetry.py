@@ -44,8 +44,8 @@ def forbid() -> None:
     _keep_matplotlib_in_our_cache()
     if early:
         warnings.warn(
-            f"{' and '.join(early)} was imported before vidveil: telemetry may have begun, and cannot be stopped in this "
-            "process; import vidveil first",
+            f"{' and '.join(early)} was imported before vidveil: telemetry may have begun, and cannot be stopped in "
+            "this process; import vidveil first",
             stacklevel=3,
         )
 

@@ -4,6 +4,7 @@ What goes into the decoder is compared with what comes out. A packet whose pictu
 given without a picture at the packet's own time, so that none is missing and no half-decoded one is taken for whole.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -33,7 +34,7 @@ one after a key picture: now and then the whole process dies of it, or hangs. Wi
 
 class Decoded(NamedTuple):
     pts: int | None
-    """In the connection's time base, as found; None if there is none."""
+    """In the connection's time base, from the source's origin on; None if there is none."""
     duration: int
     picture: VideoFrame | None
     lost: str | None
@@ -50,6 +51,8 @@ class Connection:
         """Why it ended before its end."""
         self._reached = 0  # the time at which the last packet ends
         self._open()
+        self.zero = math.floor(self.info.origin / self.info.time_base)
+        """Taken off all timestamps, in ticks: they count from the source's origin, however far from 0 that is."""
 
     def _open(self) -> None:
         self._container = open_source(self.source)
@@ -83,7 +86,7 @@ class Connection:
         """
         if start:
             self._seek(start + self.info.origin)
-        packets = self._container.demux(self._stream)
+        packets = self._from_zero(self._container.demux(self._stream))
         if sighted is not None:
             packets = backlog_first(packets, sighted, self.step)
         packets = self._until_its_end(packets)
@@ -112,6 +115,12 @@ class Connection:
         yield from map(_lost, ledger.rest())
         if whole and not self.source.live and self.broken is None and not self._line.stopped:
             self.broken = self._short_of_its_header(self._reached * self.info.time_base)
+
+    def _from_zero(self, packets: Iterator[Packet]) -> Iterator[Packet]:
+        for packet in packets:
+            packet.pts = None if packet.pts is None else packet.pts - self.zero
+            packet.dts = None if packet.dts is None else packet.dts - self.zero
+            yield packet
 
     def _until_its_end(self, packets: Iterator[Packet]) -> Iterator[Packet]:
         """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
@@ -146,7 +155,9 @@ class Connection:
             return None
         if there >= counted > 0 and self.info.format != "avi":
             return None  # the picture ends before the sound
-        end = max(end, reach(self.source))  # of all streams: reads the file once more, if something is odd with it
+        end = max(
+            end, reach(self.source) - self.info.origin
+        )  # of all streams: reads the file once more, if something is odd with it
         if end >= declared - (Fraction(3, 2) / self.info.rate if counted else 1):
             return None
         frames = f"{there} of {counted} frames" if counted else f"{float(end):.1f} of {float(declared):.1f} s"

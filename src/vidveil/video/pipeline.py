@@ -95,7 +95,16 @@ def process(
 ) -> Manifest:
     """Everything between opening the source and a whole file under a temporary name."""
     with ExitStack() as stack:
-        reader = stack.enter_context(Reader(source, start=options.start, end=options.end, reconnect=options.reconnect))
+        reader = stack.enter_context(
+            Reader(
+                source,
+                start=options.start,
+                end=options.end,
+                reconnect=options.reconnect,
+                sound=options.audio != "drop",
+                keep_offset=options.metadata == "keep",
+            )
+        )
         hashing = None
         if not source.live:
             pool = stack.enter_context(ThreadPoolExecutor(1))

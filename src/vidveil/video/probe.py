@@ -14,6 +14,7 @@ from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from vidveil.errors import InputError
+from vidveil.video.ledger import MAX_GAP_S
 from vidveil.video.sources import Kind, Source
 
 MAX_PIXELS = {Kind.IMAGE: 250_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
@@ -29,7 +30,9 @@ FILE_FORMATS = (
 )
 STREAM_FORMATS = FILE_FORMATS + ",rtsp,rtp,sdp,hls,mpjpeg,video4linux2,v4l2,avfoundation"
 CLOCKED_FORMATS = frozenset({"mpegts", "mpeg", "rtsp", "rtp", "sdp"})
-"""Formats whose clock starts anywhere: their first timestamp says nothing, so time is counted from it."""
+"""Formats whose clock starts anywhere: their first timestamp is never kept."""
+PREROLL_S = Fraction(1, 10)
+"""What decoders of sound need from before the first moment, and players do not play."""
 
 DECLARING_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi", "flv", "mxf", "asf"})
 """Formats that write their duration into the header. Of the others FFmpeg estimates it from what is there."""
@@ -51,11 +54,11 @@ class Info:
     frames: int
     """As the header counts them; 0 if it does not."""
     duration: Fraction | None
-    """Seconds of the whole."""
+    """Seconds of the whole, from `origin` on."""
     declared: Fraction | None
-    """Seconds that the header says the source has, where the format has such a header."""
+    """The same, where it is what the header of the format says."""
     origin: Fraction
-    """Seconds on the source's clock at which time is taken to begin."""
+    """Seconds on the source's clock at which it begins, with the picture or the sound: players show this as 0."""
     tags: tuple[str, ...]
     """Names of the file's own tags, never their values."""
     inner_tags: tuple[str, ...]
@@ -173,11 +176,10 @@ def picture_stream(container: InputContainer) -> VideoStream:
 def describe(container: InputContainer, stream: VideoStream) -> Info:
     rate = next((r for r in (stream.average_rate, stream.guessed_rate) if r and 0 < r <= 1000), Fraction(25))
     time_base = stream.time_base or Fraction(1, 90_000)
+    origin = _origin(container, stream)
     duration = Fraction(container.duration, 1_000_000) if container.duration and container.duration > 0 else None
-    clocked = not CLOCKED_FORMATS.isdisjoint(container.format.name.split(","))
-    start = container.start_time  # microseconds; stream.start_time is exact, and earlier or equal streams are rare
-    first = min((s.start_time * s.time_base for s in container.streams if s.start_time and s.time_base), default=None)
-    origin = first if clocked and start and first is not None else Fraction(0)
+    if duration is not None and "matroska" in container.format.name and duration > origin:
+        duration -= origin  # its header says when the last stream ends, those of others how long the streams are
     return Info(
         format=container.format.name,
         codec=stream.codec_context.name,
@@ -188,12 +190,34 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
         frames=stream.frames,
         duration=duration,
         declared=duration if container.format.name in DECLARING_FORMATS else None,
-        origin=Fraction(origin),
+        origin=origin,
         tags=_names(container.metadata),
         inner_tags=_inner_tags(container),
         streams=tuple(_stream_name(s) for s in container.streams if s is not stream),
         chapters=len(container.chapters()),
     )
+
+
+def _origin(container: InputContainer, picture: VideoStream) -> Fraction:
+    """Seconds at which the picture begins or, if that is earlier, the sound.
+
+    Sound that begins hours before is on another clock. What lies just before 0 is what its decoder needs.
+    """
+    first = _start(picture)
+    earliest = first
+    for stream in container.streams.audio:
+        start = _start(stream)
+        if start is not None and -PREROLL_S <= start < 0:
+            start = Fraction(0)
+        if start is not None and (first is None or start >= first - MAX_GAP_S):
+            earliest = start if earliest is None else min(earliest, start)
+    return earliest or Fraction(0)
+
+
+def _start(stream: Stream) -> Fraction | None:
+    if stream.start_time is None or stream.time_base is None:
+        return None
+    return Fraction(stream.start_time * stream.time_base)
 
 
 def reach(source: Source) -> Fraction:

@@ -149,6 +149,7 @@ class Mp4Writer:
             output,
             audio=self._audio,
             everything=self._metadata == "keep",
+            origin=reader.info.origin,
             shift=reader.shift,
             end=end,
         )
