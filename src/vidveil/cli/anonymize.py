@@ -99,6 +99,12 @@ def anonymize(
         Path | None,
         typer.Option(metavar="FILE", help="Also write a learned method's scores over the original. Not for sharing."),
     ] = None,
+    max_pixels: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Refuse larger pictures. Default: 100 million for images, 40 million for video."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Redo what is done; replace what is in the way.")
@@ -134,7 +140,7 @@ def anonymize(
             "--region": region, "--guard": guard if guard != "none" else None, "--keep": keep,
             "--privacy-weight": privacy_weight, "--tracks-out": tracks_out, "--tracks-in": tracks_in,
             "--start": start, "--end": end, "--preview": preview, "--heatmap": heatmap,
-            "--size": size if size != "original" else None,
+            "--size": size if size != "original" else None, "--max-pixels": max_pixels,
         }  # fmt: skip
         given = [name for name, value in of_video.items() if value is not None]
         raise typer.Exit(anonymize_stores(sources, output, method, given, device, overwrite, dry_run))
@@ -187,6 +193,7 @@ def anonymize(
         crf=crf,
         lookout=lookout,
         reconnect=reconnect,
+        max_pixels=max_pixels,
     )
     options = with_lookout(options, anonymizer)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns

@@ -76,15 +76,16 @@ class SideTracks:
         everything: bool,
         origin: Fraction,
         shift: Fraction,
+        begin: Fraction | None,
         end: Fraction | None,
     ) -> None:
-        """`origin` is where the source begins, `shift` what is taken off its times, `end` where to stop, all in seconds
-        on its clock."""
+        """Seconds on the source's clock: `origin` is where it begins, `shift` is taken off its times, and what lies
+        before `begin` or after `end` is left out."""
         self._container = open_source(source)
         self._origin = origin
         self._output = output
         self._shift = shift
-        self._end = end
+        self._begin, self._end = begin, end
         self.kept: list[str] = []
         self.reencoded: list[str] = []
         self._tracks: dict[int, _Track] = {}
@@ -155,7 +156,7 @@ class SideTracks:
             self._tracks[packet.stream_index].clock.mend(packet)
             assert packet.pts is not None
             begin = packet.pts * packet.time_base
-            if self._shift and begin + (packet.duration or 0) * packet.time_base <= self._shift:
+            if self._begin is not None and begin + (packet.duration or 0) * packet.time_base <= self._begin:
                 continue
             if self._end is not None and begin >= self._end:
                 continue

@@ -17,11 +17,22 @@ from av.video.frame import VideoFrame
 from vidveil.errors import InputError
 from vidveil.video.ledger import IN_ORDER_FORMATS, NO_TIME, InOrderLedger, Ledger, Ticket
 from vidveil.video.live import Line, Packet, Sighting, backlog_first, whole_packets
-from vidveil.video.probe import MAX_PIXELS, SEEKABLE_FORMATS, TIMEOUT_S, describe, open_source, picture_stream, reach
+from vidveil.video.probe import (
+    MAX_PIXELS,
+    SEEKABLE_FORMATS,
+    TIMEOUT_S,
+    check_size,
+    describe,
+    ffmpeg_limit,
+    open_source,
+    picture_stream,
+    reach,
+)
 from vidveil.video.sources import Source
 
 UNDECODABLE = "could not be decoded"
 DAMAGED = "was damaged"
+TOO_LARGE = "has too many pixels"
 SILENT = f"silent for {TIMEOUT_S:.0f} s"
 PREROLL_S = 1  # containers index by decoding time, which is earlier than display by less than this
 NEVER_SIDE_BY_SIDE = frozenset({"ffv1"})
@@ -44,8 +55,9 @@ class Decoded(NamedTuple):
 class Connection:
     """One opening of a source, until it ends or breaks off. The `line` tells it to stop."""
 
-    def __init__(self, source: Source, line: Line) -> None:
+    def __init__(self, source: Source, line: Line, max_pixels: int | None = None) -> None:
         self.source, self._line = source, line
+        self._max_pixels = max_pixels or MAX_PIXELS[source.kind]
         self.packets = 0
         self.broken: str | None = None
         """Why it ended before its end."""
@@ -55,9 +67,10 @@ class Connection:
         """Taken off all timestamps, in ticks: they count from the source's origin, however far from 0 that is."""
 
     def _open(self) -> None:
-        self._container = open_source(self.source)
+        self._container = open_source(self.source, self._max_pixels)
         try:
             self._stream = picture_stream(self._container)
+            check_size(self.source, self._stream, self._max_pixels)
             self.info = describe(self._container, self._stream)
         except BaseException:
             self._container.close()
@@ -68,7 +81,7 @@ class Connection:
         """Width over height of a pixel, where it is not 1."""
         context = self._stream.codec_context
         context.thread_type = "SLICE" if self.info.codec in NEVER_SIDE_BY_SIDE else "AUTO"
-        context.options = {**context.options, "max_pixels": str(MAX_PIXELS[self.source.kind])}
+        context.options = {**context.options, "max_pixels": ffmpeg_limit(self._max_pixels)}
 
     def close(self) -> None:
         self._container.close()
@@ -108,10 +121,10 @@ class Connection:
                 yield from map(_lost, ledger.settle(key, interlaced=picture.interlaced_frame))
                 if ledger.gave_up(key):
                     continue
-                damaged = picture.is_corrupt
-                yield Decoded(
-                    ledger.time_of(key), picture.duration, None if damaged else picture, DAMAGED if damaged else None
-                )
+                lost = DAMAGED if picture.is_corrupt else None
+                if picture.width * picture.height > self._max_pixels:
+                    lost = TOO_LARGE
+                yield Decoded(ledger.time_of(key), picture.duration, None if lost else picture, lost)
         yield from map(_lost, ledger.rest())
         if whole and not self.source.live and self.broken is None and not self._line.stopped:
             self.broken = self._short_of_its_header(self._reached * self.info.time_base)

@@ -52,6 +52,8 @@ class Options:
     end: Fraction | None = None
     reconnect: float = 60.0
     """Seconds for which a live source that broke off is waited for."""
+    max_pixels: int | None = None
+    """Larger pictures are refused. None: 100 million for images, 40 million for video."""
     overwrite: bool = False
     dry_run: bool = False
     preview: Path | None = None
@@ -76,6 +78,8 @@ class Options:
             raise UsageError(f"crf is from 1 to 51, not {self.crf}")
         if self.start is not None and self.start < 0:
             raise UsageError("the start lies before the beginning")
+        if self.max_pixels is not None and self.max_pixels < 1:
+            raise UsageError(f"max_pixels is at least 1, not {self.max_pixels}")
         if self.end is not None and self.end <= (self.start or 0):
             raise UsageError("the end lies before the start")
 
@@ -103,6 +107,7 @@ def process(
                 reconnect=options.reconnect,
                 sound=options.audio != "drop",
                 keep_offset=options.metadata == "keep",
+                max_pixels=options.max_pixels,
             )
         )
         hashing = None

@@ -1,5 +1,6 @@
 """Opening a source safely, and what can be known of it before decoding."""
 
+import re
 import struct
 import sys
 from collections.abc import Iterable
@@ -17,8 +18,8 @@ from vidveil.errors import InputError
 from vidveil.video.ledger import MAX_GAP_S
 from vidveil.video.sources import Kind, Source
 
-MAX_PIXELS = {Kind.IMAGE: 250_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
-"""More than 8K, more than a large photograph: a damaged header must not ask for gigabytes."""
+MAX_PIXELS = {Kind.IMAGE: 100_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
+"""More than 8K, more than most photographs: a small file must not ask for gigabytes."""
 TIMEOUT_S = 10.0
 
 # Demuxers that read one file as it is. Playlists and scripts (HLS, concat, DASH), which would open other files and
@@ -75,11 +76,14 @@ class Info:
         return round(self.duration * self.rate) if self.duration else None
 
 
-def open_source(source: Source) -> InputContainer:
-    """The container, opened. Raises InputError with a line that a person can act on."""
+def open_source(source: Source, max_pixels: int | None = None) -> InputContainer:
+    """The container, opened. Raises InputError with a line that a person can act on.
+
+    What has more than `max_pixels` is not decoded, not even to look at its first picture, as FFmpeg may do here.
+    """
     try:
         source.location.encode()
-        return _open(source)
+        return _open(source, max_pixels or MAX_PIXELS[source.kind])
     except UnicodeEncodeError as error:
         raise InputError("its name is not valid UTF-8: rename it") from error
     except av.error.FFmpegError as error:
@@ -88,8 +92,9 @@ def open_source(source: Source) -> InputContainer:
         raise InputError(f"cannot be opened: {error}") from error
 
 
-def _open(source: Source) -> InputContainer:
+def _open(source: Source, max_pixels: int) -> InputContainer:
     options = {"protocol_whitelist": "file", "format_whitelist": FILE_FORMATS, "probesize": "10000000"}
+    options["max_pixels"] = ffmpeg_limit(max_pixels)
     file, format_, timeout = source.location, None, None
     if source.live:
         options["protocol_whitelist"] = "tcp,udp,rtp,rtsp,rtsps,rtmp,rtmps,http,https,tls,crypto,srt"
@@ -106,6 +111,40 @@ def _open(source: Source) -> InputContainer:
     return av.open(
         file, "r", format=format_, options=options, metadata_errors="replace", timeout=timeout, buffer_size=1 << 16
     )
+
+
+def ffmpeg_limit(max_pixels: int) -> str:
+    """FFmpeg counts rows that are padded to 64 pixels. What it lets through because of that, we count ourselves."""
+    return str(max_pixels + 64 * 65_536)
+
+
+def check_size(source: Source, stream: VideoStream, max_pixels: int) -> None:
+    """Raises InputError for pictures of more pixels than that, by their header: nothing is decoded."""
+    size = stream.width, stream.height
+    if not all(size) and not source.live:
+        size = _refused_size(source, max_pixels)
+    if size[0] * size[1] > max_pixels:
+        more = f"{max_pixels / 1e6:g} million" if max_pixels >= 100_000 else f"{max_pixels:,}"
+        raise InputError(
+            f"shows {size[0]} × {size[1]} pixels, more than {more}: --max-pixels {size[0] * size[1]} allows it"
+        )
+
+
+def _refused_size(source: Source, max_pixels: int) -> tuple[int, int]:
+    """Width and height of pictures that FFmpeg did not look at because of their size, as it logs them; else 0, 0."""
+    before = av.logging.get_level(), av.logging.get_skip_repeated()
+    av.logging.set_level(av.logging.ERROR)
+    av.logging.set_skip_repeated(False)
+    try:
+        with av.logging.Capture() as logged:
+            open_source(source, max_pixels).close()
+    finally:
+        av.logging.set_level(before[0])
+        av.logging.set_skip_repeated(before[1])
+    for _, _, line in logged:
+        if found := re.match(r"Picture size (\d+)x(\d+) ", line):
+            return int(found[1]), int(found[2])
+    return 0, 0
 
 
 def turned_by_exif(path: Path) -> tuple[int, ...] | None:

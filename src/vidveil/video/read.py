@@ -59,7 +59,8 @@ class Reader:
     `start` and `end` count from where the source begins, as players do, whatever its first timestamp says. The times of
     frames count from the first of them; with `sound`, from the sound if that begins earlier; after a cut, from `start`.
     With `keep_offset` nothing but `start` is taken off the source's own times, in formats where these mean something.
-    A live source that breaks off is waited for, `reconnect` seconds at most.
+    A live source that breaks off is waited for, `reconnect` seconds at most. Pictures of more than `max_pixels` are not
+    decoded (None: MAX_PIXELS of its kind): InputError if the header says so, and lost frames if they come midway.
     """
 
     def __init__(
@@ -71,11 +72,13 @@ class Reader:
         reconnect: float = 60.0,
         sound: bool = False,
         keep_offset: bool = False,
+        max_pixels: int | None = None,
     ) -> None:
         self.source = source
         self.report = ReadReport()
         self._line = Line(reconnect)
-        self._connection = Connection(source, self._line)
+        self._max_pixels = max_pixels
+        self._connection = Connection(source, self._line, max_pixels)
         self.info = self._connection.info
         """Of the first connection, whose time base and rate hold for all frames."""
         self.colours: dict[str, int] = {}
@@ -189,7 +192,7 @@ class Reader:
                 left = self.end - self._clock.now * self.info.time_base
                 until = min(until, self._line.heard + float(left))
             self._connection.close()
-            connection = self._line.redial(lambda: Connection(self.source, self._line), until)
+            connection = self._line.redial(lambda: Connection(self.source, self._line, self._max_pixels), until)
             if connection is None:
                 if self._line.patience > 0 and self.report.cut_short is None and not self.stopped:
                     self.report.warn("the stream ended, and did not come back")
