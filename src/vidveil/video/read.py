@@ -58,7 +58,8 @@ class Reader:
 
     `start` and `end` count from where the source begins, as players do, whatever its first timestamp says. The times of
     frames count from the first of them; with `sound`, from the sound if that begins earlier; after a cut, from `start`.
-    With `keep_offset` nothing but `start` is taken off the source's own times, in formats where these mean something.
+    With `keep_offset` nothing but `start` is taken off the source's own times, but for live sources and formats whose
+    clocks begin anywhere.
     A live source that breaks off is waited for, `reconnect` seconds at most. Pictures of more than `max_pixels` are not
     decoded (None: MAX_PIXELS of its kind): InputError if the header says so, and lost frames if they come midway.
     """
@@ -86,7 +87,8 @@ class Reader:
         self.matrix: tuple[int, ...] | None = None
         """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
         self.start, self.end = start, end
-        keep_offset = keep_offset and CLOCKED_FORMATS.isdisjoint(self.info.format.split(","))
+        meaningless = source.live or not CLOCKED_FORMATS.isdisjoint(self.info.format.split(","))
+        keep_offset = keep_offset and not meaningless
         self.shift = (Fraction(0) if keep_offset else self.info.origin) + (start or 0)
         """Seconds to take off the source's clock. Final when the first frame is out."""
         sound = sound and any(name.startswith("audio") for name in self.info.streams)
