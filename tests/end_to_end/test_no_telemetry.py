@@ -17,11 +17,11 @@ from tests.media import Film
 from vidveil.core.telemetry import OPT_OUT
 
 ROOT = Path(__file__).parents[2]
-SMALL = ["data=puppets:share=0.05", "frames=4", "size=32", "batch=16", "epochs=1", "device=cpu"]
+SMALL = ["data=puppets:share=0.02", "frames=2", "size=32", "batch=16", "epochs=1", "device=cpu"]
 DETECTOR = constant({"boxes": ((1, 4), (20.0, 24.0, 60.0, 44.0)), "scores": ((1,), (0.9,))})
 COMMANDS = {
     "anonymize": ["anonymize", "film.mp4", "--region", "plates.onnx", "--audio", "distort", "--tracks-out", "t.jsonl"],
-    "train": ["train", "action_puppets", *SMALL],
+    "train": ["train", "action_puppets", *SMALL, "tasks=[attributes]", "recognizer=resnet_tiny"],
     "evaluate": [
         *["evaluate", "noise_puppets", *SMALL, "attacker_epochs=1", "attackers=[resnet_tiny]", "utility=resnet_tiny"],
         *["permutations=50", "resamples=20"],
