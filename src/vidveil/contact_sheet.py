@@ -45,7 +45,7 @@ def write_sheet(review: Review, path: Path, limit: int) -> int:
     video = review.manifest.video
     size = (video.get("height"), video.get("width")) if video.get("padded_to") else (None, None)
     try:
-        with Reader(Source(kind, str(review.output), review.output.name)) as reader:
+        with Reader(Source(kind, str(review.output), review.output.name), keep_offset=True) as reader:
             tiles = {id(m): _tile(m, frame, size) for m, frame in pictures(reader, chosen)}
     except (InputError, FFmpegError) as error:
         reason = error.strerror if isinstance(error, FFmpegError) else str(error)

@@ -118,6 +118,12 @@ def anonymize(
             "Not among the outputs. Implies --rename.",
         ),
     ] = None,
+    max_pixels: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Refuse larger pictures. Default: 100 million for images, 40 million for video."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Redo what is done; replace what is in the way.")
@@ -155,7 +161,7 @@ def anonymize(
             "--region": region, "--guard": guard if guard != "none" else None, "--keep": keep,
             "--privacy-weight": privacy_weight, "--tracks-out": tracks_out, "--tracks-in": tracks_in,
             "--start": start, "--end": end, "--preview": preview, "--heatmap": heatmap,
-            "--size": size if size != "original" else None,
+            "--size": size if size != "original" else None, "--max-pixels": max_pixels,
             "--manifest": manifest, "--rename": rename or None, "--rename-map": rename_map,
         }  # fmt: skip
         given = [name for name, value in of_video.items() if value is not None]
@@ -212,6 +218,7 @@ def anonymize(
         crf=crf,
         lookout=lookout,
         reconnect=reconnect,
+        max_pixels=max_pixels,
     )
     options = with_lookout(options, anonymizer)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
@@ -227,10 +234,10 @@ def anonymize(
         try:
             outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
         except KeyboardInterrupt as stopped:
-            if options.manifest_form == "none":
-                stopped.add_note("what is finished is whole; it has no manifest, and this run cannot be resumed")
-            elif options.renames and options.rename_map is None:
-                stopped.add_note("what is finished is whole; names are new each time, and this run cannot be resumed")
+            if options.manifest_form == "none" or (options.renames and options.rename_map is None):
+                stopped.add_note(
+                    "what is finished is whole; no run can resume this one: it has no manifests, or no map"
+                )
             raise
         screen.sum_up(outcomes)
     raise typer.Exit(0 if all(outcome.ok for outcome in outcomes) else 1)

@@ -361,7 +361,7 @@ def _guarded_by(manifest: Manifest) -> str | None:
 
 
 def _dry_run(source: Source, path: Path, options: Options) -> Outcome:
-    with Reader(source, start=options.start, end=options.end) as reader:
+    with Reader(source, start=options.start, end=options.end, max_pixels=options.max_pixels) as reader:
         return Outcome(source.label, Status.WOULD_DO, path, frames=reader.info.length or 0)
 
 

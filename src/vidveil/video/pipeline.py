@@ -61,6 +61,8 @@ class Options:
     """Outputs get random names."""
     rename_map: Path | None = None
     """A private file that says which name each source got; with it a run can be resumed. Implies `rename`."""
+    max_pixels: int | None = None
+    """Larger pictures are refused. None: 100 million for images, 40 million for video."""
     overwrite: bool = False
     dry_run: bool = False
     preview: Path | None = None
@@ -89,6 +91,8 @@ class Options:
             raise UsageError(f"crf is from 1 to 51, not {self.crf}")
         if self.start is not None and self.start < 0:
             raise UsageError("the start lies before the beginning")
+        if self.max_pixels is not None and self.max_pixels < 1:
+            raise UsageError(f"max_pixels is at least 1, not {self.max_pixels}")
         if self.end is not None and self.end <= (self.start or 0):
             raise UsageError("the end lies before the start")
 
@@ -116,7 +120,17 @@ def process(
 ) -> Manifest:
     """Everything between opening the source and a whole file under a temporary name."""
     with ExitStack() as stack:
-        reader = stack.enter_context(Reader(source, start=options.start, end=options.end, reconnect=options.reconnect))
+        reader = stack.enter_context(
+            Reader(
+                source,
+                start=options.start,
+                end=options.end,
+                reconnect=options.reconnect,
+                sound=options.audio != "drop",
+                keep_offset=options.metadata == "keep",
+                max_pixels=options.max_pixels,
+            )
+        )
         hashing = None
         if not source.live:
             pool = stack.enter_context(ThreadPoolExecutor(1))
