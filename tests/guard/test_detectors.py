@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.guard.stage import Discs, Film, Head, Shot, frame_of, matrix_of, still, stored_as
 from vidveil.errors import WeightsError
-from vidveil.guard.detectors import OVERLAP, CenterFace, Yolox, grid, inside, overlaps, planar, without_doubles
+from vidveil.guard.detections import OVERLAP, overlaps, without_doubles
+from vidveil.guard.detectors import CenterFace, Yolox, grid, inside, planar
 from vidveil.guard.view import piece, whole
 
 
