@@ -31,11 +31,6 @@ def test_of_overlapping_boxes_the_best_stays(found):
     assert (without_doubles(kept) == kept).all()
 
 
-def test_numbers_that_are_none_are_no_boxes():
-    bad = np.array([[0, 0, 9, 9, np.nan], [0, 0, np.inf, 9, 0.9], [0, 0, 9, 9, 0.5]], np.float32)
-    assert without_doubles(bad).tolist() == [[0, 0, 9, 9, 0.5]]
-
-
 def test_boxes_overlap_by_their_shared_part():
     one = np.array([0, 0, 10, 10, 1], np.float32)
     many = np.array([[0, 0, 10, 10, 1], [5, 0, 15, 10, 1], [10, 0, 20, 10, 1], [3, 3, 3, 3, 1]], np.float32)

@@ -106,7 +106,14 @@ class OwnDetector(Detector):
         scale = self.told.scale or (1 / 255 if self.told.layout == "yolov8" else 1.0)
         if scale != 1:
             blob *= np.float32(scale)
-        outputs = self.network(blob)
+        try:
+            outputs = self.network(blob)
+        except DetectorError:
+            raise
+        except Exception as error:  # the runtime has no tree of errors
+            size = f"{blob.shape[3]} × {blob.shape[2]}"
+            reason = f"could not take in a picture of {size} pixels ({type(error).__name__})"
+            raise DetectorError(reason, "`size` and `fixed`") from error
         if self.told.layout == "boxes":
             return self._boxes(outputs)
         (found,) = _numbers(outputs[:1], self.told.layout)
@@ -124,7 +131,9 @@ class OwnDetector(Detector):
 
     def _yolov8(self, found: NDArray[Any]) -> Cells:
         if found.shape[1] < 5:
-            raise DetectorError(f"returned {found.shape[1]} numbers for each cell where there are 5 or more", "`layout`")
+            raise DetectorError(
+                f"returned {found.shape[1]} numbers for each cell where there are 5 or more", "`layout`"
+            )
 
         def boxes(cells: NDArray[np.intp]) -> NDArray[Any]:
             centre, reach = found[cells, :2], found[cells, 2:4] / 2

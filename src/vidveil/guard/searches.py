@@ -7,6 +7,7 @@ pool, so what never returns keeps neither the stream nor the process from ending
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
+from weakref import WeakSet
 
 from vidveil.errors import DetectorError
 from vidveil.guard.detections import Boxes
@@ -17,6 +18,18 @@ from vidveil.video.frame import Frame
 TIME_LIMIT = 30.0  # seconds for a look; the largest networks take a few on a slow core
 SLICE = 0.5  # seconds waited at once: of the time for which the whole process was stopped, only this much counts
 IN_A_ROW = 5  # failed searches after which a stream has failed
+
+
+_given_up: "WeakSet[Thread]" = WeakSet()
+
+
+def given_up() -> bool:
+    """Whether a look that nobody waits for any more is still under way, in any stream of this process.
+
+    A process must not end as usual then: if a run returns while Python shuts down, Python ends its thread in the middle
+    of C++ code, and that aborts the process.
+    """
+    return any(thread.is_alive() for thread in tuple(_given_up))
 
 
 class StoppedError(Exception):
@@ -63,7 +76,8 @@ class Searches:
             if not reusable:
                 worker.dismiss()
             if not returned:
-                detector.give_up(worker.ident)
+                _given_up.add(worker.thread)
+                detector.give_up(worker.thread.ident or 0)
         if isinstance(found, DetectorError):
             raise DetectorError(f"the detector of {detector.kind} {found}", _advice(detector, found)) from found
         if isinstance(found, BaseException):
@@ -106,9 +120,8 @@ class _Worker:
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], Boxes] | None] = SimpleQueue()
         self.answers: SimpleQueue[Boxes | BaseException] = SimpleQueue()
-        thread = Thread(target=self._work, name="vidveil-look", daemon=True)
-        thread.start()
-        self.ident = thread.ident or 0
+        self.thread = Thread(target=self._work, name="vidveil-look", daemon=True)
+        self.thread.start()
 
     def run(self, job: Callable[[], Boxes]) -> Boxes | BaseException:
         """What came of it, or what somebody else put into `answers`. Raises Empty after TIME_LIMIT."""
