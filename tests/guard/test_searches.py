@@ -14,7 +14,7 @@ from tests.guard.hiding import hide
 from tests.guard.stage import YELLOW, Discs, Film, Head, Shot, still, turned, walk
 from vidveil.errors import DetectorError
 from vidveil.guard import searches, watch
-from vidveil.guard.onnx_file import MOST_GIVEN_UP, Network
+from vidveil.guard.onnx_file import Network
 from vidveil.guard.searches import Searches, StoppedError
 from vidveil.video.jobs import Status
 
@@ -116,13 +116,23 @@ def test_an_endless_loop_ends_the_file_and_ends_itself(tmp_path):
     assert threading.active_count() <= running
 
 
-def test_a_network_whose_runs_do_not_end_is_not_run_again(tmp_path):
+@pytest.fixture
+def endless(tmp_path):
     path = tmp_path / "loop.onnx"
     path.write_bytes(endless_loop())
-    network = Network(path)
-    network._given_up = MOST_GIVEN_UP
+    return Network(path)
+
+
+def test_a_network_whose_runs_do_not_end_is_not_run_again(endless, monkeypatch):
+    monkeypatch.setattr("vidveil.guard.onnx_file.MOST_GIVEN_UP", 0)
     with pytest.raises(DetectorError, match="did not return from earlier pictures"):
-        network(np.zeros((1, 3, 64, 64), np.float32))
+        endless(np.zeros((1, 3, 64, 64), np.float32))
+
+
+def test_a_run_that_was_given_up_before_it_began_does_not_begin(endless):
+    endless.give_up(threading.current_thread())
+    with pytest.raises(DetectorError, match="did not return"):
+        endless(np.zeros((1, 3, 64, 64), np.float32))
 
 
 @pytest.mark.parametrize(("name", "number"), [("loop", signal.SIGINT), ("kernel", signal.SIGTERM)])

@@ -13,7 +13,7 @@ hundredth, so it can be done on every frame where it matters.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, cast
 
 import cv2
@@ -73,7 +73,7 @@ class Detector(ABC):
         """Load what is needed; raises VidveilError if it is not to be had."""
         assert self.network
 
-    def give_up(self, thread: int) -> None:
+    def give_up(self, thread: Thread) -> None:
         """End, as soon as may be, the look that this thread does: nobody waits for it any more."""
         if self._loaded is not None:
             self._loaded.give_up(thread)

@@ -12,8 +12,9 @@ is a third of the size, and importing it neither loads a telemetry client nor ma
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import Lock, Thread, current_thread
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,16 +62,16 @@ class Network:
         self.input: str = inputs[0].name
         self.outputs: list[str] = [output.name for output in self._session.get_outputs()]
         self._lock = Lock()
-        self._runs: dict[int, Any] = {}  # of each thread that is in a run: its options
-        self._given_up = 0  # runs that nobody waits for any more, and that have not ended
+        self._runs: dict[Thread, Any] = {}  # of each thread that is in a run: its options
+        self._given_up: WeakSet[Thread] = WeakSet()  # threads that nobody waits for any more
 
     def __call__(self, picture: NDArray[np.float32], names: list[str] | None = None) -> list[NDArray[np.float32]]:
         """(1, 3, H, W) → the outputs, all or those of these names."""
         import onnxruntime
 
-        thread, options = get_ident(), onnxruntime.RunOptions()
+        thread, options = current_thread(), onnxruntime.RunOptions()
         with self._lock:
-            if self._given_up >= MOST_GIVEN_UP:
+            if thread in self._given_up or sum(other in self._given_up for other in self._runs) >= MOST_GIVEN_UP:
                 raise DetectorError("did not return from earlier pictures", "the network itself")
             self._runs[thread] = options
         try:
@@ -79,15 +80,13 @@ class Network:
         finally:
             with self._lock:
                 del self._runs[thread]
-                self._given_up -= options.terminate
 
-    def give_up(self, thread: int) -> None:
-        """End the run that this thread is in, if it is in one: at the end of the kernel that is being computed."""
+    def give_up(self, thread: Thread) -> None:
+        """Begin no more runs in this thread, and end the one it is in, at the end of the kernel it computes."""
         with self._lock:
-            options = self._runs.get(thread)
-            if options is not None and not options.terminate:
-                options.terminate = True
-                self._given_up += 1
+            self._given_up.add(thread)
+            if thread in self._runs:
+                self._runs[thread].terminate = True
 
 
 def freed(model: bytes) -> bytes:

@@ -77,7 +77,7 @@ class Searches:
                 worker.dismiss()
             if not returned:
                 _given_up.add(worker.thread)
-                detector.give_up(worker.thread.ident or 0)
+                detector.give_up(worker.thread)
         if isinstance(found, DetectorError):
             raise DetectorError(f"the detector of {detector.kind} {found}", _advice(detector, found)) from found
         if isinstance(found, BaseException):
