@@ -101,6 +101,9 @@ class RecordedTracks:
                     f"{self._name} was made for another {what}; whoever is sure takes {name!r} off its first line"
                 )
 
+    def stop(self) -> None:
+        """Nothing here takes long enough to be given up."""
+
     def follow(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         self.findings = Findings()
         count = 0

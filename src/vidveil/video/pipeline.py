@@ -168,7 +168,8 @@ def process(
         missing = set(options.lookout.exceptions)
         if watch is not None:
             searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
-        hidden, masked, compared = _pump(reader, searched, method, writer, views, advance)
+        give_up = watch.stop if watch is not None else lambda: None
+        hidden, masked, compared = _pump(reader, searched, give_up, method, writer, views, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
         for said in compared.warnings(writer.frames):
@@ -239,6 +240,7 @@ def _counted(frames: Iterable[Frame], watch: Watch) -> Iterator[Frame]:
 def _pump(
     reader: Reader,
     searched: Callable[[Iterable[Frame]], Iterable[Frame]] | None,
+    give_up: Callable[[], None],
     method: Anonymizer,
     writer: Mp4Writer | ImageWriter,
     views: Sequence[PreviewWriter],
@@ -255,7 +257,8 @@ def _pump(
         if searched is not None:
             raw = stack.enter_context(ahead(searched(raw), depth))
         safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(raw), depth))
-        stack.callback(reader.stop)  # before anybody waits for its thread
+        stack.callback(reader.stop)  # before anybody waits for its thread,
+        stack.callback(give_up)  # or for a detector
         if reader.source.live:
             stack.enter_context(interrupts_as(reader.stop))
         try:
