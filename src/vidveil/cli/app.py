@@ -1,13 +1,15 @@
 """The command's entry: gathers the verbs, turns errors into one line and an exit code."""
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from vidveil import __version__
 from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
-from vidveil.errors import VidveilError
+from vidveil.core.text import printable
+from vidveil.errors import LONGEST, VidveilError
 
 app = typer.Typer(
     name="vidveil",
@@ -47,7 +49,32 @@ def vidveil(
 
 def main() -> None:
     try:
-        app()
+        code = app(standalone_mode=False)
     except VidveilError as error:
-        typer.echo(f"error: {error}", err=True)
+        _end(str(error))
+    except typer.Abort:
+        typer.echo("Aborted!", err=True)
         sys.exit(1)
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # of click, or of typer's copy of it
+            _show_usage_error(error)
+        # Nothing that a command meets should come here.
+        if os.environ.get("VIDVEIL_TRACEBACK", "0") not in ("", "0"):
+            raise
+        what = printable(f"{type(error).__name__}: {error}", LONGEST - 200)
+        _end(f"{what}; this is a bug, please report it with what VIDVEIL_TRACEBACK=1 says")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_usage_error(error: Any) -> NoReturn:
+    """As click does; the message may hold whatever was typed."""
+    lines = str(error.message).split("\n")
+    if any(len(line) > LONGEST or not line.isprintable() for line in lines):
+        error.message = printable(error.message, LONGEST)
+    error.show()
+    sys.exit(error.exit_code)
+
+
+def _end(message: str) -> NoReturn:
+    typer.echo(f"error: {message}", err=True)
+    sys.exit(1)

@@ -8,7 +8,9 @@ that looks.
 import hashlib
 import json
 import os
+import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vidveil.code import code_of
+from vidveil.core.arrays import read_archive
 from vidveil.data.clips import ClipSet
 from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Loader
@@ -54,9 +57,9 @@ def features_of(
     }
     path = cache_folder() / "features" / f"{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:24]}.npz"
     with turn(path):  # who asks for the same meanwhile waits, and finds it
-        if path.is_file():
-            with np.load(path) as kept:
-                return kept["features"], int(kept["parameters"])
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # not there, or damaged: made anew
+            kept = read_archive(path)
+            return kept["features"], int(kept["parameters"])
         network = _network(name, recipe, seed)
         parameters = sum(p.numel() for p in network.parameters())
         fold_biases(network.to(device))

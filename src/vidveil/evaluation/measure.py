@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from vidveil.core.bounded import regular
 from vidveil.data.clips import ClipSet, Split
 from vidveil.errors import DataError
 from vidveil.evaluation import floors, metrics
@@ -211,7 +212,7 @@ class Measure:
             part = file.with_name(f".{file.name}~{os.getpid()}.part")
             save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
             part.replace(file)
-        found: dict[str, Floats] = load_file(file)
+        found: dict[str, Floats] = load_file(regular(file))
         return found
 
     def _link(

@@ -1,7 +1,8 @@
 """Networks that look, by name. The same ones judge usefulness and attack.
 
     network = build("r3d_tiny", frames=8, size=64)
-    judge = Classifier(network, {"action": 10})         # from vidveil.recognizers.recognizer
+    judge = Classifier(network, {"action": 10})         # from vidveil.core.text import printable
+from vidveil.recognizers.recognizer
 
 Listing the names imports no network: torch loads when one is built.
 """
@@ -63,7 +64,7 @@ def build(name: str, *, frames: int, size: int, channels: int = 3, pretrained: b
     if entry is None:
         close = get_close_matches(name, RECOGNIZERS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(RECOGNIZERS)}"
-        raise UsageError(f"no recognizer is called {name!r}; {hint}")
+        raise UsageError(f"no recognizer is called {printable(repr(name))}; {hint}")
     if pretrained and entry.weights is None:
         having = ", ".join(name for name, entry in RECOGNIZERS.items() if entry.weights)
         raise UsageError(

@@ -14,11 +14,16 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from vidveil.core.bounded import open_regular, read_json_object
+from vidveil.core.typed import from_values
+
 if TYPE_CHECKING:
     from vidveil.video.frame import Frame
 
 LAYOUT = 2
 CHUNK = 1 << 20
+OF_FILES = (("name", str), ("sha256", str), ("bytes", int))
+"""What a manifest says of input and output."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,14 +73,13 @@ class Manifest:
 def read_manifest(path: Path) -> Manifest | None:
     """The manifest at `path`, or None if there is none, or it is something else, or of another layout."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-        if found.pop("manifest") != LAYOUT:
+        found = read_json_object(path)
+        if found.pop("manifest", None) != LAYOUT:
             return None
-        found["order"] = Order(**found["order"])
-        manifest = Manifest(**found)
-        if {"name", "sha256", "bytes"} <= manifest.input.keys() & manifest.output.keys():
+        manifest = from_values(Manifest, found)
+        if all(type(file.get(key)) is kind for file in (manifest.input, manifest.output) for key, kind in OF_FILES):
             return manifest
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError):
         pass
     return None
 
@@ -135,7 +139,7 @@ class ComparedFrames:
 def file_hash(path: Path, stop: Event | None = None) -> str:
     """SHA-256 of a file. Whoever sets `stop` need not wait for the rest of it: InterruptedError."""
     digest = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         while chunk := file.read(CHUNK):
             if stop is not None and stop.is_set():
                 raise InterruptedError("no longer wanted")
