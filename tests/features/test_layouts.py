@@ -282,7 +282,7 @@ def test_a_store_without_features_is_refused(tmp_path):
 def test_what_is_no_layout_is_refused(tmp_path):
     (tmp_path / "a.pt").write_bytes(pickle.dumps({"a": 1}))
     refused(tmp_path, tmp_path / "a.pt", "a.pt is no store of features: give an HDF5 file")
-    refused(tmp_path, tmp_path / "nowhere.h5", "nowhere.h5 cannot be read (no such file")
+    refused(tmp_path, tmp_path / "nowhere.h5", "nowhere.h5 cannot be read .no such file")
 
 
 def test_different_widths_are_refused_with_both_named(tmp_path):

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from vidveil import __version__
-from vidveil.core.bounded import read_json_object
+from vidveil.core.bounded import read_json_object, reason, regular
 from vidveil.core.text import printable
 from vidveil.errors import DataError, OutputError, UsageError
 from vidveil.features.changing import Change, changing
@@ -282,10 +282,14 @@ def _write_manifest(
 
 def content_hash(path: Path) -> str:
     """sha256 of a file; of a folder, of the names and hashes of all its files."""
-    if path.is_file():
-        return file_hash(path)
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*")):
-        if file.is_file():
-            digest.update(f"{file.relative_to(path).as_posix()} {file_hash(file)}\n".encode())
-    return digest.hexdigest()
+    try:
+        if path.is_file():
+            return file_hash(regular(path))
+        digest = hashlib.sha256()
+        for file in sorted(path.rglob("*")):
+            if file.is_file():
+                name = file.relative_to(path).as_posix().encode("utf-8", "surrogateescape")
+                digest.update(name + f" {file_hash(regular(file))}\n".encode())
+        return digest.hexdigest()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{printable(path, 300)}: a file of it {reason(error)}") from error

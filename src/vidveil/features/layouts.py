@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.bounded import is_folder, open_regular, reason
+from vidveil.core.bounded import is_folder, open_regular, reason, regular
 from vidveil.core.text import printable
 from vidveil.errors import DataError, OutputError, UsageError
 
@@ -160,7 +160,7 @@ def open_layout(path: Path) -> Layout:
     try:
         if is_folder(path):
             return _numpy(path)
-        with open_regular(path) as file:
+        with open_regular(regular(path)) as file:
             head = file.read(8)
     except (OSError, ValueError) as error:
         raise problem(f"{printable(path, 300)} {reason(error)}") from error

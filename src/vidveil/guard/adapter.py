@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.bounded import is_file, read_json, reason
+from vidveil.core.bounded import is_file, read_json, reason, regular
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.errors import InputError, UsageError
@@ -31,6 +31,8 @@ from vidveil.video.manifest import file_hash
 
 LAYOUTS = ("yolox", "yolov8", "boxes")
 NOTES_BYTES = 1 << 20
+NETWORK_BYTES = 2 << 30
+"""More no ONNX file can have in one piece."""
 MOST_CLASSES = 1_000_000
 
 
@@ -156,6 +158,6 @@ def describe(path: Path) -> Description:
 
 def _hash(path: Path) -> str:
     try:
-        return file_hash(path)
-    except OSError as error:
-        raise UsageError(f"{path.name} cannot be read ({(error.strerror or str(error)).lower()})") from error
+        return file_hash(regular(path, NETWORK_BYTES))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path.name} {reason(error)}") from error

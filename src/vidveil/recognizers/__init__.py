@@ -1,8 +1,7 @@
 """Networks that look, by name. The same ones judge usefulness and attack.
 
     network = build("r3d_tiny", frames=8, size=64)
-    judge = Classifier(network, {"action": 10})         # from vidveil.core.text import printable
-from vidveil.recognizers.recognizer
+    judge = Classifier(network, {"action": 10})         # from vidveil.recognizers.recognizer
 
 Listing the names imports no network: torch loads when one is built.
 """
@@ -13,6 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from vidveil.core.text import printable
 from vidveil.errors import UsageError
 
 if TYPE_CHECKING:
