@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,19 @@ from vidveil.errors import InputError
 from vidveil.guard import moments
 from vidveil.review import MEANING, UNKNOWN, Moment, clock, explain, most_serious, read_review, tell
 from vidveil.video.manifest import Manifest, Order
+
+ORDER = Order(
+    method="blur:strong",
+    weights=None,
+    audio="drop",
+    metadata="drop",
+    start=None,
+    end=None,
+    preset="veryfast",
+    crf=20,
+    lookout=None,
+    vidveil="0",
+)
 
 
 def moment(what: str = "gap", first: int = 120, last: int = 131, *, rate: float = 30, **other: Any) -> dict[str, Any]:
@@ -37,7 +49,7 @@ def told(output: Path, *moments: dict[str, Any], guarded: bool = True, left_out:
     manifest = Manifest(
         input={"name": "clip.mov", "sha256": hashlib.sha256(b"original").hexdigest(), "bytes": 8},
         output={"name": output.name, "sha256": hashlib.sha256(output.read_bytes()).hexdigest(), "bytes": 10},
-        order=Order(**{field.name: None for field in fields(Order)} | {"method": "blur:strong"}),
+        order=ORDER,
         device="cpu",
         versions={},
         video=other.pop("video", {}),

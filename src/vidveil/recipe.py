@@ -7,6 +7,7 @@ names the file, the key and what was probably meant. `key=value` on the command 
 written as in YAML.
 """
 
+import math
 import re
 import types
 import typing
@@ -16,8 +17,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
+from vidveil.core.bounded import YAML_BYTES, is_file, parse_real, parse_yaml, read_text, reason
+from vidveil.core.text import printable
 from vidveil.errors import RecipeError
 
 Recipe = TypeVar("Recipe")
@@ -33,19 +34,21 @@ def find(name: str) -> Path:
     """A recipe by its name, or by the path of a YAML file of one's own."""
     path = Path(name)
     if path.suffix in (".yaml", ".yml"):
-        if not path.is_file():
-            raise RecipeError(f"there is no recipe at {path}")
+        if not is_file(path):
+            raise RecipeError(f"there is no recipe at {printable(path)}")
         return path
     if name not in names():
-        close = get_close_matches(name, names(), n=1)
+        close = get_close_matches(name[:100], names(), n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names())}."
-        raise RecipeError(f"no recipe is called {name!r}; {hint} A recipe of your own is the path of a .yaml file")
+        raise RecipeError(
+            f"no recipe is called {_shown(name)}; {hint} A recipe of your own is the path of a .yaml file"
+        )
     return FOLDER / f"{name}.yaml"
 
 
 def header(path: Path) -> str:
     """The first line of its opening comment: what it does and what to expect."""
-    first = path.read_text(encoding="utf-8").partition("\n")[0]
+    first = _text(path).partition("\n")[0]
     return first.lstrip("# ").strip() if first.startswith("#") else ""
 
 
@@ -61,21 +64,21 @@ def read_for(verb: str, kind: type[Recipe], path: Path, overrides: Sequence[str]
 def read(path: Path, overrides: Sequence[str] = ()) -> Any:
     """The recipe as the dataclass that belongs to its verb, with overrides applied and everything checked."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{path.name} is not YAML: {str(error).splitlines()[0]}") from error
+        values = parse_yaml(_text(path))
+    except ValueError as error:
+        raise RecipeError(f"{path.name} {error}") from error
     if not isinstance(values, dict):
         raise RecipeError(f"{path.name} must be lines of `key: value`")
     changed = values | dict(_override(text) for text in overrides)
     verb = changed.pop("verb", None)
     kinds = _kinds()
     if not isinstance(verb, str) or verb not in kinds:
-        raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(kinds)}`, not {verb!r}")
+        raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(kinds)}`, not {_shown(verb)}")
     kind = kinds[verb]
     if verb == "train" and "method" in changed:
         methods = _methods()
         if not isinstance(changed["method"], str) or changed["method"] not in methods:
-            raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {changed['method']!r}")
+            raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {_shown(changed['method'])}")
         kind = methods[changed["method"]]
     if verb == "evaluate":
         kind = _protocol(changed.get("protocol"), path.name) or kind
@@ -89,9 +92,9 @@ def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
     hints = typing.get_type_hints(kind)
     for key in values:
         if key not in known:
-            close = get_close_matches(str(key), known, n=1)
+            close = get_close_matches(str(key)[:100], known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-            raise RecipeError(f"{where}: nothing is called {key!r}; {hint}")
+            raise RecipeError(f"{where}: nothing is called {_shown(key)}; {hint}")
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise RecipeError(f"{where}: {name} is missing")
@@ -104,6 +107,18 @@ def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
 def as_values(recipe: Any) -> dict[str, Any]:
     """For results and checkpoints: plain values that JSON can hold."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(recipe).items()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, YAML_BYTES)
+    except (OSError, ValueError) as error:
+        raise RecipeError(f"{printable(path.name)} {reason(error)}") from error
+
+
+def _shown(value: object) -> str:
+    """As it is written in messages, which name the file and the reason, too."""
+    return printable(repr(value))
 
 
 def _kinds() -> dict[str, type[Any]]:
@@ -135,7 +150,7 @@ def _protocol(name: Any, where: str) -> type[Any] | None:
     if name not in (None, "attack", "gait", "retrieval"):
         raise RecipeError(
             f"{where}: protocol must be attack, gait or retrieval of video, or features, detection or anomaly of "
-            f"features, not {name!r}"
+            f"features, not {_shown(name)}"
         )
     return None
 
@@ -143,13 +158,13 @@ def _protocol(name: Any, where: str) -> type[Any] | None:
 def _override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise RecipeError(f"{text!r}: write key=value, as in seeds=[0,1,2]")
+        raise RecipeError(f"{_shown(text)}: write key=value, as in seeds=[0,1,2]")
     try:
         if re.fullmatch(r"\s*[\w.-]+:\s*", value):  # to YAML that would be a mapping
-            raise RecipeError(f"{text!r}: something is missing after the colon")
-        return key.strip(), yaml.safe_load(value) if value.strip() else ""  # a shell takes the quotes off raw=''
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{text!r}: the value is not YAML") from error
+            raise RecipeError(f"{_shown(text)}: something is missing after the colon")
+        return key.strip(), parse_yaml(value) if value.strip() else ""  # a shell takes the quotes off raw=''
+    except ValueError as error:
+        raise RecipeError(f"{_shown(text)}: the value {error}") from error
 
 
 def _as(hint: Any, value: Any, where: str) -> Any:
@@ -162,21 +177,23 @@ def _as(hint: Any, value: Any, where: str) -> Any:
         return _as(inner, value, where)
     if origin is typing.Literal:
         if value not in arguments:
-            raise RecipeError(f"{where} must be {' or '.join(map(str, arguments))}, not {value!r}")
+            raise RecipeError(f"{where} must be {' or '.join(map(str, arguments))}, not {_shown(value)}")
         return value
     if origin is tuple:
         listed = value if isinstance(value, list) else [value]  # one value may stand for a list of one
         return tuple(_as(arguments[0], item, where) for item in listed)
     if hint is float and isinstance(value, str):
         try:  # YAML takes 1e-3 for a word
-            return float(value)
-        except ValueError:
-            pass
+            value = parse_real(value)
+        except ValueError as error:
+            raise RecipeError(f"{where} must be a number, not {_shown(value)}") from error
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value)
+    if hint is float and isinstance(value, float) and math.isnan(value):
+        raise RecipeError(f"{where} must be a number, not {value}")
     if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if type(value) is not hint:
         kind = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}.get(hint, str(hint))
-        raise RecipeError(f"{where} must be {kind}, not {value!r}")
+        raise RecipeError(f"{where} must be {kind}, not {_shown(value)}")
     return value

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vidveil.core.bounded import is_file, is_folder
 from vidveil.errors import InputError
 from vidveil.video.frame import Box
 from vidveil.video.manifest import Manifest, file_hash, read_manifest
@@ -24,6 +25,8 @@ MEANING = {
     "hidden whole": "somebody was lost, so the whole frame was hidden: nobody shows, nor does anything else",
 }
 """What there is to look for; the most serious first."""
+LONGEST = 1e9
+"""Seconds: of any video, and of its clock."""
 UNKNOWN = "not known to this version of vidveil"
 WHAT_TO_DO = (
     "Look at the sheet, and at the video around those times. Where somebody shows, anonymize again:",
@@ -56,7 +59,10 @@ class Moment:
             raise ValueError("not a time or not a box")
         track = None if of["track"] is None else int(of["track"])
         what, kind = str(of["what"]), str(of["kind"])
-        return cls(what, track, kind, int(of["first"]), int(of["last"]), start, end, box)
+        found = cls(what, track, kind, int(of["first"]), int(of["last"]), start, end, box)
+        if not max(abs(start), abs(end)) <= LONGEST:
+            raise ValueError("no video is that long")
+        return found
 
     @property
     def middle(self) -> float:
@@ -95,14 +101,14 @@ class Review:
 
 def read_review(word: Path) -> Review:
     """What a manifest tells; `word` is the manifest or the output beside it."""
-    if word.is_dir():
+    if is_folder(word):
         raise InputError("is a folder: give manifests")
     path = word if word.suffix.lower() == ".json" else word.with_suffix(".json")
-    if not path.is_file():
+    if not is_file(path):
         raise InputError("no such file" if path == word else f"there is no manifest {path.name} beside it")
     manifest = read_manifest(path)
     if manifest is None:
-        raise InputError(f"{path.name} is not a manifest, or one of another version of vidveil")
+        raise InputError(f"{path.name} is not a manifest, a damaged manifest, or one of another version of vidveil")
     name = manifest.output["name"]
     if path != word and name != word.name:
         raise InputError(f"the manifest {path.name} belongs to {name}")
@@ -114,6 +120,10 @@ def read_review(word: Path) -> Review:
         if manifest.guard is not None:
             moments = sorted(map(Moment.told, manifest.guard["moments"]), key=lambda m: (m.start, m.end))
             left_out = int(manifest.guard.get("moments_left_out", 0))
+            if not isinstance(manifest.guard.get("looked_for", []), list):
+                raise ValueError("what was looked for is a list")
+        if not isinstance((manifest.order.lookout or {}).get("exceptions") or [], list):
+            raise ValueError("tracks left visible are a list")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path.name} is a damaged manifest") from error
     trouble, drawable = _compare(path.with_name(name), manifest)
@@ -121,7 +131,7 @@ def read_review(word: Path) -> Review:
 
 
 def _compare(output: Path, manifest: Manifest) -> tuple[str | None, bool]:
-    if not output.is_file():
+    if not is_file(output):
         return f"{output.name} is not beside its manifest: there is nothing to draw a sheet from", False
     found = file_hash(output)
     if found == manifest.output["sha256"]:

@@ -11,10 +11,11 @@ may not.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from vidveil.core.bounded import open_regular, parse_json
 
 Files = Mapping[str, bytes]
 """The folder where the weights lie in their package: name → content."""
@@ -37,11 +38,11 @@ def converted(name: str, files: Files) -> bytes:
 
 def digest(path: Path) -> str:
     """sha256 over name, type, shape and bytes of every tensor. ValueError for what is no safetensors file."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         length = int.from_bytes(file.read(8), "little")
         if length > HEADER_LIMIT:
             raise ValueError("no safetensors file")
-        header, body = json.loads(file.read(length)), memoryview(file.read())
+        header, body = parse_json(file.read(length).decode("utf-8")), memoryview(file.read())
     checksum = hashlib.sha256()
     try:
         for name in sorted(header.keys() - {"__metadata__"}):
@@ -116,7 +117,7 @@ def _tensorflow_js(files: Files) -> Arrays:
     import numpy as np
 
     found: Arrays = {}
-    for group in json.loads(files["model.json"])["weightsManifest"]:
+    for group in parse_json(files["model.json"].decode("utf-8"))["weightsManifest"]:
         data, at = b"".join(files[path] for path in group["paths"]), 0
         for entry in group["weights"]:
             count = int(np.prod(entry["shape"]))

@@ -104,7 +104,7 @@ def test_what_has_no_header_is_no_tracks_file(tmp_path, header):
         (LINE | {"box": 7}, "line 3"),
         (LINE | {"box": [30, 2, 1, 40]}, "no area"),
         (LINE | {"box": [1, 2, 1, 40]}, "no area"),
-        (LINE | {"box": [float("nan"), 2, 3, 40]}, "no area"),
+        (LINE | {"box": [float("nan"), 2, 3, 40]}, "holds NaN"),
         (LINE | {"shape": "star"}, "ellipse or box"),
         (LINE | {"frame": -1}, "whole numbers"),
         (LINE | {"frame": 1.5}, "whole numbers"),

@@ -155,7 +155,7 @@ def test_a_network_that_a_later_version_describes_is_refused(trained):
     with pytest.raises(WeightsError, match="rotary"):
         load("mine")
     change(trained, network="large")
-    with pytest.raises(WeightsError, match="does not hold a dual_cls network"):
+    with pytest.raises(WeightsError, match="network is text, not an object"):
         load("mine")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from vidveil.core.text import printable
 from vidveil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def anonymize(
     from vidveil.video.write import PRESETS
 
     if preset not in PRESETS:
-        raise UsageError(f"x264 has no preset {preset!r}; there are {', '.join(PRESETS)}")
+        raise UsageError(f"x264 has no preset {printable(repr(preset))}; there are {', '.join(PRESETS)}")
     anonymizer = load(method)
     learned = masker_in(anonymizer) is not None
     place = device_for(device, learned=learned)
@@ -246,8 +247,10 @@ def anonymize(
 def _seconds(text: str | None) -> Fraction | None:
     if text is None:
         return None
-    if not re.fullmatch(r"(\d+:){0,2}\d+(\.\d+)?", text):
-        raise UsageError(f"{text!r} is no time: write seconds, or minutes:seconds, or hours:minutes:seconds")
+    if not re.fullmatch(r"([0-9]{1,9}:){0,2}[0-9]{1,9}(\.[0-9]{1,18})?", text):
+        raise UsageError(
+            f"{printable(repr(text))} is no time: write seconds, or minutes:seconds, or hours:minutes:seconds"
+        )
     seconds = Fraction(0)
     for part in text.split(":"):
         seconds = seconds * 60 + Fraction(part)

@@ -2,14 +2,15 @@
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from vidveil import __version__
 from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
 from vidveil.cli.reported import reported
-from vidveil.errors import VidveilError
+from vidveil.core.text import printable
+from vidveil.errors import LONGEST, VidveilError
 
 app = typer.Typer(
     name="vidveil",
@@ -52,15 +53,39 @@ def vidveil(
 def main() -> None:
     code: object = 0
     try:
-        app()
+        code = app(standalone_mode=False)
     except VidveilError as error:
-        typer.echo(f"error: {error}", err=True)
+        code = _said(str(error))
+    except typer.Abort:
+        typer.echo("Aborted!", err=True)
         code = 1
     except SystemExit as end:
         code = end.code
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # of click, or of typer's copy of it
+            code = _usage_error(error)
+        elif os.environ.get("VIDVEIL_TRACEBACK", "0") not in ("", "0"):
+            raise
+        else:  # nothing that a command meets should come here
+            what = printable(f"{type(error).__name__}: {error}", LONGEST - 200)
+            code = _said(f"{what}; this is a bug, please report it with what VIDVEIL_TRACEBACK=1 says")
     searches = sys.modules.get("vidveil.guard.searches")  # not imported by most verbs
     if searches is not None and searches.given_up():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 1)
-    sys.exit(code)  # type: ignore[arg-type]
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage_error(error: Any) -> int:
+    """Shown as click does; the message may hold whatever was typed."""
+    lines = str(error.message).split("\n")
+    if any(len(line) > LONGEST or not line.isprintable() for line in lines):
+        error.message = printable(error.message, LONGEST)
+    error.show()
+    return int(error.exit_code)
+
+
+def _said(message: str) -> int:
+    typer.echo(f"error: {message}", err=True)
+    return 1

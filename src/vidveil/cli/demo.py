@@ -30,8 +30,7 @@ def demo(
     \b
     vidveil demo            results in ./vidveil_demo
     """
-    import json
-
+    from vidveil.core.bounded import read_json
     from vidveil.demo import draw_video
     from vidveil.errors import OutputError
     from vidveil.methods import load
@@ -48,7 +47,7 @@ def demo(
         outcome = anonymize(video, options=options)[0]
     if outcome.output is None or not outcome.ok:
         raise OutputError(f"the demo failed: {outcome.error}")
-    manifest = json.loads(outcome.output.with_suffix(".json").read_text("utf-8"))
+    manifest = read_json(outcome.output.with_suffix(".json"))
     dropped = manifest["dropped"]
     guard = manifest["guard"]
     typer.echo(

@@ -2,6 +2,7 @@
 
 import re
 
+from vidveil.core.text import printable
 from vidveil.errors import DeviceError, UsageError
 
 
@@ -14,7 +15,7 @@ def device_for(wanted: str, *, learned: bool) -> str:
 
         return "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(r"cuda(:\d+)?", wanted):
-        raise UsageError(f"{wanted!r} is no device: auto, cpu or cuda")
+        raise UsageError(f"{printable(repr(wanted))} is no device: auto, cpu or cuda")
     import torch
 
     number = int(wanted.partition(":")[2] or 0)

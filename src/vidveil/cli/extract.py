@@ -43,6 +43,7 @@ def extract(
     Clips do not overlap. What was cut off goes on where it was; a folder of another encoder is refused.
     """
     from vidveil.cli.device import device_for
+    from vidveil.core.bounded import is_folder
     from vidveil.data import load_data
     from vidveil.data.catalogue import DATA
     from vidveil.data.folder import videos_in
@@ -54,7 +55,7 @@ def extract(
 
     place = device_for(device, learned=True)
     sees = load_encoder(encoder, frames=frames, size=size, half=half, device=place)
-    own = data.partition(":")[0] not in DATA and Path(data).is_dir()
+    own = data.partition(":")[0] not in DATA and is_folder(data)
     if own:
         clips = without_failed(videos_in(Path(data), size=sees.size), strict=strict)
     else:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from vidveil.cli.recipe_words import Data
-from vidveil.errors import UsageError
+from vidveil.core.text import printable
+from vidveil.errors import LONGEST, UsageError
 
 What = Literal["methods", "weights", "data", "recipes", "runs"]
 
@@ -103,7 +104,7 @@ def _keys(name: str) -> None:
         flow = yaml.safe_dump(plain[key.name], default_flow_style=True, width=float("inf"))
         value = flow.removesuffix("...\n").strip().replace(", ", ",")  # one word to a shell
         of = f"   of {', '.join(key.choices)}" if key.choices else ""
-        typer.echo(f"{key.name}={value}{of}")
+        typer.echo(f"{key.name}={printable(value, LONGEST)}{of}")
         if key.about:
             _indented(key.about)
 

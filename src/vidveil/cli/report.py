@@ -57,10 +57,12 @@ def report(
 
 def _refuse_to_replace(output: Path) -> None:
     """A report may take the place of a report, and of nothing else."""
+    from vidveil.core.bounded import JSON_BYTES, read_text
+
     picture = output.with_suffix(".png")
     try:
-        ours = f"![trade-off]({picture.name})" in output.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # mostly since there is none
+        ours = f"![trade-off]({picture.name})" in read_text(output, JSON_BYTES)
+    except (OSError, ValueError):  # mostly since there is none
         ours = False
     there = next((path for path in (output, picture) if path.exists()), None)
     if there is not None and not ours:
@@ -76,10 +78,11 @@ def _check_name(output: Path) -> None:
 
 def _read(run: str) -> tuple[Path, "Results"]:
     """The results, by the file they are in."""
+    from vidveil.core.bounded import is_file
     from vidveil.evaluation.results import locate, read
 
     path = locate(run)
-    if not path.is_file() and Path(run).suffix != ".json":
+    if not is_file(path) and Path(run).suffix != ".json":
         raise DataError(_what_is_there_instead(run, path))
     try:
         return path.resolve(), read(path)
@@ -91,10 +94,12 @@ def _what_is_there_instead(run: str, path: Path) -> str:
     """A run without results may still be at it; a name without a run may be a slip of the pen."""
     from difflib import get_close_matches
 
+    from vidveil.core.bounded import is_folder
+    from vidveil.core.text import printable
     from vidveil.training.runs import list_runs
 
     known = {info.name: info for info in list_runs()}
-    if Path(run).is_dir():
+    if is_folder(run):
         path = Path(run) / "results.json"
     if info := known.get(path.parent.name):
         if info.state == "done":
@@ -103,6 +108,6 @@ def _what_is_there_instead(run: str, path: Path) -> str:
             f" ({info.reason})" if info.reason else ""
         )
     names = [name for name, info in known.items() if info.has_results]
-    close = get_close_matches(run, names, n=1)
+    close = get_close_matches(run[:100], names, n=1)
     hint = f"did you mean {close[0]}?" if close else "`vidveil ls runs` shows which there are"
-    return f"there are no results at {path}; {hint}"
+    return f"there are no results at {printable(path, 300)}; {hint}"

@@ -38,9 +38,10 @@ def review(
 
     The sheet is drawn from the anonymized output, never from the original.
     """
+    from vidveil.core.bounded import is_folder
     from vidveil.review import explain, read_review, tell
 
-    manifests = [file for word in manifests for file in (_below(word) if word.is_dir() else [word])]
+    manifests = [file for word in manifests for file in (_below(word) if is_folder(word) else [word])]
     if output is not None and len(manifests) > 1:
         raise UsageError("-o takes one manifest")
     if output is not None and output.suffix.lower() != ".png":

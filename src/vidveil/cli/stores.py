@@ -1,11 +1,14 @@
 """`vidveil anonymize` of stores of features, by an adapter."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from vidveil.cli.device import device_for
+from vidveil.core.bounded import is_file
+from vidveil.core.text import printable
 from vidveil.errors import DataError, UsageError, VidveilError
 
 
@@ -22,8 +25,10 @@ def names_adapter(method: str) -> bool:
 def refuse_features(sources: Sequence[str], method: str) -> None:
     """Methods of video know nothing of vectors."""
     for name in sources:
-        if Path(name).suffix.lower() in (".h5", ".hdf5", ".npy", ".npz") or (Path(name) / "store.json").is_file():
-            raise UsageError(f"{name} holds features, and {method} is for video: --method splavu:RUN")
+        if Path(name).suffix.lower() in (".h5", ".hdf5", ".npy", ".npz") or is_file(Path(name) / "store.json"):
+            raise UsageError(
+                f"{printable(name, 300)} holds features, and {printable(method)} is for video: --method splavu:RUN"
+            )
 
 
 def anonymize_stores(
@@ -54,7 +59,7 @@ def anonymize_stores(
     for name in sources:
         source, target = Path(name), Path(output) if output else None
         try:
-            if not source.exists():
+            if not os.path.exists(source):  # noqa: PTH110 - whatever its name
                 raise DataError(f"there is nothing at {source}")
             if dry_run:
                 planned = target or target_of(source)

@@ -10,22 +10,26 @@ line and without the file's name, which the caller puts before it; a file that i
         raise DataError(f"{path.name}: {reason(error)}") from error
 """
 
+import errno
+import io
 import json
 import math
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from vidveil.core.text import printable
 
-JSON_BYTES = 256 << 20
-YAML_BYTES = 1 << 20
+JSON_BYTES = 64 << 20
+ANNOTATIONS_BYTES = 1 << 30
+"""Of JSON files that come with a dataset."""
+YAML_BYTES = 64 << 10
 LINE_BYTES = 1 << 20
-DIGITS = 19
-"""Of a whole number: more do not fit into 64 bits."""
-EXPONENT_DIGITS = 400
+WHOLE = 20
+"""Characters of a whole number: with more it does not fit into 64 bits."""
+REAL = 400
 """Characters of a number with a decimal point."""
 
 
@@ -36,7 +40,24 @@ def reason(error: Exception) -> str:
     return str(error)
 
 
-def open_regular(path: Path, limit: int | None = None) -> BinaryIO:
+SWOLLEN, HARMLESS = 200, 1 << 30
+"""Data are at most so many times as large as what is stored of them; up to the second number of bytes, anything is."""
+
+
+class SwollenError(ValueError):
+    """See `check_swollen`."""
+
+
+def is_file(path: str | Path) -> bool:
+    """As `Path.is_file`; no name is too long for it, or holds what no name may hold."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: str | Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def open_regular(path: Path, limit: int | None = None) -> io.BufferedReader:
     """A regular file of at most `limit` bytes, opened for reading. A pipe or a device is never waited for."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -48,20 +69,39 @@ def open_regular(path: Path, limit: int | None = None) -> BinaryIO:
 
 
 def check_regular(found: os.stat_result, limit: int | None = None) -> None:
+    """OSError for a folder, a pipe or a device; ValueError for a file of more than `limit` bytes."""
     if stat.S_ISDIR(found.st_mode):
-        raise ValueError("is a folder")
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
     if not stat.S_ISREG(found.st_mode):
-        raise ValueError("is not a regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     if limit is not None and found.st_size > limit:
         raise ValueError(f"has {found.st_size:,} bytes, more than the {limit:,} that are read")
 
 
+def regular(path: Path, limit: int | None = None) -> Path:
+    """The path, once it is known to lead to a regular file and not to a hole: for libraries that open files and take
+    their sizes for granted."""
+    found = path.stat()
+    check_regular(found, limit)
+    check_swollen(found.st_size, on_disk(found))
+    return path
+
+
+def on_disk(found: os.stat_result) -> int:
+    """The bytes of a file that the disk holds: of a sparse file few. Where the file system does not say, all."""
+    blocks = found.st_blocks * 512
+    return min(found.st_size, blocks) if blocks else found.st_size
+
+
+def check_swollen(size: int, stored: int, times: int = SWOLLEN) -> None:
+    """SwollenError where a few stored bytes stand for gigabytes: a hole, or zeros that were packed."""
+    if size > HARMLESS and size > times * stored:
+        raise SwollenError(f"stands for {size:,} bytes, and {stored:,} are stored: that is no data")
+
+
 def read_bytes(path: Path, limit: int) -> bytes:
     with open_regular(path, limit) as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:  # it grew meanwhile
-        raise ValueError(f"has more than the {limit:,} bytes that are read")
-    return data
+        return file.read(os.fstat(file.fileno()).st_size)  # no more, if it grows meanwhile
 
 
 def read_text(path: Path, limit: int) -> str:
@@ -69,14 +109,24 @@ def read_text(path: Path, limit: int) -> str:
     return _decoded(read_bytes(path, limit)).replace("\r\n", "\n")
 
 
-def read_json(path: Path, limit: int = JSON_BYTES) -> Any:
-    return parse_json(read_text(path, limit))
+def read_json(path: Path, limit: int = JSON_BYTES, *, finite: bool = True) -> Any:
+    return parse_json(_decoded(read_bytes(path, limit)), finite=finite)
 
 
-def parse_json(text: str) -> Any:
-    """Plain values. Refuses what JSON has no word for (NaN, Infinity), and numbers that no 64 bits hold."""
+def read_json_object(path: Path, limit: int = JSON_BYTES, *, finite: bool = True) -> dict[str, Any]:
+    """`read_json` of a file that holds an object: names and values."""
+    found = read_json(path, limit, finite=finite)
+    if not isinstance(found, dict):
+        raise ValueError(f"is not a JSON object, but {kind_of(found)}")
+    return found
+
+
+def parse_json(text: str, *, finite: bool = True) -> Any:
+    """Plain values. Refuses numbers that no 64 bits hold, and, unless `finite` is False, NaN and Infinity, which JSON
+    does not have and Python writes: recipes and checkpoints of ours may hold them."""
+    constant = _constant if finite else float
     try:
-        return json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=_constant)
+        return json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON: {error.msg} in line {error.lineno}") from error
     except RecursionError as error:
@@ -110,13 +160,17 @@ def parse_yaml(text: str) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
+        """Plain values and no aliases."""
+
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 raise ValueError("has an alias (*name): write the value out")
             return super().compose_node(parent, index)
 
         def construct_yaml_int(self, node: Any) -> int:
-            return _whole(str(self.construct_scalar(node)), super().construct_yaml_int, node)
+            if len(node.value) > WHOLE:
+                raise ValueError(f"holds a number of {len(node.value)} digits")
+            return int(super().construct_yaml_int(node))
 
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
     try:
@@ -125,11 +179,27 @@ def parse_yaml(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        raise ValueError(f"is not YAML: {problem}{where}") from error
+        raise ValueError(f"is not YAML: {printable(problem)}{where}") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
-    except (TypeError, OverflowError, AttributeError) as error:  # of keys that are lists, of dates without end
+    except (TypeError, OverflowError, AttributeError, LookupError) as error:  # keys that are lists, `!!bool x`
         raise ValueError("is not YAML that can be read") from error
+
+
+def parse_real(text: str) -> float:
+    """A number as people write it, `inf` and `1e-3` included; a finite one that no float holds is a ValueError."""
+    if len(text) > REAL:
+        raise ValueError(f"is a number of {len(text)} characters")
+    value = float(text)
+    if math.isinf(value) and any(c.isdigit() for c in text):
+        raise ValueError("is too large a number")
+    return value
+
+
+def kind_of(value: Any) -> str:
+    """What a value read from JSON or YAML is, for messages."""
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return "null" if value is None else kinds.get(type(value), type(value).__name__)
 
 
 def _decoded(data: bytes) -> str:
@@ -139,15 +209,14 @@ def _decoded(data: bytes) -> str:
         raise ValueError("is not UTF-8 text") from error
 
 
-def _whole(text: str, read: Any = int, value: Any = None) -> int:
-    digits = sum(c.isalnum() for c in text)
-    if digits > DIGITS:
-        raise ValueError(f"holds a number of {digits} digits")
-    return int(read(text if value is None else value))
+def _whole(text: str) -> int:
+    if len(text) > WHOLE:
+        raise ValueError(f"holds a number of {len(text)} digits")
+    return int(text)
 
 
 def _real(text: str) -> float:
-    if len(text) > EXPONENT_DIGITS:
+    if len(text) > REAL:
         raise ValueError(f"holds a number of {len(text)} characters")
     value = float(text)
     if not math.isfinite(value):

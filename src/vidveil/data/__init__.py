@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vidveil.core.text import printable
 from vidveil.data.catalogue import DATA, Dataset
 from vidveil.data.completeness import counted, state
 from vidveil.errors import DataError, UsageError
@@ -32,7 +33,7 @@ def load_data(
     name, colon, argument = spec.partition(":")
     dataset = _lookup(name)
     if colon and not argument:
-        raise UsageError(f"something is missing after the colon of {spec!r}; usage: {dataset.usage}")
+        raise UsageError(f"something is missing after the colon of {printable(repr(spec))}; usage: {dataset.usage}")
     folder = folder_of(name, root) if dataset.needs else root
     with phase(f"reading {spec}"):
         clips = dataset.load(argument or None, frames=frames, size=size, seed=seed, root=folder)
@@ -83,7 +84,7 @@ def _lookup(name: str) -> Dataset:
     if name not in DATA:
         close = get_close_matches(name.lower(), DATA, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DATA)}"
-        raise UsageError(f"no data is called {name!r}; {hint}")
+        raise UsageError(f"no data is called {printable(repr(name))}; {hint}")
     return DATA[name]
 
 

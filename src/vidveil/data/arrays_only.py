@@ -24,8 +24,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from vidveil.core.bounded import read_bytes, reason
 from vidveil.errors import DataError
 
+MOST_BYTES = 4 << 30
 CORES = ("numpy.core", "numpy._core")  # before and after numpy 2
 DEEP = 100  # levels of dicts and lists that are still data
 
@@ -45,9 +47,9 @@ def load_arrays(source: Path | bytes) -> Any:
     """Whatever dicts, lists, tuples, text and numbers the pickle holds, with its arrays in them."""
     name = "the pickle" if isinstance(source, bytes) else str(source)
     try:
-        data = source if isinstance(source, bytes) else Path(source).read_bytes()
-    except OSError as error:
-        raise DataError(f"{name} cannot be read: {(error.strerror or type(error).__name__).lower()}") from error
+        data = source if isinstance(source, bytes) else read_bytes(Path(source), MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{name} {reason(error)}") from error
     try:
         _look_through(data)
         return _Finish()(_Reader(io.BytesIO(data), encoding="latin1").load())

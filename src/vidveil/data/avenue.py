@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.arrays import read_array
 from vidveil.data.catalogue import AVENUE
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import decode, decoder
@@ -72,7 +73,7 @@ def read_labels(folder: Path, number: int) -> NDArray[np.bool_]:
             raise DataError(f"no {masks.name} in {folder}: unpack Avenue's ground_truth_demo.zip beside Avenue Dataset")
         return nonzero_cells(masks, "volLabel")
     try:
-        labels: NDArray[np.generic] = np.load(array, allow_pickle=False)
+        labels: NDArray[np.generic] = read_array(array)
     except (OSError, ValueError) as error:
         raise DataError(f"{array} cannot be read: it should hold an array (T,) of 0 and 1, by numpy.save") from error
     if labels.ndim != 1 or not len(labels) or not np.isin(labels, (0, 1)).all():

@@ -8,9 +8,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from vidveil.core.atomic import write_text
+from vidveil.core.bounded import ANNOTATIONS_BYTES, read_json
 from vidveil.data.clips import ClipSet
 from vidveil.data.store import VideoStore, cache_folder
 from vidveil.data.store_files import turn, unwritable
@@ -25,9 +27,10 @@ def found_once(data: ClipSet, kind: str, about: list[Any], look: Callable[[], li
     key = hashlib.sha256(json.dumps([of, list(data.ids), sizes, *about]).encode()).hexdigest()[:16]
     path = cache_folder() / kind / f"{key}.json"
     with turn(path):
-        if path.is_file():
-            kept: list[Any] = json.loads(path.read_text(encoding="utf-8"))
-            return kept
+        with suppress(OSError, ValueError):  # not there, or damaged: then it is made
+            kept = read_json(path, ANNOTATIONS_BYTES)
+            if isinstance(kept, list):
+                return kept
         found = look()
         try:
             write_text(path, json.dumps(found, separators=(",", ":")))

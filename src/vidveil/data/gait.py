@@ -10,15 +10,15 @@ to train on, 3 for validation, 7 for test.
 """
 
 import hashlib
-import io
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.arrays import read_archive
+from vidveil.core.bounded import open_regular
 from vidveil.data.clips import ClipSet
 from vidveil.data.small_sets import codes
 from vidveil.data.store import VideoStore, cache_folder
@@ -66,14 +66,17 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
 
 def _read(path: Path) -> tuple[list[str], NDArray[np.int64], NDArray[np.uint8], str]:
     try:
-        data = path.read_bytes()
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            names, counts, bits = file["names"], file["counts"].astype(np.int64), file["bits"]
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        file = read_archive(path)
+        names, counts, bits = file["names"], file["counts"].astype(np.int64), file["bits"]
+        with open_regular(path) as stored:
+            digest = hashlib.file_digest(stored, "sha256").hexdigest()
+    except Exception as error:  # a damaged archive can fail in any way; none of them says more than this
         raise DataError(f"{path} cannot be read: it should hold names, counts and bits") from error
+    if names.ndim != 1 or names.dtype.kind != "U" or counts.ndim != 1 or bits.dtype != np.uint8:
+        raise DataError(f"{path} is damaged: it should hold names, counts and bits")
     if len(names) != len(counts) or counts.min(initial=1) < 1 or counts.sum() * SIDE * SIDE != 8 * bits.size:
         raise DataError(f"{path} is damaged: its names, counts and bits do not fit together")
-    return names.tolist(), counts, bits, hashlib.sha256(data).hexdigest()
+    return names.tolist(), counts, bits, digest
 
 
 def _walks(counts: NDArray[np.int64], bits: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:

@@ -14,20 +14,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.bounded import read_bytes, reason
 from vidveil.errors import DataError
 
 HEADER = 128
 MATRIX, COMPRESSED = 14, 15
 CELL, NUMBERS = 1, range(6, 16)  # classes of matrices: double, single and integers
-MOST = 1 << 32  # bytes of one variable: more is no set of masks
+MOST = 1 << 32  # bytes of a file, and of one variable: more is no set of masks
 
 
 def nonzero_cells(path: Path, variable: str) -> NDArray[np.bool_]:
     """(T,)"""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}") from error
+        data = read_bytes(path, MOST)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} {reason(error)}") from error
     if data[:10] == b"MATLAB 7.3" or data[:4] == b"\x89HDF":
         raise DataError(f"{path} is of MATLAB 7.3, which is not read: save it there by save('{path.name}', '-v7')")
     if len(data) < HEADER or data[126:128] != b"IM":  # IM: the lowest byte first

@@ -4,7 +4,6 @@ VP-UCF101 and VP-HMDB51 (of STPrivacy) are one pickle each beside the videos, {"
 each of five attributes can be told from the video. Clips are matched by their names without folder and ending.
 """
 
-import json
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -13,9 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core import bounded
+from vidveil.core.bounded import ANNOTATIONS_BYTES, read_text
+from vidveil.core.text import printable
 from vidveil.data.arrays_only import load_arrays
 from vidveil.data.decoded import decoded
-from vidveil.data.small_sets import ATTRIBUTES, TEXT
+from vidveil.data.small_sets import ATTRIBUTES
 from vidveil.data.store import VideoStore
 from vidveil.errors import DataError
 from vidveil.reporting import say
@@ -52,8 +54,8 @@ def thinned(
 def list_lines(path: Path, of: str) -> list[str]:
     """The lines of a list that comes with `of`, without empty ones."""
     try:
-        lines = [line for line in path.read_text(encoding=TEXT).splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
+        lines = [line for line in read_text(path, ANNOTATIONS_BYTES).splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: it comes with {of}, as plain text") from error
     if not lines:
         raise DataError(f"{path} lists nothing")
@@ -63,15 +65,11 @@ def list_lines(path: Path, of: str) -> list[str]:
 def read_json(path: Path) -> Any:
     """What a file holds, whatever it is."""
     try:
-        return json.loads(path.read_text(encoding=TEXT))
+        return bounded.read_json(path, ANNOTATIONS_BYTES, finite=False)
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or 'no reason is given').lower()}") from error
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path} is no readable JSON from line {error.lineno}, column {error.colno} on: copy it again"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no readable JSON: copy it again") from error
+        raise DataError(f"{path} {bounded.reason(error)}") from error
+    except ValueError as error:
+        raise DataError(f"{path} {error}: copy it again") from error
 
 
 def named_files(folder: Path, pattern: str, form: str) -> list[tuple[str, re.Match[str]]]:
@@ -146,14 +144,16 @@ def read_subgroups(path: Path, form: str) -> dict[str, int]:
     if not path.exists():
         return {}
     try:
-        lines = [line.split() for line in path.read_text(encoding=TEXT).splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
+        lines = [line.split() for line in read_text(path, ANNOTATIONS_BYTES).splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: it should be text, {form} f or {form} m a line") from error
     told: dict[str, int] = {}
     person = re.sub(r"\d", r"\\d", form)
     for line in lines:
         if len(line) != 2 or not re.fullmatch(person, line[0]) or line[1] not in SUBGROUPS:
-            raise DataError(f"{path}: a line is a person and f or m, such as {form} f, not {' '.join(line)!r}")
+            raise DataError(
+                f"{path}: a line is a person and f or m, such as {form} f, not {printable(repr(' '.join(line)))}"
+            )
         if told.setdefault(line[0], SUBGROUPS.index(line[1])) != SUBGROUPS.index(line[1]):
             raise DataError(f"{path} has {line[0]} as f and as m")
     return told

@@ -11,12 +11,15 @@ among clips of the same action. Official splits 1-3; validation is every fifth g
 """
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.bounded import ANNOTATIONS_BYTES, open_regular, reason
+from vidveil.core.text import printable
 from vidveil.data.clips import ClipSet
 from vidveil.data.decoded import decoded
 from vidveil.errors import DataError, UsageError
@@ -29,10 +32,10 @@ ATTRIBUTES = ("skin_colour", "face", "gender", "nudity", "relationship")
 
 def read_manifest(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     try:
-        with path.open(newline="", encoding=TEXT) as file:
+        with io.TextIOWrapper(open_regular(path, ANNOTATIONS_BYTES), encoding=TEXT, newline="") as file:
             rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read") from error
+    except (OSError, ValueError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read: {printable(reason(error), 200)}") from error
     if not rows:
         raise DataError(f"{path} lists nothing")
     if missing := [column for column in columns if column not in rows[0]]:

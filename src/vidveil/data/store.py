@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 
 from vidveil import cache
 from vidveil.core.atomic import new_folder
+from vidveil.core.bounded import open_regular, parse_json, regular
+from vidveil.core.text import printable
+from vidveil.core.typed import from_values
 from vidveil.data.store_files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, turn, writing
 from vidveil.errors import DataError
 
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from vidveil.data.resident import Resident
 
+INDEX_BYTES = 1 << 30
 Item = NDArray[np.uint8] | tuple[NDArray[np.uint8], Mapping[str, NDArray[Any]]]
 """One video, or one video and the side arrays that were made together with it."""
 
@@ -142,25 +146,31 @@ class VideoStore:
     def open(cls, folder: Path) -> "VideoStore":
         folder = Path(folder)
         try:
-            with (folder / "index.json").open("rb") as file:
-                index, born = json.load(file), os.fstat(file.fileno()).st_ino
+            with open_regular(folder / "index.json", INDEX_BYTES) as file:
+                index, born = parse_json(file.read().decode("utf-8")), os.fstat(file.fileno()).st_ino
         except FileNotFoundError as error:
             raise DataError(f"there are no decoded videos in {folder}") from error
         except (OSError, ValueError) as error:
             raise DataError(f"{folder / 'index.json'} cannot be read: delete the folder to make it anew") from error
         layout = index.get("layout") if isinstance(index, dict) else None
         if layout != LAYOUT:
-            raise DataError(f"{folder} has layout {layout}, this vidveil reads {LAYOUT}: delete it to make it anew")
+            raise DataError(
+                f"{folder} has layout {printable(layout)}, this vidveil reads {LAYOUT}: delete it to make it anew"
+            )
         try:
-            arrays = {name: Arrays(**these) for name, these in index["arrays"].items()}
+            arrays = {name: from_values(Arrays, these) for name, these in index["arrays"].items()}
             about = dict(index["about"])
-            failed = {int(row): Failed(**told) for row, told in index.get("failed", {}).items()}
+            failed = {int(row): from_values(Failed, told) for row, told in index.get("failed", {}).items()}
             expected = {name: sum(these.sizes()) for name, these in arrays.items()}
             counts = {len(these.shapes) for these in arrays.values()} | {len(these.sha256) for these in arrays.values()}
             typed = not any(np.dtype(these.dtype).hasobject for these in arrays.values())
-            if FRAMES not in arrays or len(counts) != 1 or not typed or not all(map(str.isidentifier, arrays)):
+            if arrays[FRAMES].dtype != "|u1" or any(len(s) != 4 or s[3] != 3 for s in arrays[FRAMES].shapes):
                 raise ValueError
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if any(number < 0 for these in arrays.values() for shape in these.shapes for number in shape):
+                raise ValueError
+            if len(counts) != 1 or not typed or not all(map(str.isidentifier, arrays)):
+                raise ValueError
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{folder / 'index.json'} makes no sense: delete the folder to make it anew") from error
         for name, size in expected.items():
             path = folder / file_name(name)
@@ -170,6 +180,8 @@ class VideoStore:
         try:
             store = cls(folder, about, arrays, failed)
             same = (folder / "index.json").stat().st_ino == born
+        except ValueError as error:
+            raise DataError(f"{folder}: its file {error}: delete the folder to make it anew") from error
         except OSError as error:
             raise DataError(f"{folder} went away while it was opened") from error
         return store if same else cls.open(folder)  # another took its place meanwhile: its pixels under our index
@@ -255,6 +267,7 @@ def _open_without_failed(folder: Path) -> VideoStore:
 
 def _map(path: Path) -> NDArray[np.uint8]:
     """The bytes of a file, read-only."""
+    regular(path)
     if path.stat().st_size == 0:  # which cannot be mapped
         return np.frombuffer(b"", np.uint8)
     return np.asarray(np.memmap(path, np.uint8, mode="r"))

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ class Arrays:
 
     def sizes(self) -> list[int]:
         item = np.dtype(self.dtype).itemsize
-        return [int(np.prod(shape, dtype=np.int64)) * item for shape in self.shapes]
+        return [math.prod(shape) * item for shape in self.shapes]
 
 
 @dataclass(frozen=True, slots=True)

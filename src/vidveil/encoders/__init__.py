@@ -12,6 +12,7 @@ vivit:WHERE, timesformer:WHERE     name on its hub, or a folder
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from vidveil.core.text import printable
 from vidveil.errors import UsageError
 from vidveil.recognizers import RECOGNIZERS
 
@@ -31,9 +32,9 @@ def check_encoder(spec: str) -> None:
     name, colon, where = spec.partition(":")
     known = (*OWN, "run", *HUB)
     if name not in known:
-        close = get_close_matches(name, known, n=1)
+        close = get_close_matches(name[:100], known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(OWN)}, run:NAME and {', '.join(HUB)}"
-        raise UsageError(f"no encoder is called {name!r}; {hint}")
+        raise UsageError(f"no encoder is called {printable(repr(name))}; {hint}")
     if name in OWN and colon:
         raise UsageError(f"{name} has weights of its own: leave out :{where}")
     if name not in OWN and not where:

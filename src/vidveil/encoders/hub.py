@@ -20,7 +20,6 @@ Nothing is unpickled, and no code of a repository runs: files are safetensors, a
 processors are not used, since they need torchvision.
 """
 
-import json
 import math
 import os
 import re
@@ -36,6 +35,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from vidveil.core.bounded import is_folder, read_json_object, reason
+from vidveil.core.text import printable
 from vidveil.encoders.encoder import Encoder
 from vidveil.encoders.own import fingerprint
 from vidveil.errors import DeviceError, UsageError, WeightsError
@@ -162,10 +163,12 @@ def _quiet(transformers: ModuleType, hub: ModuleType) -> Iterator[None]:
 def _folder(where: str, hub: ModuleType) -> Path:
     """What comes from the hub is a folder first: so transformers itself never has a reason to go out."""
     folder = Path(where).expanduser()
-    if folder.is_dir():
+    if is_folder(folder):
         return folder
     if not re.fullmatch(r"\w[\w.-]*/[\w.-]+", where):
-        raise WeightsError(f"there is no folder {where}, and no name on the hub looks like that (OWNER/NAME)")
+        raise WeightsError(
+            f"there is no folder {printable(where)}, and no name on the hub looks like that (OWNER/NAME)"
+        )
     offline = os.environ.get("VIDVEIL_OFFLINE", "0") not in ("", "0")
     try:
         return Path(hub.snapshot_download(where, allow_patterns=list(FETCHED), local_files_only=offline))
@@ -185,12 +188,9 @@ def _check_files(folder: Path, family: str, where: str) -> None:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        return read_json_object(path)
     except (OSError, ValueError) as error:
-        raise WeightsError(f"{path} is not there, or no readable JSON") from error
-    if not isinstance(read, dict):
-        raise WeightsError(f"{path} is no JSON object")
-    return read
+        raise WeightsError(f"{path} is not there, or no readable JSON object: {reason(error)}") from error
 
 
 def _standardize(folder: Path, family: Family) -> Standardize:

@@ -11,9 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vidveil.core.bounded import read_json_object
+from vidveil.core.text import printable
 from vidveil.encoders.encoder import Encoder
 from vidveil.errors import UsageError, WeightsError
-from vidveil.recognizers import build
+from vidveil.methods.checkpoint import MOST
+from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.pretrained import read_tensors
 from vidveil.recognizers.recognizer import Recognizer
 
@@ -46,13 +49,19 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
 
     folder = runs_folder() / name / "checkpoint"
     try:
-        recipe: dict[str, Any] = json.loads((folder / "checkpoint.json").read_text(encoding="utf-8"))["recipe"]
+        recipe: dict[str, Any] = read_json_object(folder / "checkpoint.json", finite=False)["recipe"]
         network, own = str(recipe["recognizer"]), (int(recipe["frames"]), int(recipe["size"]))
+        if network.partition(":")[0] not in RECOGNIZERS or not all(0 < number <= MOST for number in own):
+            raise ValueError(f"no network is called {network}, or has clips of {own}")
     except OSError as error:
         makes = f"`vidveil train {name}` makes it" if name in names() else "`vidveil train` makes one"
-        raise UsageError(f"there is no finished run {name!r} in {runs_folder().absolute()}: {makes}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"run {name!r} trained no recognizer: an encoder is a network that tells something") from error
+        raise UsageError(
+            f"there is no finished run {printable(repr(name))} in {runs_folder().absolute()}: {makes}"
+        ) from error
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise UsageError(
+            f"run {printable(repr(name))} trained no recognizer: an encoder is a network that tells something"
+        ) from error
     frames, size = frames or own[0], size or own[1]
     built = build(network.partition(":")[0], frames=frames, size=size)
     try:

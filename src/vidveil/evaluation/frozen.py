@@ -7,7 +7,9 @@ that looks.
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vidveil.code import code_of
+from vidveil.core.arrays import read_archive
 from vidveil.core.atomic import new_file
 from vidveil.data.clips import ClipSet
 from vidveil.data.controls import CONTROLS
@@ -55,9 +58,9 @@ def features_of(
     }
     path = cache_folder() / "features" / f"{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:24]}.npz"
     with turn(path):  # who asks for the same meanwhile waits, and finds it
-        if path.is_file():
-            with np.load(path) as kept:
-                return kept["features"], int(kept["parameters"])
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # not there, or damaged: made anew
+            kept = read_archive(path)
+            return kept["features"], int(kept["parameters"])
         network = _network(name, recipe, seed)
         parameters = sum(p.numel() for p in network.parameters())
         fold_biases(network.to(device))

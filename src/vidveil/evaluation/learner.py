@@ -15,16 +15,19 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 
 from vidveil import __version__
 from vidveil.core.atomic import new_path, write_json
+from vidveil.core.bounded import read_json, reason, regular
+from vidveil.core.typed import from_values
 from vidveil.data.clips import ClipSet, Split
 from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
 from vidveil.data.views import Augment
-from vidveil.errors import UsageError
+from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.frozen import embedded, features_of
 from vidveil.evaluation.mlp import HEADS, with_heads
 from vidveil.recognizers import RECOGNIZERS, build
@@ -299,7 +302,7 @@ def _arrays(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _weights(path: Path) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(array) for name, array in load_file(path).items()}
+    return {name: torch.from_numpy(array) for name, array in load_file(regular(path)).items()}
 
 
 def _key(
@@ -355,16 +358,33 @@ def _write(learned: Learned, key: str) -> None:
     write_json(learned.folder / "learned.json", about, indent=None)  # last: where it is, everything is
 
 
+@dataclass(frozen=True)
+class _About:
+    """What learned.json holds."""
+
+    key: str
+    scores: dict[str, float]
+    parameters: int
+    seconds: float
+
+
 def _read(folder: Path, network: str, key: str) -> Learned | None:
     try:
-        about = json.loads((folder / "learned.json").read_text(encoding="utf-8"))
+        about = from_values(_About, read_json(folder / "learned.json", finite=False))
     except FileNotFoundError:
         return None
-    if about["key"] != key:
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder / 'learned.json'} {reason(error)}; delete {folder.name} to train it anew") from error
+    if about.key != key:
         raise UsageError(f"{folder} was trained on other clips or with other settings; choose another run")
     said: dict[str, dict[str, Any]] = {}
-    for name, array in load_file(folder / "predictions.safetensors").items():
-        split, _, part = name.partition("/")
-        said.setdefault(split, {})[part] = array
-    predictions = {split: Predictions(parts.pop("rows"), parts.pop("features"), parts) for split, parts in said.items()}
-    return Learned(predictions, about["scores"], about["parameters"], about["seconds"], network, folder)
+    try:
+        for name, array in load_file(regular(folder / "predictions.safetensors")).items():
+            split, _, part = name.partition("/")
+            said.setdefault(split, {})[part] = array
+        predictions = {
+            split: Predictions(parts.pop("rows"), parts.pop("features"), parts) for split, parts in said.items()
+        }
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise DataError(f"{folder / 'predictions.safetensors'} is damaged; delete {folder} to train it anew") from error
+    return Learned(predictions, about.scores, about.parameters, about.seconds, network, folder)

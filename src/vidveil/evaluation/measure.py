@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from vidveil.core.atomic import new_path
+from vidveil.core.bounded import regular
 from vidveil.data.clips import ClipSet, Split
 from vidveil.errors import DataError
 from vidveil.evaluation import floors, metrics
@@ -216,7 +217,7 @@ class Measure:
             to = identifying(train.features, self.data.person[train.rows], seed, self.device)
             with new_path(file) as part:
                 save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
-        found: dict[str, Floats] = load_file(file)
+        found: dict[str, Floats] = load_file(regular(file))
         return found
 
     def _link(

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from vidveil.core.atomic import new_path
+from vidveil.core.bounded import is_file, regular
 from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.measure import Number
@@ -51,10 +52,10 @@ def draws_of(tag: str) -> str:
 
 def read_per_clip(path: Path) -> dict[str, NDArray[np.generic]]:
     """By the names above. An evaluation that stopped early, or was made elsewhere, may have none."""
-    if not path.is_file():
+    if not is_file(path):
         raise DataError(f"there is no {path.name} in {path.parent}: only whole runs can be compared clip by clip")
     try:
-        found: dict[str, NDArray[np.generic]] = load_file(path)
-    except (SafetensorError, OSError) as error:
+        found: dict[str, NDArray[np.generic]] = load_file(regular(path))
+    except (SafetensorError, OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: it is damaged") from error
     return found

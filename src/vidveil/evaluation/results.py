@@ -6,12 +6,15 @@ metric carries its floor, its interval, each seed's value and who measured it: a
 
 import json
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from vidveil.core.atomic import write_text
+from vidveil.core.bounded import is_file, read_json_object, reason
+from vidveil.core.text import printable
+from vidveil.core.typed import from_values
 from vidveil.errors import DataError
 from vidveil.training.runs import runs_folder
 
@@ -117,29 +120,22 @@ def locate(run: str) -> Path:
     if path.suffix == ".json":
         return path
     folders = [path, runs_folder() / run]
-    return next((folder for folder in folders if (folder / "results.json").is_file()), folders[-1]) / "results.json"
+    return next((folder for folder in folders if is_file(folder / "results.json")), folders[-1]) / "results.json"
 
 
 def read(path: Path) -> Results:
     """Whatever is wrong with the file is said in one line."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json_object(path)
         if values.get("layout") != LAYOUT:
-            raise DataError(f"{path} has layout {values.get('layout')}, this vidveil reads {LAYOUT}")
-        return Results(
-            **_known(Results, values)
-            | {
-                "raw": _point(values["raw"]),
-                "points": [_point(point) for point in values["points"]],
-                "controls": _metrics(values["controls"]),
-            }
-        )
+            layout = printable(values.get("layout"))
+            raise DataError(f"{printable(path, 300)} has layout {layout}, this vidveil reads {LAYOUT}")
+        return from_values(Results, _known(values), null=True)
     except FileNotFoundError:
-        raise DataError(f"there are no results at {path}") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DataError(f"{path} is not a result of `vidveil evaluate` ({error})") from error
+        raise DataError(f"there are no results at {printable(path, 300)}") from None
+    except (OSError, ValueError) as error:
+        why = f"is not a result of `vidveil evaluate` ({error})" if isinstance(error, ValueError) else reason(error)
+        raise DataError(f"{printable(path, 300)} {why}") from error
 
 
 def use_in(names: Container[str]) -> Use | None:
@@ -147,18 +143,32 @@ def use_in(names: Container[str]) -> Use | None:
     return next((name for name in USES if name in names), None)
 
 
-def _point(values: Mapping[str, Any]) -> Point:
-    return Point(**_known(Point, values) | {"metrics": _metrics(values["metrics"])})
-
-
-def _metrics(values: Mapping[str, Any]) -> dict[str, Metric]:
-    return {name: Metric(**_known(Metric, metric)) for name, metric in values.items()}
-
-
-def _known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def _known(values: dict[str, Any]) -> dict[str, Any]:
     """What a later vidveil may have added is passed over."""
+    found: dict[str, Any] = _named(Results, values)
+    for key in ("raw", "points", "controls"):
+        if key not in found:
+            raise ValueError(f"{key} is missing")
+    found["raw"] = _point(found["raw"])
+    if isinstance(found["points"], list):
+        found["points"] = [_point(point) for point in found["points"]]
+    found["controls"] = _metrics(found["controls"])
+    return found
+
+
+def _point(values: Any) -> Any:
+    found = _named(Point, values)
+    return found | {"metrics": _metrics(found.get("metrics"))} if isinstance(found, dict) else found
+
+
+def _metrics(values: Any) -> Any:
+    return {name: _named(Metric, metric) for name, metric in values.items()} if isinstance(values, dict) else values
+
+
+def _named(kind: type, values: Any) -> Any:
+    """The entries that a dataclass has a field for."""
     names = {one.name for one in fields(kind)}
-    return {name: value for name, value in values.items() if name in names}
+    return {name: value for name, value in values.items() if name in names} if isinstance(values, dict) else values
 
 
 def _setting(value: Any) -> Any:

@@ -8,7 +8,7 @@ were for training. The new store has a fingerprint of its own, so that it cannot
 """
 
 import hashlib
-import json
+import os
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +22,8 @@ import torch
 
 from vidveil import __version__
 from vidveil.core.atomic import new_folder, write_json
+from vidveil.core.bounded import read_json_object, reason, regular
+from vidveil.core.text import printable
 from vidveil.errors import DataError, OutputError, UsageError
 from vidveil.features.changing import Change, changing
 from vidveil.features.store import Counts, FeatureStore, Vectors, fill_shards, is_store, read_about
@@ -77,7 +79,7 @@ def anonymize_features(
             "so it can be judged, but not be used on stores"
         )
     target = output or target_of(source)
-    if not source.exists():
+    if not os.path.exists(source):  # noqa: PTH110 - whatever its name
         raise DataError(f"there is nothing at {source}")
     if not is_store(source) and _is_ours(told_by := manifest_of(_named(source))):
         raise UsageError(f"{source} was anonymized already, says {told_by.name}")
@@ -92,7 +94,9 @@ def anonymize_features(
         passed = _store(source, target, checkpoint, adapter, change, overwrite, progress)
     else:
         passed = _foreign(source, target, adapter, change, overwrite, progress)
-    videos = checkpoint.about.get("data", {}).get("clips", {}).get("train", adapter.shape.width)
+    clips = checkpoint.about.get("data", {}).get("clips")
+    videos = clips.get("train") if isinstance(clips, dict) else None
+    videos = videos if isinstance(videos, int) else adapter.shape.width
     few, nothing = too_few(adapter.shape, videos), None if adapter.shape.erase else LOSES_NOTHING
     warnings = [word for word in (few, nothing) if word]
     _write_manifest(manifest, source, target, checkpoint, passed, warnings)
@@ -108,7 +112,9 @@ def checkpoint_of(method: str) -> Checkpoint:
         raise UsageError("splavu needs a checkpoint: `vidveil train splavu_puppets`, then splavu:splavu_puppets")
     checkpoint = find(name.strip())
     if checkpoint.method != "splavu":
-        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which works on video, not on features")
+        raise UsageError(
+            f"{method} is a checkpoint of {printable(checkpoint.method)}, which works on video, not on features"
+        )
     return checkpoint
 
 
@@ -130,8 +136,8 @@ def manifest_of(target: Path) -> Path:
 
 def _is_ours(manifest: Path) -> bool:
     try:
-        return "features_manifest" in json.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
+        return "features_manifest" in read_json_object(manifest)
+    except (OSError, ValueError):
         return False
 
 
@@ -270,10 +276,14 @@ def _write_manifest(
 
 def content_hash(path: Path) -> str:
     """sha256 of a file; of a folder, of the names and hashes of all its files."""
-    if path.is_file():
-        return file_hash(path)
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*")):
-        if file.is_file():
-            digest.update(f"{file.relative_to(path).as_posix()} {file_hash(file)}\n".encode())
-    return digest.hexdigest()
+    try:
+        if path.is_file():
+            return file_hash(regular(path))
+        digest = hashlib.sha256()
+        for file in sorted(path.rglob("*")):
+            if file.is_file():
+                name = file.relative_to(path).as_posix().encode("utf-8", "surrogateescape")
+                digest.update(name + f" {file_hash(regular(file))}\n".encode())
+        return digest.hexdigest()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{printable(path, 300)}: a file of it {reason(error)}") from error

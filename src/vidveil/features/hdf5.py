@@ -6,6 +6,7 @@ that are only names of something else, and groups without anything in them: each
 """
 
 import io
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,10 +15,12 @@ from typing import Any
 import h5py
 from numpy.typing import NDArray
 
+from vidveil.core.bounded import SwollenError, check_swollen, on_disk
 from vidveil.errors import DataError
 from vidveil.features.layouts import HDF5, Item, Layout, Where, Writer, problem
 
 COMPRESSIONS = ("gzip", "lzf")  # that every reader of HDF5 has
+MOST_CHUNK = 1 << 30  # bytes: a chunk is unpacked as a whole
 
 
 def is_hdf5(path: Path) -> bool:
@@ -31,8 +34,12 @@ class Hdf5Layout(Layout):
         try:
             self.file = h5py.File(path, "r", locking="best-effort")
             found = _Found(path, self.file)
+            size = sum(math.prod(item.shape) * item.dtype.itemsize for item in found.items.values())
+            check_swollen(size, on_disk(path.stat()))
         except DataError:
             raise
+        except SwollenError as error:
+            raise problem(f"{path} {error}") from error
         except Exception as error:  # a damaged file can fail in any way; none of them says more than this
             raise problem(f"{path} is damaged or no HDF5 file: copy or make it again") from error
         super().__init__(path, found.items, found.dropped)
@@ -80,6 +87,10 @@ class _Found:
             return
         if dataset.is_virtual or dataset.external:  # without that file it reads as zeros, and it could be any file
             raise problem(f"{self.path}: {key} keeps its numbers in another file: copy them into this one first")
+        if dataset.chunks and math.prod(dataset.chunks) * dtype.itemsize > MOST_CHUNK:
+            raise problem(
+                f"{self.path}: {key} is in chunks of more than {MOST_CHUNK:,} bytes: write it in smaller ones"
+            )
         self.items[key] = Item(tuple(dataset.shape), dtype)
 
 

@@ -26,9 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.atomic import new_folder, new_path
+from vidveil.core.bounded import is_folder, open_regular, reason, regular
+from vidveil.core.text import printable
 from vidveil.errors import DataError, OutputError, UsageError
 
 HDF5, NPY, NPZ = frozenset({".h5", ".hdf5"}), frozenset({".npy"}), frozenset({".npz"})
+LONGEST = 4096
 KEPT = (2, 4, 8)  # bytes of the floating types that are kept
 Where = tuple[int | slice, ...]
 
@@ -52,6 +55,8 @@ class Layout(ABC):
         self.dropped = tuple(sorted(dropped))
         first = next(iter(self._items))
         self.width = self._items[first].shape[-1]
+        if max(map(len, items)) > LONGEST:
+            raise problem(f"{path} has a name of {max(map(len, items)):,} characters: at most {LONGEST} are read")
         for key, item in self._items.items():
             if item.dtype.itemsize not in KEPT:
                 raise problem(f"{path}: {key} is of {item.dtype}: convert it to float32 first")
@@ -153,12 +158,12 @@ def open_layout(path: Path) -> Layout:
     """Whichever layout this is, told by what the file begins with: TriDet's HDF5 files of HACS have no suffix."""
     path = Path(path)
     try:
-        if path.is_dir():
+        if is_folder(path):
             return _numpy(path)
-        with path.open("rb") as file:
+        with open_regular(regular(path)) as file:
             head = file.read(8)
-    except OSError as error:
-        raise problem(f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}") from error
+    except (OSError, ValueError) as error:
+        raise problem(f"{printable(path, 300)} {reason(error)}") from error
     suffix = path.suffix.lower()
     if head.startswith((b"\x93NUMPY", b"PK\x03\x04")) or suffix in NPY | NPZ:
         return _numpy(path)

@@ -1,6 +1,5 @@
 """Features in .npy and .npz files, one or a folder of them."""
 
-import math
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from vidveil.core.arrays import PACKED, ObjectsError, read_header
+from vidveil.core.bounded import check_swollen, open_regular, reason, regular
 from vidveil.features.layouts import NPY, NPZ, Item, Layout, Where, Writer, problem
 
 
@@ -39,11 +40,11 @@ class NumpyLayout(Layout):
     def source(self, key: str) -> Any:
         name, member = self.places[key]
         with self._reading(key):
-            stored = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
+            file = regular(self.path / name)
             if member is None:
-                return stored
-            with stored:
-                return stored[member.filename]
+                return npy.open_memmap(file, mode="r")
+            with zipfile.ZipFile(file) as zipped, zipped.open(member) as stored:
+                return npy.read_array(stored, allow_pickle=False)
 
     def writer(self, part: Path) -> Writer:
         return _NumpyWriter(self, part)
@@ -55,7 +56,7 @@ class _RefusedError(Exception):
 
 def _zipped(file: Path) -> bool:
     """By its beginning. `zipfile` would look near the end, where a vector can look like the mark of an archive."""
-    with file.open("rb") as stored:
+    with open_regular(file) as stored:
         return stored.read(4) == b"PK\x03\x04"
 
 
@@ -63,29 +64,26 @@ def _look_into(file: Path) -> Iterator[tuple[zipfile.ZipInfo | None, Item | None
     """What arrays the file says it has, if it is long enough for them."""
     try:
         if not _zipped(file):
-            with file.open("rb") as stored:
-                yield None, _header(stored, file.stat().st_size)
+            with open_regular(regular(file)) as stored:
+                yield None, Item(*read_header(stored, file.stat().st_size))
             return
         with zipfile.ZipFile(file) as zipped:
             for member in zipped.infolist():
+                try:
+                    check_swollen(member.file_size, file.stat().st_size, PACKED)
+                except ValueError as error:
+                    raise _RefusedError(f"{member.filename} {error}") from None
                 with zipped.open(member) as stored:
-                    yield member, _header(stored, member.file_size) if member.filename.endswith(".npy") else None
-    except _RefusedError as error:
-        raise problem(f"{file} is refused: {error}") from None
+                    item = Item(*read_header(stored, member.file_size)) if member.filename.endswith(".npy") else None
+                yield member, item
+    except (ObjectsError, _RefusedError) as error:
+        raise problem(f"{file} is refused: it {error}") from None
     except PermissionError as error:
         raise problem(f"{file} cannot be read: permission denied") from error
+    except OSError as error:
+        raise problem(f"{file} {reason(error)}") from error
     except Exception as error:  # a damaged file can fail in any way; none of them says more than this
         raise problem(f"{file} is damaged or no file of numpy arrays: copy or make it again") from error
-
-
-def _header(stored: IO[bytes], size: int) -> Item:
-    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(stored)]
-    shape, _, dtype = read(stored)
-    if dtype.hasobject:
-        raise _RefusedError("it holds Python objects, which are programs; save it as an array of numbers")
-    if size - stored.tell() < math.prod(shape) * dtype.itemsize:
-        raise ValueError("cut short")
-    return Item(shape, dtype)
 
 
 class _NumpyWriter(Writer):

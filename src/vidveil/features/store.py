@@ -20,13 +20,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from vidveil.core.arrays import read_header
 from vidveil.core.atomic import is_part, new_file, remove_stale, write_json
+from vidveil.core.bounded import is_file, open_regular, read_json_object, reason, regular
+from vidveil.core.text import printable
+from vidveil.core.typed import typed
 from vidveil.data.store_files import sha256_of, turn
 from vidveil.errors import DataError, OutputError
 
 LAYOUT = 1
+INDEX_BYTES = 256 << 20
+MOST = 1_000_000
+"""Numbers a vector, and videos a shard."""
 VIDEOS = 256
 """Videos a shard."""
 KINDS = ("clips", "static")
@@ -103,7 +111,7 @@ class FeatureStore:
 
 
 def is_store(folder: Path) -> bool:
-    return (folder / "store.json").is_file()
+    return is_file(folder / "store.json")
 
 
 def fill(
@@ -211,15 +219,25 @@ def read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """What `store.json` says, and the videos' ids. Shards may be missing."""
     path = folder / "store.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = read_json_object(path, INDEX_BYTES)
         if told["layout"] != LAYOUT:
-            raise DataError(f"{folder} has layout {told['layout']}, this vidveil reads {LAYOUT}: extract it anew")
-        ids = told.pop("ids")
-        int(told["encoder"]["width"]), str(told["encoder"]["fingerprint"]), int(told["videos_a_shard"])
+            layout = printable(told["layout"])
+            raise DataError(f"{folder} has layout {layout}, this vidveil reads {LAYOUT}: extract it anew")
+        ids = typed(told.pop("ids"), list[str], "ids")
+        encoder = typed(told["encoder"], dict[str, Any], "encoder")
+        for value in (encoder["spec"], encoder["fingerprint"]):
+            typed(value, str, "the encoder")
+        for value in (encoder["width"], told["videos_a_shard"]):
+            if not 0 < typed(value, int, "a width or a number of videos") <= MOST:
+                raise ValueError(f"{value} is no width, and no number of videos")
+        typed(told.get("clips", {}), dict[str, Any], "clips")
     except FileNotFoundError as error:
         raise DataError(f"there is no store of features at {folder}: `vidveil extract` makes one") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} cannot be read, or makes no sense: delete {folder}, and extract it anew") from error
+    except (OSError, ValueError, KeyError) as error:
+        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else reason(error)
+        raise DataError(
+            f"{path} cannot be read, or makes no sense ({printable(why, 200)}): delete {folder}, and extract it anew"
+        ) from error
     return told, ids
 
 
@@ -227,14 +245,17 @@ def _read_shard(folder: Path, number: int, videos: int, width: int, compare: boo
     """The shard, or what is wrong with it; its numbers are looked at only to `compare` them with their sums."""
     told = folder / f"shard-{number:05d}.json"
     try:
-        found = json.loads(told.read_text(encoding="utf-8"))
-        shard = Shard(found["counts"], found["sha256"])
+        said = read_json_object(told)
+        counts = typed(said["counts"], dict[str, list[int]], "counts")
+        shard = Shard(counts, typed(said["sha256"], dict[str, str], "sha256"))
         if any(len(shard.counts[kind]) != videos or len(shard.sha256[kind]) != 64 for kind in KINDS):
             raise ValueError
-        wanted = {kind: (sum(shard.counts[kind]), width) for kind in KINDS}
+        if any(count < 0 for kind in KINDS for count in counts[kind]):
+            raise ValueError
+        wanted = {kind: (sum(counts[kind]), width) for kind in KINDS}
     except FileNotFoundError:
         return f"{told} is missing"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError):
         return f"{told} cannot be read"
     for kind in KINDS:
         path = folder / _file(kind, number)
@@ -281,7 +302,9 @@ def _write_shard(folder: Path, number: int, counts: Counts, wholes: Mapping[str,
 
 
 def _mapped(path: Path) -> Vectors:
-    found: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    with open_regular(regular(path)) as file:
+        read_header(file, path.stat().st_size)
+    found: Vectors = npy.open_memmap(path, mode="r")
     return found
 
 

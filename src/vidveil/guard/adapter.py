@@ -12,9 +12,8 @@ Beside `plates.onnx` lies `plates.json`, which says how the network wants its pi
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +21,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.bounded import read_bytes, reason
+from vidveil.core.bounded import is_file, read_bytes, read_json, reason
+from vidveil.core.text import printable
+from vidveil.core.typed import from_values
 from vidveil.errors import DetectorError, UsageError
 from vidveil.guard.detections import Cells
 from vidveil.guard.detectors import Detector, grid, planar, yolox_cells
@@ -35,6 +36,8 @@ SHAPES = {
     "yolov8": "its output is (1, 4 + classes, cells)",
     "boxes": "its outputs are boxes (N, 4), scores (N,), and perhaps labels (N,)",
 }
+NOTES_BYTES = 1 << 20
+MOST_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +64,18 @@ class Description:
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
-            raise ValueError(f"layout is one of {', '.join(LAYOUTS)}, not {self.layout!r}")
+            raise ValueError(f"layout is one of {', '.join(LAYOUTS)}, not {printable(repr(self.layout))}")
         if self.colours not in ("rgb", "bgr"):
-            raise ValueError(f"colours is rgb or bgr, not {self.colours!r}")
+            raise ValueError(f"colours is rgb or bgr, not {printable(repr(self.colours))}")
         if self.shape not in ("box", "ellipse"):
-            raise ValueError(f"shape is box or ellipse, not {self.shape!r}")
-        if type(self.fixed) is not bool:
-            raise ValueError("fixed is true or false")
-        if self.classes is not None and (not self.classes or min(self.classes) < 0):
-            raise ValueError("classes is a list of numbers from 0")
-        if self.scale is not None and not self.scale > 0:
-            raise ValueError("scale is above 0")
-        if type(self.size) is not int or not 32 <= self.size <= 4096 or self.size % 32:
+            raise ValueError(f"shape is box or ellipse, not {printable(repr(self.shape))}")
+        if self.classes is not None and not (
+            self.classes and 0 <= min(self.classes) <= max(self.classes) < MOST_CLASSES
+        ):
+            raise ValueError(f"classes is a list of numbers from 0 to {MOST_CLASSES - 1}")
+        if self.scale is not None and not 0 < self.scale <= 1e6:
+            raise ValueError("scale is above 0, up to 1,000,000")
+        if not 32 <= self.size <= 4096 or self.size % 32:
             raise ValueError(f"size is a multiple of 32 up to 4096, not {self.size}")
         if not 0 < self.carry <= self.start < 1:
             raise ValueError("0 < carry <= start < 1 is expected")
@@ -182,25 +185,18 @@ def _numbers(outputs: Sequence[Any], layout: str) -> list[NDArray[Any]]:
 def describe(path: Path) -> Description:
     """What the JSON file beside a network says."""
     notes = path.with_suffix(".json")
-    if not path.is_file():
-        raise UsageError(f"{path.name} is not there: a detector is faces, people, or the path of an ONNX file")
+    if not is_file(path):
+        raise UsageError(
+            f"{printable(path.name)} is not there: a detector is faces, people, or the path of an ONNX file"
+        )
     try:
-        told = json.loads(notes.read_text("utf-8"))
-        if not isinstance(told, dict):
-            raise ValueError('an object is expected: {"layout": …}')
-        known = {field.name for field in fields(Description)}
-        strange = sorted(set(told) - known)
-        if strange:
-            raise ValueError(f"{strange[0]!r} is unknown; there are {', '.join(sorted(known))}")
-        if told.get("classes") is not None:
-            told["classes"] = tuple(int(c) for c in told["classes"])
-        return Description(**told)
-    except OSError as error:
+        return from_values(Description, read_json(notes, NOTES_BYTES))
+    except FileNotFoundError as error:
         raise UsageError(
             f'{notes.name} is not there: it says how {path.name} is read, for example {{"layout": "yolov8"}}'
         ) from error
-    except (ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"{notes.name}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{notes.name}: {reason(error)}") from error
 
 
 def _hash(path: Path) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from vidveil.core.text import printable
 from vidveil.errors import UsageError
 from vidveil.guard.detectors import CenterFace, Detector, Yolox
 from vidveil.guard.finder import Finder
@@ -139,9 +140,9 @@ def detector(kind: str) -> Detector:
         from vidveil.guard.adapter import OwnDetector
 
         return OwnDetector(Path(kind))
-    close = get_close_matches(kind, (*DETECTORS, "frame", "none"), n=1)
+    close = get_close_matches(kind[:100], (*DETECTORS, "frame", "none"), n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DETECTORS)}, or an ONNX file"
-    raise UsageError(f"{kind!r} cannot be looked for; {hint}")
+    raise UsageError(f"{printable(repr(kind))} cannot be looked for; {hint}")
 
 
 def _times(word: str, size: str) -> float:
@@ -150,7 +151,9 @@ def _times(word: str, size: str) -> float:
     except ValueError:
         times = 0.0
     if not 1 <= times <= 10:
-        raise UsageError(f"{word}: what stands behind the colon is how many times as large, from 1 to 10: faces:1.5")
+        raise UsageError(
+            f"{printable(word)}: what stands behind the colon is how many times as large, from 1 to 10: faces:1.5"
+        )
     return times
 
 

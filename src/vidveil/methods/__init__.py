@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from vidveil.core.text import printable
 from vidveil.errors import UsageError
 from vidveil.methods import classical
 from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain
@@ -42,7 +43,7 @@ def _learned(spec: str, argument: str | None) -> Anonymizer:
 
     checkpoint = find(argument)
     if checkpoint.method != name:
-        raise UsageError(f"{argument} is a checkpoint of {checkpoint.method}, not of {name}")
+        raise UsageError(f"{printable(argument, 300)} is a checkpoint of {printable(checkpoint.method)}, not of {name}")
     built: Anonymizer = import_module(f"vidveil.methods.{name}_anonymizer").load(checkpoint)
     return built
 
@@ -135,12 +136,14 @@ def _load_one(spec: str) -> Anonymizer:
     name = name.strip()
     if name not in METHODS and (checkpoint := _checkpoint(spec)) is not None:
         if checkpoint not in METHODS:
-            raise UsageError(f"{spec} is a checkpoint of {checkpoint!r}, a method that this vidveil does not have")
+            raise UsageError(
+                f"{spec} is a checkpoint of {printable(repr(checkpoint))}, a method that this vidveil does not have"
+            )
         return METHODS[checkpoint].build(f"{checkpoint}:{spec}", spec)
     if name not in METHODS:
-        close = get_close_matches(name, METHODS, n=1)
+        close = get_close_matches(name[:100], METHODS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(METHODS)}"
-        raise UsageError(f"no method is called {name!r}; {hint}")
+        raise UsageError(f"no method is called {printable(repr(name))}; {hint}")
     if colon and not argument.strip():
         raise UsageError(f"{spec}: something is missing after the colon; write {METHODS[name].usage}")
     return METHODS[name].build(spec, argument.strip() or None)

@@ -7,7 +7,7 @@ import torch
 
 from vidveil.errors import UsageError, WeightsError
 from vidveil.methods.anonymizer import Anonymized
-from vidveil.methods.checkpoint import Checkpoint, rebuilt
+from vidveil.methods.checkpoint import Checkpoint, network_of, rebuilt
 from vidveil.methods.dual_cls import DualCLS, Network
 from vidveil.methods.masker import RAW, TubeletMasker
 from vidveil.video.frame import Frame, SafeFrame
@@ -30,7 +30,7 @@ def load(checkpoint: Checkpoint) -> TubeletMasker:
 
 
 def read_network(checkpoint: Checkpoint) -> DualCLS:
-    return rebuilt(checkpoint, lambda: DualCLS(Network(**checkpoint.about["network"])))
+    return rebuilt(checkpoint, lambda: DualCLS(network_of(checkpoint, Network)))
 
 
 class Decoder(TubeletMasker):

@@ -26,7 +26,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vidveil.core.bounded import is_file, parse_json
+from vidveil.core.text import printable
 from vidveil.errors import InputError, UsageError
+from vidveil.methods.checkpoint import MOST
 from vidveil.methods.dual_cls import DualCLS
 from vidveil.methods.fast import ALONE
 from vidveil.methods.masker import RAW, Decision
@@ -142,7 +145,7 @@ class ExportedScorer:
 
     def __init__(self, path: str | Path, *, threads: int = 0) -> None:
         path = Path(path)
-        if not path.is_file():
+        if not is_file(path):
             raise InputError(f"{path} is not there")
         opened = {".onnx": _onnxruntime, ".xml": _openvino}.get(path.suffix)
         if opened is None:
@@ -151,13 +154,19 @@ class ExportedScorer:
         if about is None:
             raise InputError(f"{path} was not written by vidveil: it does not say what clips it takes")
         self.weights = f"{path.name} {_hash(path)[:16]}"
-        self.about: dict[str, Any] = json.loads(about)
-        weight = float(self.about["privacy_weight"])
-        self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= ALONE else weight}
-        self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
-        self.stride, self.after = int(self.about.get("stride", 2)), str(self.about.get("after", RAW))
-        times, height, width = self.about["tubelet"]
-        self.tubelet = (int(times), int(height), int(width))
+        try:
+            self.about: dict[str, Any] = parse_json(about)
+            weight = float(self.about["privacy_weight"])
+            self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= ALONE else weight}
+            self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
+            self.stride, self.after = int(self.about.get("stride", 2)), str(self.about.get("after", RAW))
+            times, height, width = self.about["tubelet"]
+            self.tubelet = (int(times), int(height), int(width))
+            numbers = (self.frames, self.size, self.stride, *self.tubelet, int(self.about["batch"]))
+            if not all(0 < number <= MOST for number in numbers):
+                raise ValueError("a number in it is too small or too large")
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise InputError(f"{path} does not say what clips it takes: {printable(error)}") from error
 
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""

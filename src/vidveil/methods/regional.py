@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LOST = "somebody was lost from sight"
+WIDEST = 2
+"""A region that is more than so many times as wide as the picture is blurred as if it were not: the picture is one
+colour by then, and a wider blur takes memory by the square of its width."""
 Watcher = Callable[["Tensor"], list[tuple[Region, ...]]]
 """A clip (3, T, H, W) → the regions of each of its frames."""
 
@@ -91,7 +94,8 @@ class InRegions(FrameMethod):
             return
         piece = np.ascontiguousarray(source[top:bottom, left:right])
         drawn = np.empty_like(piece)
-        self.method.paint_region(piece, drawn, shrink, min(x1 - x0, y1 - y0))
+        side = min(x1 - x0, y1 - y0, WIDEST * max(height, width))
+        self.method.paint_region(piece, drawn, shrink, side)
         there = target[top:bottom, left:right]
         if shape == "ellipse":
             inside = ellipse(y1 - y0, x1 - x0, (top - y0, left - x0, bottom - y0, right - x0))

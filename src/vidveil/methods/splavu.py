@@ -31,10 +31,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.errors import RecipeError
+from vidveil.core.text import printable
+from vidveil.core.typed import from_values
+from vidveil.errors import RecipeError, WeightsError
 from vidveil.layers.small_attention import attend_side_by_side
+from vidveil.methods.checkpoint import MOST, fill
 
 Kind = Literal["attention", "mlp"]
+MOST_LAYERS = 1000
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ class Shape:
     """Share of directions that are lost before, of those that do not tell the tasks apart."""
 
     def __post_init__(self) -> None:
+        whole = (self.width, self.layers, self.heads, self.groups)
+        if min(whole) < 1 or self.inner < 0 or max(*whole, self.inner) > MOST or self.layers > MOST_LAYERS:
+            raise RecipeError("an adapter's numbers are from 1 to 1,000,000, and it has at most 1,000 layers")
+        if not 0 <= self.dropout < 1 or not 0 <= self.erase <= 1:
+            raise RecipeError("dropout is in [0, 1), and erase in [0, 1]")
         if self.kind == "attention" and self.channels % (self.heads * self.tokens):
             more = "" if self.reference else f" × {self.groups} groups"
             raise RecipeError(f"{self.channels} channels cannot be cut into {self.heads} heads{more}: choose others")
@@ -211,7 +220,12 @@ def too_few(shape: Shape, videos: int) -> str | None:
 
 def rebuilt(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AAM:
     """An adapter out of its checkpoint, ready for use."""
-    adapter = AAM(Shape(**about))
-    adapter.load_state_dict(dict(tensors))
+    try:
+        with torch.device("meta"):
+            adapter = AAM(from_values(Shape, about))
+        fill(adapter, tensors)
+    except (ValueError, RuntimeError, RecipeError) as error:
+        first = printable(next(iter(str(error).splitlines()), type(error).__name__), 300)
+        raise WeightsError(f"the checkpoint does not hold an adapter of this version: {first}") from error
     adapter.thin()
     return adapter.eval().requires_grad_(False)

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from vidveil.errors import UsageError
 from vidveil.guard.view import turn_of
 from vidveil.methods.anonymizer import Anonymized
-from vidveil.methods.checkpoint import Checkpoint, rebuilt
+from vidveil.methods.checkpoint import Checkpoint, network_of, rebuilt
 from vidveil.methods.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_knobs
 from vidveil.methods.stprivacy import Network, STPrivacy, refuse_privacy_weight
 from vidveil.methods.stretch import Stretch, Waiting, worth_of
@@ -39,7 +39,7 @@ def load(checkpoint: Checkpoint) -> TubeletMasker:
 
 
 def read_network(checkpoint: Checkpoint) -> STPrivacy:
-    return rebuilt(checkpoint, lambda: STPrivacy(Network(**checkpoint.about["network"])))
+    return rebuilt(checkpoint, lambda: STPrivacy(network_of(checkpoint, Network)))
 
 
 class Drawer(TubeletMasker):

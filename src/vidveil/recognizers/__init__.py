@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from vidveil.core.text import printable
 from vidveil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def build(name: str, *, frames: int, size: int, channels: int = 3, pretrained: b
     if entry is None:
         close = get_close_matches(name, RECOGNIZERS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(RECOGNIZERS)}"
-        raise UsageError(f"no recognizer is called {name!r}; {hint}")
+        raise UsageError(f"no recognizer is called {printable(repr(name))}; {hint}")
     if pretrained and entry.weights is None:
         having = ", ".join(name for name, entry in RECOGNIZERS.items() if entry.weights)
         raise UsageError(

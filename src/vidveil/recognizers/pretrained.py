@@ -27,6 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vidveil.core.bounded import regular
 from vidveil.errors import UsageError, WeightsError
 from vidveil.recognizers.i3d import I3D
 from vidveil.recognizers.i3d_r50 import I3DResNet
@@ -49,8 +50,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     from safetensors.torch import load_file
 
     try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
+        return load_file(regular(path))
+    except (OSError, ValueError, SafetensorError) as error:
         raise WeightsError(f"{path} is no readable safetensors file") from error
 
 

@@ -20,10 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from vidveil.core.atomic import remove_stale, write_bytes, write_json
+from vidveil.core.bounded import read_bytes, read_json_object, reason
+from vidveil.core.text import printable
 from vidveil.errors import OutputError, TrainingError
 
 LAYOUT = 1
 KEPT = 2
+TENSORS_BYTES = 64 << 30
 COST = 20
 """Saving takes at most one part in so many of the time, however large the network."""
 
@@ -38,14 +41,18 @@ class Checkpoint:
     def check_fits(self, about: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], folder: Path | None) -> None:
         """A checkpoint of something else is an error: nobody could say what came out of going on with it."""
         hint = f"the checkpoint in {folder} does not fit"
+        theirs, ours = self.about.get("options"), about["options"]
+        if not isinstance(theirs, dict) or not {"fingerprint", "batches", "place"} <= self.about.keys():
+            raise TrainingError(f"{hint}: it does not say of what training it is")
         if self.about["fingerprint"] != about["fingerprint"]:
             raise TrainingError(f"{hint}: it was made with other data or another recipe; start a run of another name")
-        theirs, ours = self.about["options"], about["options"]
         if differ := sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name)):
-            was = ", ".join(f"{name} was {theirs.get(name)}, is {ours.get(name)}" for name in differ)
+            was = ", ".join(f"{name} was {printable(theirs.get(name))}, is {ours.get(name)}" for name in differ)
             raise TrainingError(f"{hint}: {was}; put that back, or start a run of another name")
         if self.about["batches"] != about["batches"]:
-            raise TrainingError(f"{hint}: an epoch had {self.about['batches']} batches, now it has {about['batches']}")
+            raise TrainingError(
+                f"{hint}: an epoch had {printable(self.about['batches'])} batches, now it has {about['batches']}"
+            )
         if {name: tuple(tensor.shape) for name, tensor in self.part("best").items()} != shapes:
             raise TrainingError(f"{hint}: it is of another network; start a run of another name")
 
@@ -100,7 +107,7 @@ class Keeper:
             try:
                 return self._read(number, problem)
             except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
-                problem = problem or f"{self._path(number, 'json').name}: {error}"
+                problem = problem or f"{self._path(number, 'json').name}: {printable(_why(error), 300)}"
         if problem:
             raise TrainingError(
                 f"no checkpoint in {self.folder} can be read ({problem}); delete that folder to start anew"
@@ -108,10 +115,12 @@ class Keeper:
         return None
 
     def _read(self, number: int, problem: str) -> Checkpoint:
-        about = json.loads(self._path(number, "json").read_text("utf-8"))
+        about = read_json_object(self._path(number, "json"), finite=False)
         if about["layout"] != LAYOUT:
-            raise ValueError(f"layout {about['layout']} is not of this version of vidveil, which knows {LAYOUT}")
-        data = self._path(number, "safetensors").read_bytes()
+            raise ValueError(
+                f"layout {printable(about['layout'])} is not of this version of vidveil, which knows {LAYOUT}"
+            )
+        data = read_bytes(self._path(number, "safetensors"), TENSORS_BYTES)
         told = {name: value for name, value in about.items() if name not in ("layout", "sha256")}
         if _digest(data, told) != about["sha256"]:
             raise ValueError("it or the file of tensors beside it is damaged")
@@ -133,6 +142,10 @@ class Keeper:
     def _path(self, number: int, kind: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{number:06}.{kind}"
+
+
+def _why(error: Exception) -> str:
+    return f"{error.args[0]} is missing" if isinstance(error, KeyError) else reason(error)
 
 
 def _digest(data: bytes, about: Mapping[str, Any]) -> str:

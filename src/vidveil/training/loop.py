@@ -21,6 +21,7 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
+from vidveil.core.typed import from_values
 from vidveil.errors import TrainingError, UsageError
 from vidveil.training.average import Average, fill
 from vidveil.training.checkpoint import Keeper, fill_optimizer, optimizer_tensors
@@ -133,7 +134,10 @@ def _fit(
         saved.check_fits(about, {name: tuple(tensor.shape) for name, tensor in weights.items()}, folder)
         if saved.passed_over:
             log.say(f"note: an older checkpoint is used, since the newest cannot be read: {saved.passed_over}")
-        place = Place(**saved.about["place"])
+        try:
+            place = from_values(Place, saved.about["place"])
+        except ValueError as error:
+            raise TrainingError(f"the checkpoint in {folder} is damaged: {error}") from error
         fill(best, saved.part("best"))
         if not place.finished:
             fill(weights, saved.part("model"))

@@ -29,6 +29,8 @@ from typing import Any, BinaryIO, Self
 from rich.console import Console
 
 from vidveil.core.atomic import open_lock, write_bytes
+from vidveil.core.bounded import is_file, open_regular, read_json_object
+from vidveil.core.text import printable
 from vidveil.errors import OutputError, UsageError, VidveilError
 from vidveil.training.log import Log, file_name
 from vidveil.training.machine import describe
@@ -156,10 +158,10 @@ def list_runs() -> list[RunInfo]:
 
 def _info(folder: Path) -> RunInfo:
     said = _read(folder / "state.json")
-    state, reason = str(said.get("state", "unknown")), str(said.get("reason", ""))
+    state, reason = printable(said.get("state", "unknown"), 40), printable(said.get("reason", ""), 200)
     if state == "running" and not _is_locked(folder):
         state, reason = "interrupted", "killed, or the machine went down"
-    results = (folder / "results.json").is_file()
+    results = is_file(folder / "results.json")
     return RunInfo(folder.name, state, reason, str(said.get("started", "")), _read(folder / "recipe.json"), results)
 
 
@@ -175,13 +177,17 @@ def _check_may_go_on(folder: Path, recipe: dict[str, Any], resume: bool) -> None
     before = _read(folder / "recipe.json")
     keys = (before.keys() | recipe.keys()) - set(FREE)
     if differ := sorted(key for key in keys if before.get(key) != recipe.get(key)):
-        was = ", ".join(f"{key} was {before.get(key)!r}, is {recipe.get(key)!r}" for key in differ)
+        was = ", ".join(
+            f"{key} was {printable(repr(before.get(key)))}, is {printable(repr(recipe.get(key)))}" for key in differ
+        )
         raise UsageError(f"run {folder.name!r} cannot be resumed with another recipe: {was}")
 
 
 def _folder_of(name: str) -> Path:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,99}", name):
-        raise UsageError(f"{name!r} is no name for a run: use letters, digits and _ . = + -, at most 100 of them")
+        raise UsageError(
+            f"{printable(repr(name))} is no name for a run: use letters, digits and _ . = + -, at most 100 of them"
+        )
     return runs_folder() / name
 
 
@@ -204,21 +210,20 @@ def _take_lock(folder: Path) -> BinaryIO:
 
 def _is_locked(folder: Path) -> bool:
     try:
-        with (folder / ".lock").open("rb") as lock:
+        with open_regular(folder / ".lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:
+    except (OSError, ValueError):
         return False
     return False
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        return read_json_object(path, finite=False)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _json(value: dict[str, Any]) -> bytes:

@@ -14,12 +14,16 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from vidveil.core.bounded import open_regular, read_json_object
+from vidveil.core.typed import from_values
+
 if TYPE_CHECKING:
     from vidveil.video.frame import Frame
 
 LAYOUT = 2
-OF_A_FILE = {"name", "sha256", "bytes"}
-OF_A_SHARED_ONE = {"token", "place", "order"}
+OF_A_FILE: dict[str, type] = {"name": str, "sha256": str, "bytes": int}
+OF_A_SHARED_ONE: dict[str, type] = {"token": str, "place": str, "order": str}
+"""What a manifest says of the input, and of the output the first."""
 CHUNK = 1 << 20
 
 
@@ -78,17 +82,24 @@ class Manifest:
 def read_manifest(path: Path) -> Manifest | None:
     """The manifest at `path`, or None if there is none, or it is something else, or of another layout."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-        if found.pop("manifest") != LAYOUT:
+        found = read_json_object(path)
+        if found.pop("manifest", None) != LAYOUT:
             return None
-        found["order"] = Order(**found["order"])
-        manifest = Manifest(**found)
-        of_input = {"full": OF_A_FILE, "share": OF_A_SHARED_ONE}[manifest.form]
-        if manifest.input.keys() >= of_input and manifest.output.keys() >= OF_A_FILE:
+        manifest = from_values(Manifest, found)
+        of_input = {"full": OF_A_FILE, "share": OF_A_SHARED_ONE}.get(manifest.form)
+        if of_input and _holds(manifest.input, of_input, empty=True) and _holds(manifest.output, OF_A_FILE):
             return manifest
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError):
         pass
     return None
+
+
+def _holds(values: dict[str, Any], kinds: dict[str, type], *, empty: bool = False) -> bool:
+    """Whether all of these are there. Of a camera there is no hash: `empty` allows null."""
+    return all(
+        type(values.get(name)) is kind or (empty and name in values and values[name] is None)
+        for name, kind in kinds.items()
+    )
 
 
 @dataclass(slots=True)
@@ -146,7 +157,7 @@ class ComparedFrames:
 def file_hash(path: Path, stop: Event | None = None) -> str:
     """SHA-256 of a file. Whoever sets `stop` need not wait for the rest of it: InterruptedError."""
     digest = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         while chunk := file.read(CHUNK):
             if stop is not None and stop.is_set():
                 raise InterruptedError("no longer wanted")
