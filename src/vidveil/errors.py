@@ -13,9 +13,17 @@
 The message is one line, made for the person at the terminal; the command puts the file's name before it.
 """
 
+from vidveil.core.text import printable
+
+LONGEST = 1000
+"""Characters of a message. Names of files and values of others may be in it, and may be of any length."""
+
 
 class VidveilError(Exception):
     """Base of all errors that vidveil raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__(), LONGEST)
 
 
 class UsageError(VidveilError):

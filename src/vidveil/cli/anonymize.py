@@ -2,8 +2,6 @@
 
 import os
 import re
-import signal
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -202,16 +200,11 @@ def anonymize(
 
         # For the same reason: on busy cores, threads that wait for each other take longer than one by itself.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // 4))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
-    with Screen(sys.stderr) as screen:
+    with Screen() as screen:
         screen.say(str(Task(anonymizer, options)))
         for shown in filter(None, (preview, heatmap)):
             screen.warn(f"{shown.name} will show what is hidden: do not share it")
-        try:
-            outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
-        except KeyboardInterrupt:
-            screen.say("interrupted: what is finished is whole, the rest is as it was; run again to go on")
-            raise typer.Exit(130) from None
+        outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
         screen.sum_up(outcomes)
     raise typer.Exit(0 if all(outcome.ok for outcome in outcomes) else 1)
 

@@ -7,6 +7,7 @@ import typer
 
 from vidveil import __version__
 from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
+from vidveil.cli.reported import reported
 from vidveil.errors import VidveilError
 
 app = typer.Typer(
@@ -17,17 +18,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-app.command()(anonymize.anonymize)
-app.command()(review.review)
-app.command()(evaluate.evaluate)
-app.command()(report.report)
-app.command()(train.train)
-app.command()(extract.extract)
-app.command()(ls.ls)
+AGAIN = "what is finished is whole, the rest is as it was; run again to go on"
+
+app.command()(reported(anonymize.anonymize, AGAIN))
+app.command()(reported(review.review))
+app.command()(reported(evaluate.evaluate))
+app.command()(reported(report.report))
+app.command()(reported(train.train))
+app.command()(reported(extract.extract, AGAIN))
+app.command()(reported(ls.ls))
 app.add_typer(data.app, name="data")
-app.command()(fetch.fetch)
-app.command()(doctor.doctor)
-app.command()(demo.demo)
+app.command()(reported(fetch.fetch))
+app.command()(reported(doctor.doctor))
+app.command()(reported(demo.demo))
 
 
 def _version(wanted: bool) -> None:

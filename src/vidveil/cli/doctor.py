@@ -11,6 +11,8 @@ from pathlib import Path
 
 import typer
 
+from vidveil.reporting import phase
+
 PRODUCT = "import torch; torch.nn.Linear(64, 64).bfloat16()(torch.ones(64, 64).bfloat16())"
 AMX_OFF = ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
@@ -29,14 +31,17 @@ def doctor() -> None:
         _line(name, version)
     _line("platform", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
     _line("torch", _torch())
-    _line("bfloat16", _bfloat16())
+    with phase("bfloat16"):
+        works = _bfloat16()
+    _line("bfloat16", works)
     _line("onnxruntime", _onnxruntime())
     encoder = "libx264" in av.codecs_available
     _line("H.264 encoder", "libx264" if encoder else "MISSING: pip install --force-reinstall av")
     decoders = ("h264", "hevc", "vp9", "av1", "mpeg4", "mjpeg")
     _line("decoders", ", ".join(f"{name}{'' if _decodes(name) else ' MISSING'}" for name in decoders))
     _line("weights", _weights())
-    problem = _try_it()
+    with phase("end to end"):
+        problem = _try_it()
     _line("end to end", problem or "works")
     sys.exit(1 if problem or not encoder else 0)
 

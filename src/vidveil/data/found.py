@@ -6,11 +6,11 @@ found does not. All splits of a set have the same videos.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable
 from typing import Any
 
+from vidveil.core.atomic import write_text
 from vidveil.data.clips import ClipSet
 from vidveil.data.store import VideoStore, cache_folder
 from vidveil.data.store_files import turn, unwritable
@@ -29,10 +29,8 @@ def found_once(data: ClipSet, kind: str, about: list[Any], look: Callable[[], li
             kept: list[Any] = json.loads(path.read_text(encoding="utf-8"))
             return kept
         found = look()
-        part = path.with_name(f".{path.name}~{os.getpid()}.part")
         try:
-            part.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
-            part.replace(path)
+            write_text(path, json.dumps(found, separators=(",", ":")))
         except OSError as error:
             raise unwritable(path.parent, error) from error
     return found

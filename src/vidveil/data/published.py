@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.arrays_only import load_arrays
-from vidveil.data.decode import say
 from vidveil.data.decoded import decoded
 from vidveil.data.small_sets import ATTRIBUTES, TEXT
 from vidveil.data.store import VideoStore
 from vidveil.errors import DataError
+from vidveil.reporting import say
 
 EVERY, LIMIT = 2, 96  # frames: 7.7 seconds at 12.5 a second, which is all of most clips
 SUBGROUPS = ("f", "m")  # numbers of the tag `subgroup`; -1 where nobody has said

@@ -90,7 +90,7 @@ class _Sink(io.FileIO):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "x+")
+        super().__init__(path, "w+")
         self.error: OSError | None = None
 
     def write(self, data: Any) -> int:

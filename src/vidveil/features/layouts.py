@@ -15,10 +15,9 @@ that no adapter has; nothing here can tell it otherwise. Vectors are changed in 
 
 import math
 import os
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.atomic import new_folder, new_path
 from vidveil.errors import DataError, OutputError, UsageError
 
 HDF5, NPY, NPZ = frozenset({".h5", ".hdf5"}), frozenset({".npy"}), frozenset({".npz"})
@@ -191,13 +191,33 @@ def rewritten(
     """
     target = Path(target).absolute()
     check_target(layout, target, overwrite)
-    part = target.with_name(f".{target.name}~{os.getpid()}.part")
+    with _writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    place = new_folder if layout.path.is_dir() else new_path
+    with ExitStack() as stack:
+        with _writing(target):
+            part = stack.enter_context(place(target))
+        done = _write(layout, part, target, change, rows, progress)
+        if not overwrite and os.path.lexists(target):
+            raise OutputError(f"{target} was made by another meanwhile: give another name")
+        with _writing(target):
+            stack.close()
+    return done
+
+
+def _write(
+    layout: Layout,
+    part: Path,
+    target: Path,
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    rows: int,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    """Everything into the temporary file or folder `part` of the target."""
     keys, total = layout.keys(), layout.count()
     writer, done = None, 0
     try:
         with _writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _remove(part)  # of a dead process that had our number
             writer = layout.writer(part)
         for key in keys:
             source, pieces = layout.source(key), list(slabs(layout.shape(key)[:-1], rows))
@@ -216,12 +236,10 @@ def rewritten(
                     progress(done, total)
         with _writing(target):
             writer.close()
-            _put_in_place(part, target, overwrite)
     except BaseException:
         if writer:
             with suppress(Exception):
                 writer.close()
-        _remove(part)
         raise
     return done
 
@@ -271,29 +289,3 @@ def _writing(target: Path) -> Iterator[None]:
         number = getattr(error, "errno", None)  # what HDF5 makes of it is several lines long
         reason = (os.strerror(number) if number else type(error).__name__).lower()
         raise OutputError(f"{target} cannot be written: {reason}") from error
-
-
-def _put_in_place(part: Path, target: Path, overwrite: bool) -> None:
-    if not overwrite and os.path.lexists(target):
-        raise OutputError(f"{target} was made by another meanwhile: give another name")
-    if not target.is_dir():
-        part.replace(target)
-        return
-    old = part.with_name(f"{part.name[:-5]}.old.part")  # a folder cannot be renamed over another
-    try:
-        target.rename(old)
-        part.rename(target)
-        _remove(old)
-    except BaseException:
-        if not os.path.lexists(target):
-            old.rename(target)
-        elif not os.path.lexists(part):  # the new one is in its place
-            _remove(old)
-        raise
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

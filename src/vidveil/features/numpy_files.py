@@ -95,8 +95,6 @@ class _NumpyWriter(Writer):
         self.layout, self.part = layout, part
         self.file: IO[bytes] | None = None
         self.zipped: zipfile.ZipFile | None = None
-        if layout.folder:
-            part.mkdir()
 
     def start(self, key: str) -> None:
         name, member = self.layout.places[key]
@@ -107,9 +105,9 @@ class _NumpyWriter(Writer):
         else:
             self.close()
         if member is None:
-            self.file = path.open("xb")
+            self.file = path.open("wb")
         else:
-            self.zipped = self.zipped or zipfile.ZipFile(path, "x")
+            self.zipped = self.zipped or zipfile.ZipFile(path, "w")
             info = zipfile.ZipInfo(member.filename)
             info.compress_type = member.compress_type
             self.file = self.zipped.open(info, "w", force_zip64=True)

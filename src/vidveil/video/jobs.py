@@ -5,6 +5,7 @@ manifest first, video last. Whatever interrupts it leaves no file that could be 
 """
 
 import errno
+import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -17,6 +18,8 @@ from typing import Protocol
 from av.error import FFmpegError
 
 from vidveil import __version__
+from vidveil.core.atomic import commit, part_of, remove_stale, temporary, to_disk
+from vidveil.core.bounded import read_json
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masker import masker_in
@@ -25,9 +28,11 @@ from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
 from vidveil.video.sources import Source, find, name_outputs
 from vidveil.video.task import Task, with_lookout
-from vidveil.video.temporary import part_of, temporary, to_disk
 
 __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize"]
+
+
+JOURNAL_BYTES = 1 << 16
 
 
 class Status(Enum):
@@ -122,6 +127,10 @@ def anonymize(
     if lookout.tracks_in is not None:
         precious |= _files([lookout.tracks_in])
     task = Task(plain, options)
+    if not options.dry_run:
+        left = _remove_unfinished(named, task.extras)
+        if left:
+            watcher.note(f"removed what an earlier run left unfinished: {_some(left)}")
     for source, path in named:
         outcomes.append(_guarded(source, path, precious, task, watcher))
         watcher.end(outcomes[-1])
@@ -129,8 +138,32 @@ def anonymize(
 
 
 def _passed_over(files: list[Path]) -> str:
-    some = ", ".join(file.name for file in files[:5]) + (", …" if len(files) > 5 else "")
-    return f"passed over as no video or image by their names, give them one by one to have them done: {some}"
+    return f"passed over as no video or image by their names, give them one by one to have them done: {_some(files)}"
+
+
+def _some(files: list[Path]) -> str:
+    return ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5:,} more" if len(files) > 5 else "")
+
+
+def _remove_unfinished(named: list[tuple[Source, Path]], extras: list[Path]) -> list[Path]:
+    """Remove temporary files that killed runs on these sources, or in these folders, left: they may show originals."""
+    removed = []
+    for _, path in named:
+        for extra in _journal(part_of(_manifest_path(path))):
+            removed += remove_stale(extra.parent, extra.name)
+    folders = [path.parent for _, path in named] + [source.path.parent for source, _ in named if not source.live]
+    for folder in dict.fromkeys([*folders, *(extra.parent for extra in extras)]):
+        removed += remove_stale(folder)
+    return removed
+
+
+def _journal(notes: Path) -> list[Path]:
+    """What else an unfinished run was writing, which may lie anywhere: noted where its manifest would have come."""
+    try:
+        found = read_json(notes, JOURNAL_BYTES)["unfinished"]
+        return [Path(path) for path in found if isinstance(path, str) and "\0" not in path]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
 
 
 def _check_extra(
@@ -234,6 +267,7 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
     with ExitStack() as stack:
         part = stack.enter_context(temporary(path))
         notes = stack.enter_context(temporary(_manifest_path(path)))
+        notes.write_text(json.dumps({"unfinished": [str(extra.absolute()) for extra in task.extras]}), "utf-8")
         extras = {extra: stack.enter_context(temporary(extra)) for extra in task.extras}
         finished = _finished(source, path, order, task)  # again: another process may have been here before the lock
         if finished is not None:
@@ -255,12 +289,11 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
             raise InputError("changed while it was being read: nothing was written")
         manifest.output = {"name": path.name, "sha256": file_hash(part), "bytes": part.stat().st_size}
         manifest.write(notes)
-        to_disk(part)
-        to_disk(notes)
+        to_disk(part)  # before any of them has its name
         for extra, made in extras.items():
-            made.replace(extra)
-        notes.replace(_manifest_path(path))
-        part.replace(path)
+            commit(made, extra)
+        commit(notes, _manifest_path(path))
+        commit(part, path)
     return _outcome(source, path, manifest)
 
 

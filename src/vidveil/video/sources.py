@@ -13,8 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
+from vidveil.core.atomic import is_part
 from vidveil.errors import InputError, OutputError, VidveilError
-from vidveil.video import temporary
 
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .m4v .mov .avi .mkv .webm .mpg .mpeg .mpe .m2v .vob .ts .mts .m2ts .wmv .asf .flv .f4v .3gp .3g2 .ogv .ogg "
@@ -151,7 +151,7 @@ def _file(path: Path, below: Path = Path(), root: Path | None = None) -> Source:
 def is_output(path: Path) -> bool:
     """Whether the name is one that vidveil gives: an output, its manifest or sheet, or an unfinished one of these."""
     name = path.name
-    return f"{MARK}." in name or name.endswith(temporary.MARK) or (name.endswith(SHEET) and is_sheet(path))
+    return f"{MARK}." in name or is_part(name) or (name.endswith(SHEET) and is_sheet(path))
 
 
 def is_sheet(path: Path) -> bool:
