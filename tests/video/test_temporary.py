@@ -18,7 +18,7 @@ from vidveil.core import atomic
 from vidveil.core.atomic import part_of
 from vidveil.errors import OutputError, UsageError
 from vidveil.methods.anonymizer import FrameMethod
-from vidveil.video import jobs, manifest
+from vidveil.video import earlier, manifest
 from vidveil.video.jobs import Options, Status
 
 
@@ -288,7 +288,7 @@ def test_a_failure_does_not_wait_for_the_hash_of_its_input(tmp_path):
 def test_an_output_that_another_process_finishes_meanwhile_is_no_stranger(tmp_path, monkeypatch):
     """It was not there when its manifest was looked for, and is there when it is looked for itself."""
     source = Film(frames=10).make(tmp_path / "a.mp4")
-    read, theirs = jobs.read_manifest, []
+    read, theirs = earlier.read_manifest, []
 
     def too_early(path):
         if not theirs:
@@ -297,7 +297,7 @@ def test_an_output_that_another_process_finishes_meanwhile_is_no_stranger(tmp_pa
             return None
         return read(path)
 
-    monkeypatch.setattr(jobs, "read_manifest", too_early)
+    monkeypatch.setattr(earlier, "read_manifest", too_early)
     (outcome,) = anonymize(source)
     assert outcome.error is None
     assert outcome.status is Status.UP_TO_DATE

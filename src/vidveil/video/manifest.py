@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from vidveil.video.frame import Frame
 
 LAYOUT = 2
+OF_A_FILE = {"name", "sha256", "bytes"}
+OF_A_SHARED_ONE = {"token", "place", "order"}
 CHUNK = 1 << 20
 
 
@@ -60,6 +62,14 @@ class Manifest:
     """How much a learned mask left; None if there was none."""
     incomplete: str | None = None
     warnings: list[str] = field(default_factory=list)
+    form: str = "full"
+    """`full`, or `share`: without what identifies the source (sharing.py)."""
+
+    @property
+    def tag_names(self) -> list[Any]:
+        """Of all tags that it names; nobody has looked at them since they were read."""
+        lists = [of.get("tags") for of in (self.dropped, self.kept)]
+        return [name for names in lists if isinstance(names, list) for name in names]
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps({"manifest": LAYOUT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -73,7 +83,8 @@ def read_manifest(path: Path) -> Manifest | None:
             return None
         found["order"] = Order(**found["order"])
         manifest = Manifest(**found)
-        if {"name", "sha256", "bytes"} <= manifest.input.keys() & manifest.output.keys():
+        of_input = {"full": OF_A_FILE, "share": OF_A_SHARED_ONE}[manifest.form]
+        if manifest.input.keys() >= of_input and manifest.output.keys() >= OF_A_FILE:
             return manifest
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         pass
@@ -150,8 +161,12 @@ def place(source: Path, folder: Path) -> str:
     can check the guess, as a whole hash would let him, salted or not. Seen from the output, so that the tree above both
     (a user's name, a disk) is not in it, and both can be moved together.
     """
-    way = os.path.relpath(os.path.realpath(source.parent), os.path.realpath(folder))
-    return hashlib.sha256(os.fsencode(way)).hexdigest()[:3]
+    return hashlib.sha256(os.fsencode(way(source, folder))).hexdigest()[:3]
+
+
+def way(source: Path, folder: Path) -> str:
+    """From the folder of an output to the folder of its source."""
+    return os.path.relpath(os.path.realpath(source.parent), os.path.realpath(folder))
 
 
 def versions() -> dict[str, str]:

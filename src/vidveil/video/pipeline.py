@@ -29,14 +29,17 @@ from vidveil.video.manifest import (
     place,
     versions,
 )
+from vidveil.video.naming import output_suffix
 from vidveil.video.preview import HeatmapWriter, PreviewWriter
 from vidveil.video.read import Reader
-from vidveil.video.sources import Kind, Source, output_suffix
+from vidveil.video.sources import Kind, Source
 from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
 
 AHEAD_BYTES = 64 << 20  # of pictures between two stages, and
 AHEAD_FRAMES = 12  # no more than this many
 SIZES = ("original", "network")
+MANIFESTS = ("full", "share", "none")
+VOICES = "the sound is kept, and voices identify people: --audio drop or distort does not keep them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,12 @@ class Options:
     """Seconds for which a live source that broke off is waited for."""
     max_pixels: int | None = None
     """Larger pictures are refused. None: 100 million for images, 40 million for video."""
+    manifest: str | None = None
+    """`full`, `share` (without what identifies the source) or `none`. None: `full`, and `share` with `rename`."""
+    rename: bool = False
+    """Outputs get random names."""
+    rename_map: Path | None = None
+    """A private file that says which name each source got; with it a run can be resumed. Implies `rename`."""
     overwrite: bool = False
     dry_run: bool = False
     preview: Path | None = None
@@ -72,6 +81,10 @@ class Options:
             raise UsageError(f"audio is drop, keep or distort, not {self.audio!r}")
         if self.metadata not in ("drop", "keep"):
             raise UsageError(f"metadata is drop or keep, not {self.metadata!r}")
+        if self.manifest not in (None, *MANIFESTS):
+            raise UsageError(f"manifest is {', '.join(MANIFESTS[:-1])} or {MANIFESTS[-1]}, not {self.manifest!r}")
+        if self.renames and self.manifest == "full":
+            raise UsageError("a full manifest holds the name that --rename hides: --manifest share, or none")
         if self.size not in SIZES:
             raise UsageError(f"size is {' or '.join(SIZES)}, not {self.size!r}")
         if not 1 <= self.crf <= 51:  # 0 is lossless, in a profile that browsers do not play
@@ -82,6 +95,14 @@ class Options:
             raise UsageError(f"max_pixels is at least 1, not {self.max_pixels}")
         if self.end is not None and self.end <= (self.start or 0):
             raise UsageError("the end lies before the start")
+
+    @property
+    def renames(self) -> bool:
+        return self.rename or self.rename_map is not None
+
+    @property
+    def manifest_form(self) -> str:
+        return self.manifest or ("share" if self.renames else "full")
 
 
 def process(
@@ -164,6 +185,8 @@ def process(
             reader.report.warn(f"{learned.spec} told no more of the action than guessing does: train it longer")
         if learned is not None and learned.draws and options.lookout.guard != "none":
             reader.report.warn(f"{learned.spec} shows nothing that was filmed: the guard marks where somebody is")
+        if options.audio == "keep" and any(name.startswith("audio") for name in _kept_streams(writer)):
+            reader.report.warn(VOICES)
         for number in sorted(missing):
             reader.report.warn(f"--except {number}: there is no such track")
         writer.finish()
@@ -266,6 +289,10 @@ def _depth(reader: Reader) -> int:
     return max(2, min(AHEAD_FRAMES, AHEAD_BYTES // picture))
 
 
+def _kept_streams(writer: Mp4Writer | ImageWriter) -> list[str]:
+    return [] if writer.tracks is None else list(writer.tracks.kept)
+
+
 def _manifest(
     source: Source,
     order: Order,
@@ -275,7 +302,7 @@ def _manifest(
     hidden: HiddenFrames,
 ) -> Manifest:
     info, report, tracks = reader.info, reader.report, writer.tracks
-    kept = list(tracks.kept) if tracks is not None else []
+    kept = _kept_streams(writer)
     dropped = list(info.streams)
     for name in kept:
         if name in dropped:
@@ -313,11 +340,13 @@ def _manifest(
         hidden=hidden.runs,
         dropped={
             "tags": sorted((*info.inner_tags, *(() if keeps_tags else info.tags))),
+            "unknown_tags": info.unknown_inner_tags + (0 if keeps_tags else info.unknown_tags),
             "streams": dropped,
             "chapters": 0 if keeps_tags and options.start is None and options.end is None else info.chapters,
         },
         kept={
             "tags": list(info.tags) if keeps_tags else [],
+            "unknown_tags": info.unknown_tags if keeps_tags else 0,
             "streams": [f"{name}, replaced by noise" if noise and name.startswith("audio") else name for name in kept],
             "reencoded": list(tracks.reencoded) if tracks is not None else [],
         },

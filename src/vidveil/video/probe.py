@@ -3,7 +3,6 @@
 import re
 import struct
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +16,7 @@ from av.video.stream import VideoStream
 from vidveil.errors import InputError
 from vidveil.video.ledger import MAX_GAP_S
 from vidveil.video.sources import Kind, Source
+from vidveil.video.tag_names import CHAPTER, codec_tag, known_and_others
 
 MAX_PIXELS = {Kind.IMAGE: 100_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
 """More than 8K, more than most photographs: a small file must not ask for gigabytes."""
@@ -61,9 +61,12 @@ class Info:
     origin: Fraction
     """Seconds on the source's clock at which it begins, with the picture or the sound: players show this as 0."""
     tags: tuple[str, ...]
-    """Names of the file's own tags, never their values."""
+    """Well-known names of the file's own tags, never their values."""
+    unknown_tags: int
+    """How many others it has."""
     inner_tags: tuple[str, ...]
-    """Names of tags of streams and chapters that are not among the file's own."""
+    """Well-known names of tags of streams and chapters that are not among the file's own."""
+    unknown_inner_tags: int
     streams: tuple[str, ...]
     """Streams other than the picture: `audio aac`, `data gpmd`, `cover mjpeg`."""
     chapters: int
@@ -219,6 +222,8 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
     duration = Fraction(container.duration, 1_000_000) if container.duration and container.duration > 0 else None
     if duration is not None and "matroska" in container.format.name and duration > origin:
         duration -= origin  # its header says when the last stream ends, those of others how long the streams are
+    tags, unknown_tags = known_and_others(_tags(container))
+    inner_tags, unknown_inner_tags = known_and_others(_inner_tags(container))
     return Info(
         format=container.format.name,
         codec=stream.codec_context.name,
@@ -230,8 +235,10 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
         duration=duration,
         declared=duration if container.format.name in DECLARING_FORMATS else None,
         origin=origin,
-        tags=_names(container.metadata),
-        inner_tags=_inner_tags(container),
+        tags=tags,
+        unknown_tags=unknown_tags,
+        inner_tags=inner_tags,
+        unknown_inner_tags=unknown_inner_tags,
         streams=tuple(_stream_name(s) for s in container.streams if s is not stream),
         chapters=len(container.chapters()),
     )
@@ -274,21 +281,17 @@ def reach(source: Source) -> Fraction:
 OF_THE_FORMAT = frozenset({"major_brand", "minor_version", "compatible_brands"})
 
 
-def _names(tags: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({_printable(name) for name in tags if name not in OF_THE_FORMAT}))
+def _tags(container: InputContainer) -> set[str]:
+    return container.metadata.keys() - OF_THE_FORMAT
 
 
-def _inner_tags(container: InputContainer) -> tuple[str, ...]:
+def _inner_tags(container: InputContainer) -> set[str]:
     names: set[str] = set()
     for stream in container.streams:
         names |= {name for name, value in stream.metadata.items() if (name, value) != ("language", "und")}
     for chapter in container.chapters():
-        names |= {f"chapter {name}" for name in chapter["metadata"]}
-    return _names(names - container.metadata.keys())
-
-
-def _printable(name: str) -> str:
-    return "".join(c if c.isprintable() and c != "�" else "?" for c in name)[:64]
+        names |= {CHAPTER + name for name in chapter["metadata"]}
+    return names - container.metadata.keys() - OF_THE_FORMAT
 
 
 def _stream_name(stream: Stream) -> str:
@@ -296,11 +299,11 @@ def _stream_name(stream: Stream) -> str:
     if stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails):
         kind = "cover"
     tag = stream.codec_context.name if stream.codec_context else _codec_tag(stream)
-    return f"{kind} {_printable(tag)}".strip()
+    return f"{kind} {tag}".strip()
 
 
 def _codec_tag(stream: Stream) -> str:
     try:
-        return stream.codec_tag.strip("\0 ")
+        return codec_tag(stream.codec_tag.strip("\0 "))
     except (AttributeError, UnicodeDecodeError):
         return ""
