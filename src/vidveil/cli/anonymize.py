@@ -97,12 +97,6 @@ def anonymize(
         Path | None,
         typer.Option(metavar="FILE", help="Also write a learned method's scores over the original. Not for sharing."),
     ] = None,
-    max_pixels: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Refuse larger pictures. Default: 100 million for images, 40 million for video."
-        ),
-    ] = None,
     manifest: Annotated[
         Literal["full", "share", "none"] | None,
         typer.Option(
@@ -122,6 +116,12 @@ def anonymize(
             metavar="FILE.csv",
             help="Write which source got which random name, for you alone; with it a run can be resumed. "
             "Not among the outputs. Implies --rename.",
+        ),
+    ] = None,
+    max_pixels: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Refuse larger pictures. Default: 100 million for images, 40 million for video."
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

@@ -55,14 +55,14 @@ class Options:
     end: Fraction | None = None
     reconnect: float = 60.0
     """Seconds for which a live source that broke off is waited for."""
-    max_pixels: int | None = None
-    """Larger pictures are refused. None: 100 million for images, 40 million for video."""
     manifest: str | None = None
     """`full`, `share` (without what identifies the source) or `none`. None: `full`, and `share` with `rename`."""
     rename: bool = False
     """Outputs get random names."""
     rename_map: Path | None = None
     """A private file that says which name each source got; with it a run can be resumed. Implies `rename`."""
+    max_pixels: int | None = None
+    """Larger pictures are refused. None: 100 million for images, 40 million for video."""
     overwrite: bool = False
     dry_run: bool = False
     preview: Path | None = None

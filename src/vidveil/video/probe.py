@@ -220,10 +220,10 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
     time_base = stream.time_base or Fraction(1, 90_000)
     origin = _origin(container, stream)
     duration = Fraction(container.duration, 1_000_000) if container.duration and container.duration > 0 else None
-    if duration is not None and "matroska" in container.format.name and duration > origin:
-        duration -= origin  # its header says when the last stream ends, those of others how long the streams are
     tags, unknown_tags = known_and_others(_tags(container))
     inner_tags, unknown_inner_tags = known_and_others(_inner_tags(container))
+    if duration is not None and "matroska" in container.format.name and duration > origin:
+        duration -= origin  # its header says when the last stream ends, those of others how long the streams are
     return Info(
         format=container.format.name,
         codec=stream.codec_context.name,
