@@ -16,6 +16,8 @@ from threading import Event, RLock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
+from vidveil.core.text import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -122,12 +124,7 @@ def say(line: str) -> None:
     if _reporter is not None:
         _reporter.say(line)
     elif sys.stderr is not None:
-        print(printable(line), file=sys.stderr, flush=True)
-
-
-def printable(text: str) -> str:
-    """On one line and without control characters: names of files may hold anything."""
-    return "".join(c if c.isprintable() else "?" for c in text.encode("utf-8", "replace").decode())
+        print(one_line(line), file=sys.stderr, flush=True)
 
 
 def span(seconds: float) -> str:
@@ -182,10 +179,10 @@ class Reporter:
 
     def say(self, line: str) -> None:
         if self.terminal:
-            self.console.print(printable(line), markup=False)
+            self.console.print(one_line(line), markup=False)
             return
         with suppress(OSError, ValueError):  # nobody reads stderr any more
-            self._file.write(printable(line) + "\n")
+            self._file.write(one_line(line) + "\n")
             self._file.flush()
 
     def ending(self, one: Phase) -> None:

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from vidveil.reporting import Phase, printable
+from vidveil.core.text import one_line
+from vidveil.reporting import Phase
 
 
 class _Count(ProgressColumn):
@@ -46,7 +47,7 @@ class Bars:
         for phase in phases:
             if phase not in self._tasks:
                 self._tasks[phase] = self._progress.add_task("", total=phase.total, unit=phase.unit)
-            text = printable(f"{phase.title}: {phase.note}".removeprefix(": ") if phase.note else phase.title)
+            text = one_line(f"{phase.title}: {phase.note}".removeprefix(": ") if phase.note else phase.title)
             self._progress.update(self._tasks[phase], description=text, completed=phase.done, total=phase.total)
         self._progress.refresh()
 

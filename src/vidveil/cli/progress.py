@@ -6,7 +6,8 @@ from time import monotonic
 
 from rich.text import Text
 
-from vidveil.reporting import Phase, console, phase, printable
+from vidveil.core.text import one_line
+from vidveil.reporting import Phase, console, phase
 from vidveil.video.jobs import Outcome, Status
 
 
@@ -27,7 +28,7 @@ class Screen:
 
     def say(self, line: str, style: str = "") -> None:
         """One line, as it is: names of files may hold brackets, line breaks and broken characters."""
-        self._console.print(Text(printable(line), style=style))
+        self._console.print(Text(one_line(line), style=style))
 
     def warn(self, line: str) -> None:
         self.say(f"warning: {line}", "yellow")

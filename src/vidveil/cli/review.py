@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidveil.core.text import one_line
 from vidveil.errors import OutputError, UsageError, VidveilError
-from vidveil.reporting import phase, printable
+from vidveil.reporting import phase
 
 if TYPE_CHECKING:
     from vidveil.review import Review
@@ -101,4 +102,4 @@ def _draw(found: "Review", path: Path, limit: int, sheets: set[Path]) -> None:
 
 def _say(line: str, *, err: bool = False) -> None:
     """One line: names of files and of detectors may hold anything."""
-    typer.echo(printable(line), err=err)
+    typer.echo(one_line(line), err=err)

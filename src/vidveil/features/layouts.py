@@ -50,20 +50,20 @@ class Layout(ABC):
 
     def __init__(self, path: Path, items: Mapping[str, Item], dropped: Sequence[str]) -> None:
         if not items:
-            raise problem(f"{path} holds no features: no array of floating numbers is in it")
+            raise DataError(f"{path} holds no features: no array of floating numbers is in it")
         self.path, self._items = path, {key: items[key] for key in sorted(items)}
         self.dropped = tuple(sorted(dropped))
         first = next(iter(self._items))
         self.width = self._items[first].shape[-1]
         if max(map(len, items)) > LONGEST:
-            raise problem(f"{path} has a name of {max(map(len, items)):,} characters: at most {LONGEST} are read")
+            raise DataError(f"{path} has a name of {max(map(len, items)):,} characters: at most {LONGEST} are read")
         for key, item in self._items.items():
             if item.dtype.itemsize not in KEPT:
-                raise problem(f"{path}: {key} is of {item.dtype}: convert it to float32 first")
+                raise DataError(f"{path}: {key} is of {item.dtype}: convert it to float32 first")
             if item.shape[-1] == 0:
-                raise problem(f"{path}: {key} has vectors of no numbers: move it away")
+                raise DataError(f"{path}: {key} has vectors of no numbers: move it away")
             if item.shape[-1] != self.width:
-                raise problem(
+                raise DataError(
                     f"{path}: {first} has vectors of {self.width} numbers, {key} of {item.shape[-1]}: "
                     "a store has one width, so keep those of one encoder only"
                 )
@@ -106,7 +106,7 @@ class Layout(ABC):
         try:
             yield
         except Exception as error:  # a damaged file can fail in any way; none of them says more than this
-            raise problem(f"{self.path}: {key} cannot be read, the file is damaged: copy or make it again") from error
+            raise DataError(f"{self.path}: {key} cannot be read, the file is damaged: copy or make it again") from error
 
     @abstractmethod
     def source(self, key: str) -> Any:
@@ -149,11 +149,6 @@ def slabs(lead: tuple[int, ...], rows: int) -> Iterator[tuple[Where, slice]]:
             first = last
 
 
-def problem(message: str) -> DataError:
-    """On one line, whatever the names in it are made of."""
-    return DataError("".join(c if c.isprintable() else "?" for c in message))
-
-
 def open_layout(path: Path) -> Layout:
     """Whichever layout this is, told by what the file begins with: TriDet's HDF5 files of HACS have no suffix."""
     path = Path(path)
@@ -163,7 +158,7 @@ def open_layout(path: Path) -> Layout:
         with open_regular(regular(path)) as file:
             head = file.read(8)
     except (OSError, ValueError) as error:
-        raise problem(f"{printable(path, 300)} {reason(error)}") from error
+        raise DataError(f"{printable(path, 300)} {reason(error)}") from error
     suffix = path.suffix.lower()
     if head.startswith((b"\x93NUMPY", b"PK\x03\x04")) or suffix in NPY | NPZ:
         return _numpy(path)
@@ -171,7 +166,7 @@ def open_layout(path: Path) -> Layout:
 
     if suffix in HDF5 or is_hdf5(path):
         return Hdf5Layout(path)
-    raise problem(f"{path} is no store of features: give an HDF5 file, a .npy or .npz file, or a folder of those")
+    raise DataError(f"{path} is no store of features: give an HDF5 file, a .npy or .npz file, or a folder of those")
 
 
 def _numpy(path: Path) -> Layout:
@@ -227,7 +222,7 @@ def _write(
         for key in keys:
             source, pieces = layout.source(key), list(slabs(layout.shape(key)[:-1], rows))
             if bad := sum(int((~np.isfinite(layout.vectors(key, source, where))).sum()) for where, _ in pieces):
-                raise problem(
+                raise DataError(
                     f"{layout.path}: {key} has {bad} values that are NaN, infinite or too large: make it again"
                 )
             with _writing(target):
@@ -257,13 +252,15 @@ def _changed(
     new = np.asarray(change(old))
     if new.shape != shape or new.dtype.kind != "f":
         what = f"{layout.path}: {key} was changed from float32 {shape} to {new.dtype} {new.shape}"
-        raise problem(f"{what}: the method does not fit this store")
+        raise DataError(f"{what}: the method does not fit this store")
     if not np.isfinite(new).all():
-        raise problem(f"{layout.path}: {key} was changed to NaN or infinite values: the method does not fit this store")
+        raise DataError(
+            f"{layout.path}: {key} was changed to NaN or infinite values: the method does not fit this store"
+        )
     with np.errstate(over="ignore"):
         kept = np.ascontiguousarray(new, dtype=dtype)
     if not np.isfinite(kept).all():
-        raise problem(f"{layout.path}: {key} became too large for {dtype}: convert it to float32 first")
+        raise DataError(f"{layout.path}: {key} became too large for {dtype}: convert it to float32 first")
     return kept
 
 

@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.text import Text
 
 from vidveil.core.atomic import open_log
-from vidveil.reporting import Phase, phase, printable, reporting
+from vidveil.core.text import one_line
+from vidveil.reporting import Phase, phase, reporting
 from vidveil.training.events import EventFile
 
 
@@ -48,7 +49,7 @@ class Log:
 
     def say(self, line: str, style: str = "") -> None:
         if self.console is not None:
-            self.console.print(Text(printable(line), style=style), soft_wrap=True)
+            self.console.print(Text(one_line(line), style=style), soft_wrap=True)
 
     @contextmanager
     def bar(self, label: str, total: int, done: int = 0) -> Iterator[Phase]:
