@@ -19,7 +19,8 @@ from pathlib import Path
 from vidveil.cache import cache_folder
 
 OPT_OUT = {
-    "ORT_DISABLE_TELEMETRY": "1",  # ORT_TELEMETRY_DISABLED, of onnxruntime's development, is read by no release
+    "ORT_DISABLE_TELEMETRY": "1",
+    "ORT_TELEMETRY_DISABLED": "1",  # in onnxruntime's development; no release up to 1.31.1 reads it
     "HF_HUB_DISABLE_TELEMETRY": "1",  # transformers reads it, too
     "RAY_USAGE_STATS_ENABLED": "0",
 }
