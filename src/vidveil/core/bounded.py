@@ -101,7 +101,9 @@ def check_swollen(size: int, stored: int, times: int = SWOLLEN) -> None:
 
 def read_bytes(path: Path, limit: int) -> bytes:
     with open_regular(path, limit) as file:
-        return file.read(os.fstat(file.fileno()).st_size)  # no more, if it grows meanwhile
+        found = os.fstat(file.fileno())
+        check_swollen(found.st_size, on_disk(found))
+        return file.read(found.st_size)  # no more, if it grows meanwhile
 
 
 def read_text(path: Path, limit: int) -> str:
