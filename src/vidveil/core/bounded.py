@@ -130,7 +130,7 @@ def parse_json(text: str, *, finite: bool = True) -> Any:
     try:
         return json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=constant)
     except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error.msg} in line {error.lineno}") from error
+        raise ValueError(f"is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
 
