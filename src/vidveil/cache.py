@@ -1,4 +1,4 @@
-"""Where vidveil keeps what can be made or fetched again: weights, decoded videos."""
+"""Where vidveil keeps what can be made or fetched again: weights, decoded videos; and its key (video/user_key.py)."""
 
 import os
 import sys

@@ -16,12 +16,12 @@ import numpy as np
 from av.error import FFmpegError
 from numpy.typing import NDArray
 
+from vidveil.core.atomic import write_bytes
 from vidveil.errors import InputError, OutputError
 from vidveil.review import Moment, Review, clock, most_serious
 from vidveil.video.frame import Box, Frame
 from vidveil.video.read import Reader
 from vidveil.video.sources import IMAGE_SUFFIXES, SHEET_TAG, Kind, Source, is_sheet
-from vidveil.video.temporary import temporary, to_disk
 from vidveil.video.write import upright
 
 SLACK_S = 0.001  # times in a manifest are rounded
@@ -45,7 +45,7 @@ def write_sheet(review: Review, path: Path, limit: int) -> int:
     video = review.manifest.video
     size = (video.get("height"), video.get("width")) if video.get("padded_to") else (None, None)
     try:
-        with Reader(Source(kind, str(review.output), review.output.name)) as reader:
+        with Reader(Source(kind, str(review.output), review.output.name), keep_offset=True) as reader:
             tiles = {id(m): _tile(m, frame, size) for m, frame in pictures(reader, chosen)}
     except (InputError, FFmpegError) as error:
         reason = error.strerror if isinstance(error, FFmpegError) else str(error)
@@ -142,7 +142,4 @@ def _save(sheet: Picture, path: Path) -> None:
     body = b"tEXt" + SHEET_TAG
     tag = struct.pack(">I", len(SHEET_TAG)) + body + struct.pack(">I", zlib.crc32(body))
     head = 33  # bytes of signature and first chunk
-    with temporary(path) as part:
-        part.write_bytes(png[:head] + tag + png[head:])
-        to_disk(part)
-        part.replace(path)
+    write_bytes(path, png[:head] + tag + png[head:])

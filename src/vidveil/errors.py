@@ -6,6 +6,7 @@
     ├── InputError     a source cannot be opened, or holds no picture
     ├── OutputError    the result cannot be written, or something of the user's is in the way
     ├── WeightsError   learned weights are not here and cannot be fetched
+    ├── DetectorError  what a detector returned makes no sense, or it did not return in time
     ├── DataError      a dataset is not where it should be, is damaged, or its splits overlap
     ├── RecipeError    a recipe has an unknown key or a value that makes no sense
     └── TrainingError  training cannot go on: the loss is not a number, a checkpoint does not fit
@@ -44,6 +45,15 @@ class OutputError(VidveilError):
 
 class WeightsError(VidveilError):
     """Learned weights are not here and cannot be fetched."""
+
+
+class DetectorError(VidveilError):
+    """What a detector returned makes no sense, or it did not return in time."""
+
+    def __init__(self, reason: str, check: str = "") -> None:
+        """`check` names what may be wrong in the description of a user's own detector."""
+        super().__init__(reason)
+        self.check = check
 
 
 class DataError(VidveilError):

@@ -137,6 +137,8 @@ def _compare(output: Path, manifest: Manifest) -> tuple[str | None, bool]:
     found = file_hash(output)
     if found == manifest.output["sha256"]:
         return None, True
+    if manifest.form == "share":  # nobody can tell whether this is the original
+        return f"{output.name} is not the output that this manifest for sharing is of: no sheet is drawn from it", False
     if found == manifest.input["sha256"]:  # somebody put the manifest beside the source, and -o gave both one name
         return f"{output.name} is the original, not the output: no sheet is drawn from it", False
     return f"{output.name} was changed since: what follows may not fit it; look before you share a sheet of it", True

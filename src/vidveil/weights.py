@@ -22,6 +22,7 @@ from threading import Lock
 from typing import Literal
 
 from vidveil import cache
+from vidveil.core.atomic import new_path
 from vidveil.errors import UsageError, WeightsError
 from vidveil.weights_convert import converted, digest
 from vidveil.weights_download import NotFetchedError, fetch
@@ -215,13 +216,7 @@ def _check_writable(folder: Path) -> None:
 
 def _put(data: bytes, path: Path, wanted: WeightsFile) -> None:
     """Under a name of its own first: whoever looks, or fetches at the same time, finds a whole file or none."""
-    file, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(file, "wb") as out:
-            out.write(data)
-            os.fchmod(out.fileno(), 0o644)  # no secret, and the folder may be shared
-        if not _fits(Path(part), wanted):
+    with new_path(path, 0o644) as part:  # no secret, and the folder may be shared
+        part.write_bytes(data)
+        if not _fits(part, wanted):
             raise NotFetchedError("what was made of it is not what vidveil knows")
-        Path(part).replace(path)
-    finally:
-        Path(part).unlink(missing_ok=True)

@@ -106,4 +106,4 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path):
     assert b"fps" in screen
     assert b"/300" in screen
     piped = subprocess.run([*words, "--overwrite"], capture_output=True, text=True, check=True)
-    assert len(piped.stderr.splitlines()) == 2
+    assert len(piped.stderr.splitlines()) == 3  # the method, what is replaced, the outcome

@@ -191,7 +191,7 @@ VideoStore.write(Path(sys.argv[1]), make(), {})
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     (tmp_path / "step").unlink()
-    assert [name[:5] for name in names(tmp_path)] == [".set~"]  # the part is there, under no name that is looked for
+    assert [name[:5] for name in names(tmp_path)] == [".set."]  # the part is there, under no name that is looked for
     with pytest.raises(DataError, match="no decoded videos"):
         VideoStore.open(tmp_path / "set")
     assert len(VideoStore.cached(tmp_path / "set", {}, lambda: VIDEOS)) == 3
@@ -215,10 +215,10 @@ assert [int(store.frames(i).max()) for i in range(4)] == [0, 1, 2, 3]
 
 
 def test_cleaning_up_after_the_dead_spares_stores_with_a_longer_name(tmp_path):
-    (tmp_path / ".set~abc.part").mkdir()
-    (tmp_path / ".set.two~abc.part").mkdir()
+    (tmp_path / ".set.0123abcd.vidveil.part").mkdir()
+    (tmp_path / ".set.two.0123abcd.vidveil.part").mkdir()
     VideoStore.write(tmp_path / "set", VIDEOS, {})
-    assert names(tmp_path) == [".set.two~abc.part", "set"]
+    assert names(tmp_path) == [".set.two.0123abcd.vidveil.part", "set"]
 
 
 def test_readers_of_a_replaced_store_keep_what_they_opened(tmp_path):

@@ -20,6 +20,7 @@ from tests.guard.stage import (
     walk,
 )
 from vidveil.guard import watch
+from vidveil.video.jobs import Status
 
 
 @pytest.fixture(autouse=True)
@@ -282,7 +283,8 @@ def test_a_detector_that_breaks_leaves_black_and_never_a_raw_frame(tmp_path):
     assert not done.black(49)
 
 
-def test_a_detector_that_always_breaks_leaves_only_black(tmp_path):
-    done = hide(film(Head(still(100, 80), lambda _: YELLOW), frames=30), tmp_path)
-    assert all(done.black(i) for i in range(30))
-    assert done.manifest["hidden"] == [{"first": 0, "last": 29, "why": "could not be searched (RuntimeError)"}]
+def test_a_detector_that_always_breaks_leaves_no_output(tmp_path):
+    outcome = hide(film(Head(still(100, 80), lambda _: YELLOW), frames=30), tmp_path).outcome
+    assert outcome.status is Status.FAILED
+    assert str(outcome.error) == "5 searches in a row failed: RuntimeError: yellow"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["film.mp4"]

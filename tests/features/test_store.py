@@ -77,7 +77,7 @@ def test_a_run_that_was_cut_off_makes_only_what_is_missing_and_the_same_store(tm
 def test_what_the_dead_left_half_written_is_cleared_away(tmp_path):
     whole = store(tmp_path / "whole")
     (tmp_path / "set").mkdir()
-    for name in (".store.json~12.part", ".clips-00001.npy~12.part"):
+    for name in (".store.json.0123abcd.vidveil.part", ".clips-00001.npy.0123abcd.vidveil.part"):
         (tmp_path / "set" / name).write_bytes(b"ha")
     assert fill(tmp_path / "set", ABOUT, ids(7), Maker(), videos=3).fingerprint == whole.fingerprint
     assert hashes(tmp_path / "set") == hashes(tmp_path / "whole")

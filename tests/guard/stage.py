@@ -21,7 +21,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.guard.detectors import Boxes, Detector
+from vidveil.guard.detections import Cells
+from vidveil.guard.detectors import Detector
 from vidveil.guard.onnx_file import Network
 from vidveil.video.frame import Frame, plane_views
 
@@ -253,7 +254,7 @@ class Discs(Detector):
     def scale(self, width: int, height: int) -> float:
         return min(1.0, 640 / max(width, height))
 
-    def run(self, picture: NDArray[np.uint8], threshold: float) -> Boxes:
+    def run(self, picture: NDArray[np.uint8]) -> Cells:
         r, g, b = (picture[..., c].astype(np.int16) for c in range(3))
         if (np.minimum(r, g) - b > 60).sum() > 20:
             raise RuntimeError("yellow")
@@ -264,14 +265,15 @@ class Discs(Detector):
         )
         found = []
         for mask, score in zip(masks, self.scores, strict=True):
-            if score < threshold:
+            if not score:
                 continue
             closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
             count, _, stats, _ = cv2.connectedComponentsWithStats(closed)
             for x, y, width, height, area in stats[1:count].tolist():
                 if area >= 40 and area > 0.35 * max(width, height) ** 2:  # less than half a disc is not recognised
                     found.append((x, y, x + width, y + height, score))
-        return np.array(found, np.float32).reshape(-1, 5)
+        boxes = np.array(found, np.float32).reshape(-1, 5)
+        return Cells(boxes[:, 4], boxes[:, :4].__getitem__)
 
 
 def _no_network() -> Network:

@@ -1,6 +1,7 @@
 """A user's own detector: described by a few words beside it, and wrong words are refused."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import vidveil
 from tests.guard.onnx_writer import constant, same
 from tests.guard.stage import Film, Shot
 from tests.media import lumas
-from vidveil.errors import UsageError
+from vidveil.errors import DetectorError, UsageError
 from vidveil.guard.adapter import OwnDetector, describe
 
 
@@ -85,6 +86,19 @@ def test_missing_files_are_said(tmp_path):
         OwnDetector(tmp_path / "plates.onnx")
 
 
+@pytest.mark.timeout(20)
+def test_a_network_that_is_a_pipe_or_too_large_is_refused_before_it_is_read(tmp_path):
+    path = own(tmp_path, b"", {"layout": "boxes"})
+    with path.open("wb") as file:
+        file.truncate(6 << 30)
+    with pytest.raises(UsageError, match=r"plates.onnx has 6,442,450,944 bytes, more than the 1,073,741,824 that are"):
+        OwnDetector(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(UsageError, match=r"plates.onnx is not"):
+        OwnDetector(path)
+
+
 class Fake:
     """A network that notes its input and gives what it was told to."""
 
@@ -131,6 +145,40 @@ def test_boxes_with_names_come_in_any_order(tmp_path):
     network = Fake(np.array([0.9]), np.array([[1, 2, 30, 40]], np.float32), names=("scores", "boxes"))
     (one,) = look(tmp_path, {"layout": "boxes"}, network)
     assert one == pytest.approx([1, 2, 30, 40, 0.9])
+
+
+BOXES = np.array([[1, 2, 30, 40]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "reason"),
+    [
+        ([BOXES, np.array(["sure"])], "returned a <U4 where numbers are expected"),
+        ([BOXES, [0.9]], "returned a list where numbers are expected"),
+        ([BOXES, {"plate": 0.9}], "returned a dict where numbers are expected"),
+        ([BOXES, np.array([True])], "returned a bool where numbers are expected"),
+        ([BOXES, np.array([0.9, 0.8])], r"boxes of shape \(1, 4\) and scores of shape \(2,\)"),
+        ([BOXES.T, np.array([0.9])], r"boxes of shape \(4, 1\) and scores of shape \(1,\)"),
+        ([BOXES, np.array([0.9]), np.array([np.nan])], "labels that are not finite"),
+        ([BOXES, np.array([0.9]), np.array([5, 5])], "boxes of shape"),
+        ([BOXES], "one output where boxes and scores are expected"),
+    ],
+)
+def test_outputs_that_cannot_be_read_are_an_error_that_says_so(tmp_path, outputs, reason):
+    with pytest.raises(DetectorError, match=reason):
+        look(tmp_path, {"layout": "boxes", "classes": [5]}, Fake(*outputs, names=("a", "b", "c")[: len(outputs)]))
+
+
+def test_a_class_that_the_network_does_not_have_is_an_error(tmp_path):
+    with pytest.raises(DetectorError, match="scores of 3 classes"):
+        look(tmp_path, {"layout": "yolov8", "classes": [3]}, Fake(np.zeros((1, 7, 84), np.float32)))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_numbers_may_have_any_precision(tmp_path, kind):
+    cells = np.zeros((1, 5, 84), kind)
+    cells[0, :, 7] = [30, 20, 16, 8, 0.75]
+    assert look(tmp_path, {"layout": "yolov8"}, Fake(cells)) == [[22, 16, 38, 24, 0.75]]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.guard.stage import Discs, Film, Head, Shot, frame_of, matrix_of, still, stored_as
 from vidveil.errors import WeightsError
-from vidveil.guard.detectors import OVERLAP, CenterFace, Yolox, grid, inside, overlaps, planar, without_doubles
+from vidveil.guard.detections import OVERLAP, overlaps, without_doubles
+from vidveil.guard.detectors import CenterFace, Yolox, grid, inside, planar
 from vidveil.guard.view import piece, whole
 
 
@@ -28,11 +29,6 @@ def test_of_overlapping_boxes_the_best_stays(found):
         near = kept[overlaps(one, kept) > OVERLAP]
         assert any((one == k).all() for k in kept) or near[:, 4].max() >= one[4]
     assert (without_doubles(kept) == kept).all()
-
-
-def test_numbers_that_are_none_are_no_boxes():
-    bad = np.array([[0, 0, 9, 9, np.nan], [0, 0, np.inf, 9, 0.9], [0, 0, 9, 9, 0.5]], np.float32)
-    assert without_doubles(bad).tolist() == [[0, 0, 9, 9, 0.5]]
 
 
 def test_boxes_overlap_by_their_shared_part():

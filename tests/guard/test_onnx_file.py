@@ -1,5 +1,6 @@
 """Networks in ONNX files: freed from frozen sizes by an edit of bytes, and run."""
 
+import os
 from contextlib import suppress
 
 import numpy as np
@@ -76,6 +77,17 @@ def test_damaged_files_are_refused_by_name(tmp_path, data):
         load(tmp_path / "plates.onnx", data)
     with pytest.raises(InputError, match="cannot be read"):
         Network(tmp_path / "gone.onnx")
+
+
+@pytest.mark.timeout(20)
+def test_what_is_no_regular_file_or_too_large_is_refused_before_it_is_read(tmp_path):
+    pipe, sparse = tmp_path / "pipe.onnx", tmp_path / "sparse.onnx"
+    os.mkfifo(pipe)
+    with sparse.open("wb") as file:
+        file.truncate(6 << 30)
+    for path, why in (pipe, "is not a regular file"), (sparse, r"has 6,442,450,944 bytes, more than the"):
+        with pytest.raises(InputError, match=f"{path.name} {why}"):
+            Network(path)
 
 
 @settings(deadline=None)

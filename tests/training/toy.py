@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from vidveil.core import atomic
 from vidveil.training import checkpoint
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
@@ -89,9 +90,9 @@ def train_and_die_while_saving(folder: Path, call: int) -> None:
         left -= 1
         if left == 0:
             if not os.path.isdir(f"/proc/self/fd/{file}") and (size := os.fstat(file).st_size):  # noqa: PTH112
-                os.truncate(file, size // 2)
+                os.truncate(f"/proc/self/fd/{file}", size // 2)
             os.kill(os.getpid(), signal.SIGKILL)
         real(file)
 
-    checkpoint.os.fsync = fsync
+    atomic.os.fsync = fsync
     train(folder, **LONG | {"checkpoint_seconds": 0})

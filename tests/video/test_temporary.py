@@ -14,11 +14,12 @@ import pytest
 
 from tests.media import Film, lumas, picture
 from tests.whole_frame import anonymize
+from vidveil.core import atomic
+from vidveil.core.atomic import part_of
 from vidveil.errors import OutputError, UsageError
 from vidveil.methods.anonymizer import FrameMethod
-from vidveil.video import jobs, manifest, temporary
+from vidveil.video import earlier, manifest
 from vidveil.video.jobs import Options, Status
-from vidveil.video.temporary import part_of
 
 
 def only(outcomes):
@@ -31,11 +32,11 @@ def names(folder: Path) -> set[str]:
 
 
 def test_a_temporary_file_is_gone_unless_it_was_renamed(tmp_path):
-    with temporary.temporary(tmp_path / "a.mp4") as part:
+    with atomic.temporary(tmp_path / "a.mp4") as part:
         part.write_text("x")
         assert names(tmp_path) == {".a.mp4.vidveil.part"}
     assert names(tmp_path) == set()
-    with temporary.temporary(tmp_path / "a.mp4") as part:
+    with atomic.temporary(tmp_path / "a.mp4") as part:
         part.write_text("x")
         part.replace(tmp_path / "a.mp4")
         part.write_text("somebody else's")
@@ -46,7 +47,7 @@ def test_a_temporary_file_is_gone_unless_it_was_renamed(tmp_path):
 def test_a_long_name_has_a_temporary_name_that_is_not_too_long(tmp_path, name):
     other = name[:-5] + "y" + name[-4:]
     assert part_of(tmp_path / name) != part_of(tmp_path / other)
-    with temporary.temporary(tmp_path / name) as part:
+    with atomic.temporary(tmp_path / name) as part:
         assert part.exists()
         assert len(os.fsencode(part.name)) <= 255
 
@@ -63,7 +64,7 @@ def test_what_only_has_the_temporary_name_is_left_as_it_is(tmp_path, kind):
         part.mkdir()
     else:
         os.mkfifo(part)
-    with pytest.raises(OutputError, match="in the way"), temporary.temporary(tmp_path / "out.mp4"):
+    with pytest.raises(OutputError, match="in the way"), atomic.temporary(tmp_path / "out.mp4"):
         pass
     assert precious.read_text() == "precious"
     assert os.path.lexists(part)
@@ -78,7 +79,7 @@ def test_of_many_who_want_a_name_one_has_it_at_a_time(tmp_path):
         nonlocal inside, most, wins
         while time.monotonic() < end:
             try:
-                with temporary.temporary(path) as part:
+                with atomic.temporary(path) as part:
                     inside += 1
                     most = max(most, inside)
                     part.write_text("whole")
@@ -122,7 +123,7 @@ def test_processes_that_make_one_output_leave_it_whole(tmp_path):
 
 def test_an_output_that_another_process_is_writing_is_left_to_it(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
-    with temporary.temporary(tmp_path / "a_anonymized.mp4"):
+    with atomic.temporary(tmp_path / "a_anonymized.mp4"):
         outcome = only(anonymize(path))
         assert "another process" in str(outcome.error)
     assert only(anonymize(path)).ok
@@ -287,7 +288,7 @@ def test_a_failure_does_not_wait_for_the_hash_of_its_input(tmp_path):
 def test_an_output_that_another_process_finishes_meanwhile_is_no_stranger(tmp_path, monkeypatch):
     """It was not there when its manifest was looked for, and is there when it is looked for itself."""
     source = Film(frames=10).make(tmp_path / "a.mp4")
-    read, theirs = jobs.read_manifest, []
+    read, theirs = earlier.read_manifest, []
 
     def too_early(path):
         if not theirs:
@@ -296,7 +297,7 @@ def test_an_output_that_another_process_finishes_meanwhile_is_no_stranger(tmp_pa
             return None
         return read(path)
 
-    monkeypatch.setattr(jobs, "read_manifest", too_early)
+    monkeypatch.setattr(earlier, "read_manifest", too_early)
     (outcome,) = anonymize(source)
     assert outcome.error is None
     assert outcome.status is Status.UP_TO_DATE

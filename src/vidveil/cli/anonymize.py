@@ -2,8 +2,6 @@
 
 import os
 import re
-import signal
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -100,6 +98,33 @@ def anonymize(
         Path | None,
         typer.Option(metavar="FILE", help="Also write a learned method's scores over the original. Not for sharing."),
     ] = None,
+    manifest: Annotated[
+        Literal["full", "share", "none"] | None,
+        typer.Option(
+            help="What is written about each output. share: without the source's name, hash, size and place; you can "
+            "resume. none: nothing, and so no way to resume. Default: full, and share with --rename."
+        ),
+    ] = None,
+    rename: Annotated[
+        bool,
+        typer.Option(
+            "--rename", help="Random names for outputs, without the source's folders. New each time: no resuming."
+        ),
+    ] = False,
+    rename_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="Write which source got which random name, for you alone; with it a run can be resumed. "
+            "Not among the outputs. Implies --rename.",
+        ),
+    ] = None,
+    max_pixels: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Refuse larger pictures. Default: 100 million for images, 40 million for video."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Redo what is done; replace what is in the way.")
@@ -119,12 +144,14 @@ def anonymize(
     vidveil anonymize clip.mp4 --tracks-in t.jsonl --except 3 --overwrite
     vidveil anonymize clip.mp4 --method "blur:strong | stride:5" --audio distort
     vidveil anonymize talk.mkv --start 1:30 --end 2:00 --preview look.mp4
+    vidveil anonymize ward/ -o safe/ --rename-map ~/names.csv           random names, and manifests to give away
     vidveil anonymize clip.mp4 --method my_run --keep 0.8 --guard faces     a learned method, and faces on top
     vidveil anonymize clip.mp4 --method stprivacy:my_run --size network     as it is drawn: a small square
     vidveil anonymize rtsp://door/1 -o door.mp4         a camera (or 0: the first one here), until Ctrl-C
     vidveil anonymize features.h5 --method splavu:my_adapter            stored features: features_anonymized.h5
 
-    A manifest (NAME_anonymized.json) beside each output says what was done. A frame that cannot be decoded or
+    A manifest (NAME_anonymized.json) next to each output says what was done. It holds the source's name and hash
+    unless you say --manifest share. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
     from vidveil.cli.device import device_for
@@ -135,7 +162,8 @@ def anonymize(
             "--region": region, "--guard": guard if guard != "none" else None, "--keep": keep,
             "--privacy-weight": privacy_weight, "--tracks-out": tracks_out, "--tracks-in": tracks_in,
             "--start": start, "--end": end, "--preview": preview, "--heatmap": heatmap,
-            "--size": size if size != "original" else None,
+            "--size": size if size != "original" else None, "--max-pixels": max_pixels,
+            "--manifest": manifest, "--rename": rename or None, "--rename-map": rename_map,
         }  # fmt: skip
         given = [name for name, value in of_video.items() if value is not None]
         raise typer.Exit(anonymize_stores(sources, output, method, given, device, overwrite, dry_run))
@@ -183,11 +211,15 @@ def anonymize(
         preview=preview,
         heatmap=heatmap,
         size=size,
+        manifest=manifest,
+        rename=rename,
+        rename_map=rename_map,
         device=place,
         preset=preset,
         crf=crf,
         lookout=lookout,
         reconnect=reconnect,
+        max_pixels=max_pixels,
     )
     options = with_lookout(options, anonymizer)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
@@ -196,16 +228,18 @@ def anonymize(
 
         # For the same reason: on busy cores, threads that wait for each other take longer than one by itself.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // 4))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end cleans up like Ctrl-C
-    with Screen(sys.stderr) as screen:
+    with Screen() as screen:
         screen.say(str(Task(anonymizer, options)))
         for shown in filter(None, (preview, heatmap)):
             screen.warn(f"{shown.name} will show what is hidden: do not share it")
         try:
             outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
-        except KeyboardInterrupt:
-            screen.say("interrupted: what is finished is whole, the rest is as it was; run again to go on")
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as stopped:
+            if options.manifest_form == "none" or (options.renames and options.rename_map is None):
+                stopped.add_note(
+                    "what is finished is whole; no run can resume this one: it has no manifests, or no map"
+                )
+            raise
         screen.sum_up(outcomes)
     raise typer.Exit(0 if all(outcome.ok for outcome in outcomes) else 1)
 

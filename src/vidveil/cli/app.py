@@ -2,12 +2,13 @@
 
 import os
 import sys
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from vidveil import __version__
 from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
+from vidveil.cli.reported import reported
 from vidveil.core.text import printable
 from vidveil.errors import LONGEST, VidveilError
 
@@ -19,17 +20,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-app.command()(anonymize.anonymize)
-app.command()(review.review)
-app.command()(evaluate.evaluate)
-app.command()(report.report)
-app.command()(train.train)
-app.command()(extract.extract)
-app.command()(ls.ls)
+AGAIN = "what is finished is whole, the rest is as it was; run again to go on"
+
+app.command()(reported(anonymize.anonymize, AGAIN))
+app.command()(reported(review.review))
+app.command()(reported(evaluate.evaluate))
+app.command()(reported(report.report))
+app.command()(reported(train.train))
+app.command()(reported(extract.extract, AGAIN))
+app.command()(reported(ls.ls))
 app.add_typer(data.app, name="data")
-app.command()(fetch.fetch)
-app.command()(doctor.doctor)
-app.command()(demo.demo)
+app.command()(reported(fetch.fetch))
+app.command()(reported(doctor.doctor))
+app.command()(reported(demo.demo))
 
 
 def _version(wanted: bool) -> None:
@@ -48,33 +51,41 @@ def vidveil(
 
 
 def main() -> None:
+    code: object = 0
     try:
         code = app(standalone_mode=False)
     except VidveilError as error:
-        _end(str(error))
+        code = _said(str(error))
     except typer.Abort:
         typer.echo("Aborted!", err=True)
-        sys.exit(1)
+        code = 1
+    except SystemExit as end:
+        code = end.code
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # of click, or of typer's copy of it
-            _show_usage_error(error)
-        # Nothing that a command meets should come here.
-        if os.environ.get("VIDVEIL_TRACEBACK", "0") not in ("", "0"):
+            code = _usage_error(error)
+        elif os.environ.get("VIDVEIL_TRACEBACK", "0") not in ("", "0"):
             raise
-        what = printable(f"{type(error).__name__}: {error}", LONGEST - 200)
-        _end(f"{what}; this is a bug, please report it with what VIDVEIL_TRACEBACK=1 says")
+        else:  # nothing that a command meets should come here
+            what = printable(f"{type(error).__name__}: {error}", LONGEST - 200)
+            code = _said(f"{what}; this is a bug, please report it with what VIDVEIL_TRACEBACK=1 says")
+    searches = sys.modules.get("vidveil.guard.searches")  # not imported by most verbs
+    if searches is not None and searches.given_up():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _show_usage_error(error: Any) -> NoReturn:
-    """As click does; the message may hold whatever was typed."""
+def _usage_error(error: Any) -> int:
+    """Shown as click does; the message may hold whatever was typed."""
     lines = str(error.message).split("\n")
     if any(len(line) > LONGEST or not line.isprintable() for line in lines):
         error.message = printable(error.message, LONGEST)
     error.show()
-    sys.exit(error.exit_code)
+    return int(error.exit_code)
 
 
-def _end(message: str) -> NoReturn:
+def _said(message: str) -> int:
     typer.echo(f"error: {message}", err=True)
-    sys.exit(1)
+    return 1

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from vidveil.cli.recipe_words import Data
+from vidveil.cli.reported import reported
 from vidveil.errors import UsageError
 
 app = typer.Typer(help="Make small sets out of large ones.", no_args_is_help=True, rich_markup_mode=None)
@@ -17,6 +18,7 @@ def data() -> None:
 
 
 @app.command()
+@reported
 def make(
     name: Annotated[str, typer.Argument(metavar="NAME", help="ucf101_5.")],
     source: Annotated[Path, typer.Option("--from", metavar="FOLDER", help="The official download.")],

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidveil.core.atomic import write_bytes
+from vidveil.reporting import phase
+
 if TYPE_CHECKING:
     from vidveil.methods import Anonymizer
 
@@ -40,7 +43,8 @@ def demo(
     draw_video(video)
     typer.echo(f"$ vidveil anonymize {video} --preview {folder / 'preview.mp4'}")
     options = Options(overwrite=True, preview=folder / "preview.mp4")
-    outcome = anonymize(video, options=options)[0]
+    with phase(f"anonymizing {video.name}"):
+        outcome = anonymize(video, options=options)[0]
     if outcome.output is None or not outcome.ok:
         raise OutputError(f"the demo failed: {outcome.error}")
     manifest = read_json(outcome.output.with_suffix(".json"))
@@ -53,9 +57,9 @@ def demo(
     typer.echo(f"  dropped: {', '.join(dropped['streams'] + dropped['tags'])}")
 
     typer.echo(f"\nattack: of {PEOPLE} people, how many does a simple program find again in a second video?")
-    rows = [("raw", _attack(None))]
+    rows = [("raw", _attack(None, "raw"))]
     methods = {f"{name}, {where}": load(name, region=where) for name, where in METHODS}
-    rows += [(name, _attack(method)) for name, method in methods.items()]
+    rows += [(name, _attack(method, name)) for name, method in methods.items()]
     for name, found in rows:
         typer.echo(f"  {name:20} {found:6.1%}   (chance {1 / PEOPLE:.1%})")
     _draw_picture(folder / "demo.png", rows, methods)
@@ -67,10 +71,11 @@ def demo(
     typer.echo(f"next:    {command} anonymize YOUR_VIDEO.mp4        {command} --help")
 
 
-def _attack(method: object) -> float:
+def _attack(method: object, name: str) -> float:
     from vidveil.demo import linkage
 
-    return linkage(method, PEOPLE)  # type: ignore[arg-type]
+    with phase(f"attack on {name}"):
+        return linkage(method, PEOPLE)  # type: ignore[arg-type]
 
 
 def _draw_picture(path: Path, rows: list[tuple[str, float]], methods: dict[str, "Anonymizer"]) -> None:
@@ -92,4 +97,4 @@ def _draw_picture(path: Path, rows: list[tuple[str, float]], methods: dict[str, 
         cv2.putText(caption, text, (10, 30), cv2.FONT_HERSHEY_SIMPLEX, 0.75, (20, 20, 20), 2, cv2.LINE_AA)
         tiles.append(np.vstack([tile, caption]))
     sheet = np.vstack([np.hstack(tiles[i : i + 2]) for i in range(0, len(tiles), 2)])
-    path.write_bytes(cv2.imencode(".png", np.ascontiguousarray(sheet[..., ::-1]))[1].tobytes())
+    write_bytes(path, cv2.imencode(".png", np.ascontiguousarray(sheet[..., ::-1]))[1].tobytes())

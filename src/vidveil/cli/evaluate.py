@@ -1,7 +1,5 @@
 """`vidveil evaluate`: a method judged by attack."""
 
-import signal
-
 import typer
 
 from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
@@ -23,30 +21,27 @@ def evaluate(
 
     Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
     """
-    from rich.console import Console
-
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what schedulers send ends as Ctrl-C does
-
     from vidveil.evaluation.feature_recipe import FeaturesRecipe
     from vidveil.evaluation.recipe import EvaluateRecipe
     from vidveil.evaluation.untrimmed_recipe import AnomalyRecipe, DetectionRecipe
     from vidveil.recipe import find, read_for
+    from vidveil.reporting import console
     from vidveil.training.recipe import LearningRecipe
 
     wanted = read_for("evaluate", LearningRecipe, find(recipe), overrides or [])
     if isinstance(wanted, FeaturesRecipe):
         from vidveil.evaluation.feature_engine import run as run_features
 
-        results = run_features(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+        results = run_features(wanted, root=data, resume=resume, strict=strict, console=console())
     elif isinstance(wanted, DetectionRecipe | AnomalyRecipe):
         from vidveil.evaluation.untrimmed_engine import run as run_untrimmed
 
-        results = run_untrimmed(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+        results = run_untrimmed(wanted, root=data, resume=resume, strict=strict, console=console())
     else:
         from vidveil.evaluation.engine import run
 
         assert isinstance(wanted, EvaluateRecipe)
-        results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+        results = run(wanted, root=data, resume=resume, strict=strict, console=console())
 
     from vidveil.report.tables import table
     from vidveil.training.runs import runs_folder

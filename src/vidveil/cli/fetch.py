@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from vidveil.errors import UsageError
+from vidveil.reporting import phase, say
 
 
 def fetch(
@@ -27,7 +28,8 @@ def fetch(
     chosen = {name: lookup(name) for name in names or WEIGHTS}  # a wrong name stops the lot before anything is fetched
     for name, entry in chosen.items():
         there = state(name) == "present"
-        path = weights(name, say=lambda line: typer.echo(line, err=True))
+        with phase(f"fetching {name}"):
+            path = weights(name, say=say)
         typer.echo(f"{name}: {entry.file}, {entry.size / 1e6:.1f} MB, {entry.purpose}")
         typer.echo(f"  licence  {entry.licence}: {entry.whose}")
         typer.echo(f"  kept in  {path.parent}, {'was there already' if there else 'fetched now'}")

@@ -1,50 +1,34 @@
 """What a person sees while files are worked on: a bar on a terminal, plain lines elsewhere. All of it on stderr."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from time import monotonic
-from typing import TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from vidveil.core.text import one_line
+from vidveil.reporting import Phase, console, phase
 from vidveil.video.jobs import Outcome, Status
-
-
-class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.0f} fps" if task.speed else "", style="cyan")
 
 
 class Screen:
     """The watcher of the command line."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._console = Console(file=file, highlight=False, soft_wrap=True)
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            _Speed(),
-            TimeRemainingColumn(compact=True),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-        self._task: object = None
+    def __init__(self) -> None:
+        self._console = console()
+        self._under_way = ExitStack()
+        self._phase: Phase | None = None
         self._began = monotonic()
 
     def __enter__(self) -> "Screen":
-        self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        self._under_way.close()
 
     def say(self, line: str, style: str = "") -> None:
         """One line, as it is: names of files may hold brackets, line breaks and broken characters."""
-        clean = "".join(c if c.isprintable() else "?" for c in line.encode("utf-8", "replace").decode())
-        self._console.print(Text(clean, style=style))
+        self._console.print(Text(one_line(line), style=style))
 
     def warn(self, line: str) -> None:
         self.say(f"warning: {line}", "yellow")
@@ -54,15 +38,15 @@ class Screen:
 
     def begin(self, name: str, length: int | None) -> None:
         self._began = monotonic()
-        self._task = self._bar.add_task(name, total=length)
+        self._phase = self._under_way.enter_context(phase(name, length, "frames"))
 
     def advance(self) -> None:
-        self._bar.advance(self._task)  # type: ignore[arg-type]
+        if self._phase is not None:
+            self._phase.done += 1
 
     def end(self, outcome: Outcome) -> None:
-        if self._task is not None:
-            self._bar.remove_task(self._task)  # type: ignore[arg-type]
-            self._task = None
+        self._under_way.close()
+        self._phase = None
         for warning in outcome.warnings:
             if outcome.status is not Status.UP_TO_DATE:
                 self.warn(f"{outcome.name}: {warning}")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidveil.core.atomic import write_text
 from vidveil.errors import DataError, OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def report(
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         trade_off(results, picture)
-        output.write_text(f"{text}\n\n![trade-off]({picture.name})\n", encoding="utf-8")
+        write_text(output, f"{text}\n\n![trade-off]({picture.name})\n")
     except OSError as error:
         raise OutputError(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from error
     typer.echo(f"wrote {output} and {picture}")

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidveil.core.text import one_line
 from vidveil.errors import OutputError, UsageError, VidveilError
+from vidveil.reporting import phase
 
 if TYPE_CHECKING:
     from vidveil.review import Review
@@ -50,7 +52,8 @@ def review(
     failed = False
     for word in manifests:
         try:
-            found = read_review(word)
+            with phase(f"reading {word.name}"):
+                found = read_review(word)
             reviews.append(found)
             if found.trouble is not None:
                 _say(f"warning: {found.trouble}", err=True)
@@ -90,7 +93,8 @@ def _draw(found: "Review", path: Path, limit: int, sheets: set[Path]) -> None:
         return
     if path in sheets:  # clip.json beside clip_anonymized.json
         raise OutputError(f"{path.name} is the sheet of another manifest of this run: give this one a name with -o")
-    shown = write_sheet(found, path, limit)
+    with phase(f"drawing {path.name}"):
+        shown = write_sheet(found, path, limit)
     sheets.add(path)
     most = "" if shown == found.count else f", the {shown} most serious of {found.count} moments"
     _say(f"sheet: {path}{most}")
@@ -98,4 +102,4 @@ def _draw(found: "Review", path: Path, limit: int, sheets: set[Path]) -> None:
 
 def _say(line: str, *, err: bool = False) -> None:
     """One line: names of files and of detectors may hold anything."""
-    typer.echo("".join(c if c.isprintable() else "?" for c in line.encode("utf-8", "replace").decode()), err=err)
+    typer.echo(one_line(line), err=err)

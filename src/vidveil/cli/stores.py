@@ -67,7 +67,7 @@ def anonymize_stores(
                     check_target(open_layout(source), planned, overwrite)
                 typer.echo(f"{source} → {planned}")
                 continue
-            with told(source.name, 1) as progress:
+            with told(source.name, 0, "vectors") as progress:
                 done = anonymize_features(source, method, target, overwrite=overwrite, device=place, progress=progress)
             typer.echo(f"{done.output}: {done.vectors:,} vectors, told in {done.manifest.name}", err=True)
             for warning in done.warnings:

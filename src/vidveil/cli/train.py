@@ -1,7 +1,5 @@
 """`vidveil train`: one recognizer, or one method that learns, by a recipe."""
 
-import signal
-
 import typer
 
 from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
@@ -24,20 +22,17 @@ def train(
 
     Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
-    from rich.console import Console
-
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what schedulers send ends as Ctrl-C does
-
     from vidveil.evaluation.train import run
     from vidveil.evaluation.train_method import run as run_method
     from vidveil.methods.checkpoint import tells_more_than_guessing
     from vidveil.methods.masker import RAW, loaded_unless_raw
     from vidveil.recipe import find, names, read_for
+    from vidveil.reporting import console
     from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
     wanted = read_for("train", LearningRecipe, find(recipe), overrides or [])
     if not isinstance(wanted, TrainRecipe):
-        made = run_method(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+        made = run_method(wanted, root=data, resume=resume, strict=strict, console=console())
         guessed = {name: f" (guessing {value:.3f})" for name, value in made.floors.items()}
         told = (f"{name} {value:.3f}{guessed.get(name, '')}" for name, value in made.metrics.items())
         typer.echo("on validation: " + "  ".join(told))
@@ -62,7 +57,7 @@ def train(
         guard = "" if drawn or (before is not None and before.elsewhere) else " --guard faces"
         typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
         return
-    results = run(wanted, root=data, resume=resume, strict=strict, console=Console(stderr=True))
+    results = run(wanted, root=data, resume=resume, strict=strict, console=console())
 
     from vidveil.report.tables import table
     from vidveil.training.runs import runs_folder

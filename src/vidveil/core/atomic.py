@@ -5,9 +5,10 @@ takes the name of `path` in one step. No link is followed, nothing of somebody e
 on the temporary file says whether its writer still lives: `remove_stale` takes away what killed runs left.
 
     temporary(path)      one writer at a time: a second is an OutputError. `commit` gives the file its name
-    new_file(path)       a file that any number of writers may replace; the last one stays
-    new_folder(path)     a folder, likewise
-    write_text, write_bytes, write_json
+    new_file(path)       a file to write to, which any number of writers may replace; the last one stays
+    new_path(path)       likewise, for a library that wants the name of a file
+    new_folder(path)     likewise, a folder
+    write_bytes, write_text, write_json
 """
 
 import errno
@@ -15,6 +16,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -28,6 +30,7 @@ from vidveil.errors import OutputError
 MARK = ".vidveil.part"
 LONGEST = 255  # bytes that a name may have on the common file systems
 TRIES = 20
+OWN = r"(\.[0-9a-f]{8})?"  # what tells the temporary names of several writers apart
 FOR_ALL = 0o666  # less the umask
 
 
@@ -67,19 +70,23 @@ def temporary(path: Path) -> Iterator[Path]:
 @contextmanager
 def new_file(path: Path, mode: int = FOR_ALL) -> Iterator[BinaryIO]:
     """A file to write to; at the end it is on disk and takes the name of `path`, after an error it is gone."""
+    with new_path(path, mode) as part, part.open("r+b") as file:
+        yield file
+
+
+@contextmanager
+def new_path(path: Path, mode: int = FOR_ALL) -> Iterator[Path]:
+    """An empty file by its name; at the end it is on disk and takes the name of `path`, after an error it is gone."""
+    remove_stale(path.parent, path.name)
     part = _of_its_own(path)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(part, flags, mode), "w+b") as file:
-        try:
-            _lock(file.fileno())
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    _sync(path.parent)
+    number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        _lock(number)
+        yield part
+        commit(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+        os.close(number)
 
 
 def write_bytes(path: Path, data: bytes, mode: int = FOR_ALL) -> None:
@@ -100,6 +107,7 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill; at the end it takes the name of `path`, and what had it is removed. After an error the
     new one is gone, and the old one is where it was."""
+    remove_stale(path.parent, path.name)
     part = _of_its_own(path)
     part.mkdir()
     number = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -109,12 +117,18 @@ def new_folder(path: Path) -> Iterator[Path]:
         _swap(part, path)
     finally:
         os.close(number)
-        if os.path.lexists(part):
-            shutil.rmtree(part, ignore_errors=True)
+        _remove(part)
     _sync(path.parent)
 
 
-def remove(path: Path) -> None:
+def remove_folder(path: Path) -> None:
+    """Renamed first, so that nobody finds half of it."""
+    old = _of_its_own(path)
+    path.rename(old)
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
     """A file, a link or a folder with all that is in it; nothing if it is not there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
@@ -122,15 +136,16 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_stale(folder: Path) -> list[Path]:
+def remove_stale(folder: Path, name: str | None = None) -> list[Path]:
     """Remove temporary files and folders in `folder` whose writers are dead; which ones these were.
 
-    Only what has our name, is our user's, has no other name, and is locked by nobody.
+    Only what has our name, is our user's, has no other name, and is locked by nobody. With `name`, only those of the
+    file or folder that is called so.
     """
     removed: list[Path] = []
     try:
         with os.scandir(folder) as entries:
-            parts = sorted(folder / entry.name for entry in entries if is_part(entry.name))
+            parts = sorted(folder / entry.name for entry in entries if is_part(entry.name, name))
     except OSError:  # whoever works there will say why not
         return removed
     for part in parts:
@@ -140,8 +155,23 @@ def remove_stale(folder: Path) -> list[Path]:
     return removed
 
 
-def is_part(name: str) -> bool:
-    return name.startswith(".") and name.endswith(MARK)
+def is_part(name: str, of: str | None = None) -> bool:
+    """Whether a name is a temporary one: of anything, or of what is called `of`."""
+    if of is None:
+        return name.startswith(".") and name.endswith(MARK)
+    return re.fullmatch(re.escape(_hidden(of, "").removesuffix(MARK)) + OWN + re.escape(MARK), name) is not None
+
+
+def open_lock(path: Path) -> BinaryIO:
+    """A file that is there to be locked, made if it is not there. Nothing is emptied, and no link is followed."""
+    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FOR_ALL)
+    return os.fdopen(number, "r+b", buffering=0)
+
+
+def open_log(path: Path) -> BinaryIO:
+    """A file to append to, made if it is not there, each write at once. No link is followed."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, FOR_ALL), "a+b", buffering=0)
 
 
 def _remove_if_stale(part: Path) -> bool:
@@ -155,7 +185,7 @@ def _remove_if_stale(part: Path) -> bool:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its writer lives
         if not _is_at(number, part):
             return False
-        remove(part)
+        _remove(part)
         return True
     finally:
         os.close(number)
@@ -190,7 +220,7 @@ def _swap(part: Path, path: Path) -> None:
     except BaseException:
         old.rename(path)
         raise
-    remove(old)
+    _remove(old)
 
 
 def _sync(folder: Path) -> None:

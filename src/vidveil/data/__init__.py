@@ -13,6 +13,7 @@ from vidveil.core.text import printable
 from vidveil.data.catalogue import DATA, Dataset
 from vidveil.data.completeness import counted, state
 from vidveil.errors import DataError, UsageError
+from vidveil.reporting import phase, say
 
 if TYPE_CHECKING:
     from vidveil.data.clips import ClipSet
@@ -34,11 +35,12 @@ def load_data(
     if colon and not argument:
         raise UsageError(f"something is missing after the colon of {printable(repr(spec))}; usage: {dataset.usage}")
     folder = folder_of(name, root) if dataset.needs else root
-    clips = dataset.load(argument or None, frames=frames, size=size, seed=seed, root=folder)
+    with phase(f"reading {spec}"):
+        clips = dataset.load(argument or None, frames=frames, size=size, seed=seed, root=folder)
 
-    from vidveil.data.left_out import without_failed
+        from vidveil.data.left_out import without_failed
 
-    return without_failed(_counted(clips, dataset, folder), strict=strict)
+        return without_failed(_counted(clips, dataset, folder), strict=strict)
 
 
 def _counted(clips: "ClipSet", dataset: Dataset, folder: Path | None) -> "ClipSet":
@@ -49,8 +51,6 @@ def _counted(clips: "ClipSet", dataset: Dataset, folder: Path | None) -> "ClipSe
     if found >= official:
         return clips
     from dataclasses import replace
-
-    from vidveil.data.decode import say
 
     what = f"{found:,} of {official:,} {dataset.holds.what}"
     say(f"{clips.name}: {what} are here, so numbers are not those of the whole set")

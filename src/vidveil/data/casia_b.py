@@ -33,12 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
-from vidveil.data.decode import WORKERS, with_bar
+from vidveil.data.decode import WORKERS
 from vidveil.data.decoded import ensure_room
 from vidveil.data.published import hold_out_people
 from vidveil.data.small_sets import codes
 from vidveil.data.store import VideoStore, cache_folder
 from vidveil.errors import DataError, UsageError
+from vidveil.reporting import counted
 
 FOLDER = "GaitDatasetB-silh"
 SIDE = 64
@@ -158,7 +159,7 @@ def _read_all(folder: Path, walks: Sequence[Walk]) -> Iterator[NDArray[np.uint8]
     workers = min(WORKERS, os.cpu_count() or 1)
     starts = range(0, len(walks), 8 * workers)  # a few at a time, since the disk may be slower than we are
     with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-decode") as pool:
-        for start in with_bar(starts, len(starts), "reading casia_b"):
+        for start in counted(starts, "reading casia_b", len(starts), "parts"):
             some = walks[start : start + 8 * workers]
             for walk, video in zip(some, pool.map(lambda walk: _read(folder, walk), some), strict=True):
                 if len(video):

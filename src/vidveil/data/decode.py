@@ -15,11 +15,10 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -27,8 +26,7 @@ import numpy as np
 from vidveil.data.frame_readers import Decoder, Length, Part, Video, announced, frames_in, measure
 from vidveil.data.store_files import Failed
 from vidveil.errors import DataError, UsageError
-
-T = TypeVar("T")
+from vidveil.reporting import counted
 
 WORKERS = 8  # files at once, at most: decoding leaves Python's lock alone
 TOLERATED = 0.05  # of what a header tells of may be missing: those of old files are often off by a few frames
@@ -133,7 +131,7 @@ def decode_all(
     spread: int | None = None,
     title: str = "decoding",
 ) -> Iterator[Video | Failed]:
-    """Many files, in order, several at a time but never more than a few in memory; with a bar on a terminal.
+    """Many files, in order, several at a time but never more than a few in memory.
 
     What can be read but not decoded comes as `Failed`. What cannot even be read is an error.
     """
@@ -149,7 +147,7 @@ def decode_all(
     with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-decode") as pool:
         waiting: deque[Future[Video | Failed]] = deque()
         try:
-            for path in with_bar(paths, len(paths), title):
+            for path in counted(paths, title, len(paths), "videos"):
                 waiting.append(pool.submit(one, path))
                 if len(waiting) > 2 * workers:
                     yield waiting.popleft().result()
@@ -172,24 +170,6 @@ def _failed(path: Path, error: DataError) -> Failed:
         raise DataError(f"{file} cannot be read: {(trouble.strerror or 'no reason is given').lower()}") from trouble
     told = str(error).removeprefix(f"{path} ").removeprefix(f"{file} ")
     return Failed(told.removeprefix("cannot be decoded: "), stamp)
-
-
-def say(line: str) -> None:
-    """A line on stderr, whatever is in it."""
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
-
-
-def with_bar(items: Iterable[T], total: int, title: str) -> Iterator[T]:
-    """The items, with a bar and the time left on stderr if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        return iter(items)
-    return iter(track(items, title, total, console=console, transient=True))
 
 
 def fitted(picture: Video, short_side: int | None) -> Video:

@@ -6,12 +6,12 @@ found does not. All splits of a set have the same videos.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from vidveil.core.atomic import write_text
 from vidveil.core.bounded import ANNOTATIONS_BYTES, read_json
 from vidveil.data.clips import ClipSet
 from vidveil.data.store import VideoStore, cache_folder
@@ -32,10 +32,8 @@ def found_once(data: ClipSet, kind: str, about: list[Any], look: Callable[[], li
             if isinstance(kept, list):
                 return kept
         found = look()
-        part = path.with_name(f".{path.name}~{os.getpid()}.part")
         try:
-            part.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
-            part.replace(path)
+            write_text(path, json.dumps(found, separators=(",", ":")))
         except OSError as error:
             raise unwritable(path.parent, error) from error
     return found

@@ -8,10 +8,10 @@ tested. Nor are many tolerated (`decoded.TOLERATED`), and none at all if `strict
 import numpy as np
 
 from vidveil.data.clips import SPLITS, ClipSet
-from vidveil.data.decode import say
 from vidveil.data.decoded import NAMED, name_failed
 from vidveil.data.store import VideoStore
 from vidveil.errors import DataError
+from vidveil.reporting import say
 
 
 def without_failed(clips: ClipSet, *, strict: bool = False) -> ClipSet:

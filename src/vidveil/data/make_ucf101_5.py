@@ -8,7 +8,6 @@ The manifest comes last: where it is, everything is. Begun again, it makes what 
 """
 
 import csv
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -16,12 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.data.decode import decode_all, say
+from vidveil.core.atomic import new_path
+from vidveil.data.decode import decode_all
 from vidveil.data.published import EVERY, LIMIT, find_labels, match_labels
 from vidveil.data.small_sets import ATTRIBUTES
 from vidveil.data.store_files import Failed
 from vidveil.data.ucf101 import LABELS, Clip, read_classes, read_split
 from vidveil.errors import DataError, UsageError
+from vidveil.reporting import say
 
 CLASSES = ("BodyWeightSquats", "BoxingPunchingBag", "JugglingBalls", "JumpingJack", "Lunges")
 SHORT_SIDE = 128
@@ -90,16 +91,14 @@ def write_video(path: Path, frames: NDArray[np.uint8]) -> None:
     except ModuleNotFoundError:
         raise UsageError("videos are written by PyAV: pip install av") from None
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     height, width = (side - side % 2 for side in frames.shape[1:3])
-    with av.open(str(part), "w", format="mp4") as file:
+    with new_path(path) as part, av.open(str(part), "w", format="mp4") as file:
         stream = file.add_stream("libx264", rate=RATE, options=QUALITY)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         for picture in frames:
             whole = np.ascontiguousarray(picture[:height, :width])
             file.mux(stream.encode(av.VideoFrame.from_ndarray(whole, format="rgb24")))
         file.mux(stream.encode())
-    part.replace(path)
 
 
 def write_manifest(
@@ -113,10 +112,8 @@ def write_manifest(
             number = str(int(clip.path.rpartition("_c")[2].removesuffix(".avi")))
             yield [stem, clip.action, str(clip.group), number, *(split[clip.path] for split in splits), *told]
 
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with part.open("w", newline="", encoding="utf-8") as file:
+    with new_path(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows())
-    part.replace(path)
 
 
 def _label(value: np.float32) -> str:

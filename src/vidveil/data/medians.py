@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
 from vidveil.data.store import VideoStore, cache_folder
+from vidveil.reporting import counted
 
 
 def medians(data: ClipSet) -> ClipSet:
@@ -19,7 +20,7 @@ def medians(data: ClipSet) -> ClipSet:
     key = hashlib.sha256(data.videos.fingerprint.encode()).hexdigest()[:16]
 
     def made() -> Iterator[NDArray[np.uint8]]:
-        for i in range(len(data)):
+        for i in counted(range(len(data)), f"medians of {data.name}", len(data), "videos"):
             frames = data.videos.frames(i)
             yield np.partition(frames, (len(frames) - 1) // 2, axis=0)[(len(frames) - 1) // 2][None]  # (1, H, W, 3)
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.decode import with_bar
 from vidveil.data.decoded import ensure_room
 from vidveil.data.store import VideoStore, cache_folder
 from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, frame_labels
 from vidveil.errors import DataError
+from vidveil.reporting import counted
 
 WINDOW = 64
 ABNORMAL = "Abnormal"
@@ -75,7 +75,7 @@ def window_set(
 
     def make() -> Iterator[tuple[NDArray[np.uint8], Mapping[str, NDArray[np.int64]]]]:
         ensure_room(expected_bytes)
-        for i, video in with_bar(enumerate(videos), len(videos), f"decoding {name}"):
+        for i, video in counted(enumerate(videos), f"decoding {name}", len(videos), "videos"):
             frames = watch(video)
             for start, stop in windows(len(frames)):
                 yield frames[start:stop], {"window": np.array([i, start, stop], np.int64)}

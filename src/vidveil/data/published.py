@@ -16,11 +16,11 @@ from vidveil.core import bounded
 from vidveil.core.bounded import ANNOTATIONS_BYTES, read_text
 from vidveil.core.text import printable
 from vidveil.data.arrays_only import load_arrays
-from vidveil.data.decode import say
 from vidveil.data.decoded import decoded
 from vidveil.data.small_sets import ATTRIBUTES
 from vidveil.data.store import VideoStore
 from vidveil.errors import DataError
+from vidveil.reporting import say
 
 EVERY, LIMIT = 2, 96  # frames: 7.7 seconds at 12.5 a second, which is all of most clips
 SUBGROUPS = ("f", "m")  # numbers of the tag `subgroup`; -1 where nobody has said

@@ -7,9 +7,9 @@ import numpy as np
 
 from vidveil.code import code_of
 from vidveil.data.clips import ClipSet
-from vidveil.data.decode import with_bar
 from vidveil.data.found import found_once
 from vidveil.guard.watch import Lookout, regions_of
+from vidveil.reporting import counted
 from vidveil.video.frame import Region
 
 Places = list[tuple[Region, ...]]
@@ -23,7 +23,7 @@ def regions(data: ClipSet, region: str) -> Callable[[int], Places]:
     assert watch is not None
 
     def look() -> list[Any]:
-        rows = with_bar(range(len(data)), len(data), f"looking for {region}")
+        rows = counted(range(len(data)), f"looking for {region}", len(data), "clips")
         return [[[_told(one) for one in frame] for frame in _watched(data, row, watch)] for row in rows]
 
     found = found_once(data, "regions", [region, *watch.weights, DIGITS, code_of("guard/*.py")], look)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vidveil.data.clips import Videos
 from vidveil.data.store import VideoStore
+from vidveil.reporting import counted
 
 SHARE = 0.4  # of the accelerator's free memory that videos may take by themselves: networks need the rest
 
@@ -39,7 +40,8 @@ class Resident:
                 self.whole = True
         elif self.bytes <= (_room(self.device) if limit_bytes is None else limit_bytes):
             self._flat = torch.empty(self.bytes, dtype=torch.uint8, device=self.device)
-            for i, (start, stop) in enumerate(zip(self._starts[:-1], self._starts[1:], strict=True)):
+            places = zip(self._starts[:-1], self._starts[1:], strict=True)
+            for i, (start, stop) in counted(enumerate(places), f"copying to {self.device}", len(sizes), "videos"):
                 self._flat[start:stop].copy_(torch.from_numpy(_own(videos.frames(i)).reshape(-1)))
             self.whole = True
 

@@ -5,7 +5,7 @@
     NAME/frames.bin     the pixels of all videos one after the other, (T, H, W, 3) uint8 RGB each
     NAME/side-X.bin     anything else that belongs to each video, e.g. masks (T, H, W)
 
-A store is written under a name of its own (`.NAME~….part`) and renamed when it is whole, so a reader finds a whole
+A store is written under a temporary name (core/atomic.py) and renamed when it is whole, so a reader finds a whole
 store or none. Writers of the same store take turns by a lock that dies with its owner: who comes second finds the work
 done, and parts left over by a killed writer can be told from those still in use.
 """
@@ -13,10 +13,8 @@ done, and parts left over by a killed writer can be told from those still in use
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from itertools import repeat
 from pathlib import Path
@@ -26,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil import cache
+from vidveil.core.atomic import new_folder
 from vidveil.core.bounded import open_regular, parse_json, regular
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.data.store_files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, turn, unwritable
+from vidveil.data.store_files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, turn, writing
 from vidveil.errors import DataError
 
 if TYPE_CHECKING:
@@ -242,11 +241,9 @@ class VideoStore:
         about: Mapping[str, Any],
         sides: Mapping[str, Iterable[NDArray[Any]]],
     ) -> "VideoStore":
-        try:
-            part = Path(tempfile.mkdtemp(prefix=f".{folder.name}~", suffix=".part", dir=folder.parent))
-        except OSError as error:
-            raise unwritable(folder, error) from error
-        try:
+        with ExitStack() as stack:
+            with writing(folder):
+                part = stack.enter_context(new_folder(folder))
             written = Writer(part, folder)
             beside: Iterator[tuple[Any, ...]] = zip(*sides.values(), strict=True) if sides else repeat(())
             try:
@@ -259,16 +256,8 @@ class VideoStore:
             finally:
                 written.close()
             written.finish(dict(about))
-            try:
-                part.chmod(0o755)  # no secret, and the folder may be shared
-                if folder.exists() or folder.is_symlink():
-                    folder.rename(part.with_suffix(".old.part"))
-                part.rename(folder)
-            except OSError as error:
-                raise unwritable(folder, error) from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-            shutil.rmtree(part.with_suffix(".old.part"), ignore_errors=True)
+            with writing(folder):
+                stack.close()
         return cls.open(folder)
 
 

@@ -5,18 +5,18 @@ import hashlib
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from glob import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.atomic import open_lock
 from vidveil.errors import DataError
+from vidveil.reporting import phase
 
 LAYOUT = 1
 FRAMES = "frames"
@@ -127,22 +127,26 @@ def unwritable(folder: Path, error: OSError) -> DataError:
 
 
 @contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+@contextmanager
 def turn(folder: Path) -> Iterator[None]:
     """Hold the one right to write this store. The system takes it back when the process ends, however it ends."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = (folder.parent / f".{folder.name}.lock").open("wb")
+        lock = open_lock(folder.parent / f".{folder.name}.lock")
     except OSError as error:
         raise unwritable(folder, error) from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            with phase(f"waiting for another process that makes {folder.name}"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:  # a file system without locks: the rename still keeps half stores from being seen
             yield
             return
-        for left in folder.parent.glob(f".{escape(folder.name)}~*.part"):  # it is our turn, so their writers are dead
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
         yield

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.data.decode import say
 from vidveil.errors import DataError
+from vidveil.reporting import say
 
 LENGTH = 11
 ID = rf"[\w-]{{{LENGTH}}}"  # letters, digits, - and _; where `re.ASCII` is set

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from vidveil.errors import DataError, UsageError
 from vidveil.evaluation.lots import draws_lots, with_lots
 from vidveil.evaluation.pruning_controls import CONTROLS, PruningControl, pruning_control
 from vidveil.evaluation.veiled import KEPT, SCORES, SHARE, Veiled, born
+from vidveil.reporting import counted, phase
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -104,13 +105,15 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
 
     def make() -> Iterator[Item]:
         made_now.append(True)
-        return _all(painter, chunks)
+        return _all(painter, chunks, f"painting {data.name} after {setting}")
 
     videos = Veiled.cached(folder, about, make)
     if not made_now:  # the code of a method may have changed since: look at some
         some = dict.fromkeys((chunks[0], chunks[len(chunks) // 2], chunks[-1]))
         pairs = (pair for chunk in some for pair in zip(chunk, painter.paint(chunk), strict=True))
-        if not all(_same(videos, row, item) for row, item in pairs):
+        with phase(f"comparing {data.name} after {setting} with the cache"):
+            same = all(_same(videos, row, item) for row, item in pairs)
+        if not same:
             videos = Veiled.write(folder, make(), about)
     if made_now and isinstance(videos, Veiled):
         videos.made = born(videos.folder)
@@ -160,9 +163,8 @@ def _chunks(data: ClipSet, at_once: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise([*starts, len(data)])]
 
 
-def _all(painter: Painter, chunks: Iterable[Sequence[int]]) -> Iterator[Item]:
-    for chunk in chunks:
-        yield from painter.paint(chunk)
+def _all(painter: Painter, chunks: Sequence[Sequence[int]], title: str) -> Iterator[Item]:
+    yield from counted(chain.from_iterable(map(painter.paint, chunks)), title, sum(map(len, chunks)), "clips")
 
 
 def _same(videos: VideoStore, row: int, item: Item) -> bool:

@@ -25,6 +25,7 @@ from vidveil.data.views import ORDER, VIEW, draw
 from vidveil.evaluation.feature_recipe import FeaturesRecipe, Judge
 from vidveil.evaluation.learner import Learned
 from vidveil.features.sets import FeatureSet
+from vidveil.reporting import counted
 from vidveil.tasks import Predictions, Task
 
 DROPOUT = {"linear": 0.0, "mlp": 0.1, "mlp2": 0.3}
@@ -112,7 +113,7 @@ def teach(
         optimizer = torch.optim.AdamW(head.parameters(), lr, weight_decay=recipe.weight_decay)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * steps)
         best, kept = -np.inf, copy.deepcopy(head.state_dict())
-        for epoch in range(epochs):
+        for epoch in counted(range(epochs), f"{task.name} head, {kind}, seed {seed - SALT}", epochs, "epochs"):
             head.train()
             order = np.random.default_rng((seed, ORDER, epoch)).permutation(rows)
             for number in range(steps):

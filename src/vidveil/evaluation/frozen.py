@@ -7,7 +7,6 @@ that looks.
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from vidveil.code import code_of
 from vidveil.core.arrays import read_archive
+from vidveil.core.atomic import new_file
 from vidveil.data.clips import ClipSet
 from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Loader
@@ -27,6 +27,7 @@ from vidveil.data.store_files import turn, unwritable
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Recognizer
 from vidveil.recognizers.resnet import fold_biases
+from vidveil.reporting import counted
 from vidveil.training.recipe import LearningRecipe
 from vidveil.weights import describe
 
@@ -67,12 +68,10 @@ def features_of(
             data, rows, frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch, seed=seed,
             device=device, order="sequential", transform=CONTROLS.get(control),
         )  # fmt: skip
-        features = _looked_at(network, loader, recipe.views)
-        part = path.with_name(f".{path.name}~{os.getpid()}.part")
+        features = _looked_at(network, loader, recipe.views, name)
         try:
-            with part.open("wb") as file:
+            with new_file(path) as file:
                 np.savez(file, features=features, parameters=parameters)
-            part.replace(path)
         except OSError as error:
             raise unwritable(path.parent, error) from error
         return features, parameters
@@ -93,10 +92,10 @@ def _network(name: str, recipe: LearningRecipe, seed: int) -> Recognizer:
     return build(name, frames=recipe.frames, size=recipe.size, pretrained=pretrained).eval()
 
 
-def _looked_at(network: Recognizer, loader: Loader, views: str) -> NDArray[np.float32]:
+def _looked_at(network: Recognizer, loader: Loader, views: str, name: str) -> NDArray[np.float32]:
     found = []
     with torch.inference_mode():
-        for batch in loader.views(views):
+        for batch in counted(loader.views(views), f"features by {name}", len(loader), "batches"):
             count = batch.video.shape[1]
             seen = embedded(network.features, batch.video.flatten(0, 1), loader.batch * count)
             found.append(seen.view(-1, count, seen.shape[-1]).mean(1).cpu())

@@ -32,6 +32,7 @@ from vidveil.evaluation.linkage import Lineup, nearest, rank
 from vidveil.evaluation.measure import Measure, Number, choose, mean
 from vidveil.evaluation.results import ByView
 from vidveil.evaluation.tradeoff import Leak
+from vidveil.reporting import phase
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -134,6 +135,7 @@ class Gait:
     def splits(self) -> tuple[Split, ...]:
         return ("val", "test") if "val" in self.walks else ("test",)
 
+    @phase("gait: permutation tests and intervals")
     def numbers(self, features: Features) -> tuple[dict[str, Number], ByView]:
         """Each by the attacker that is best at it on validation people; by the first one, where the set has none."""
         found: dict[str, list[Mapping[str, Found]]] = {

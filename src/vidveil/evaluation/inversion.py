@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from vidveil.data.clips import SPLITS, Split
 from vidveil.features.sets import FeatureSet, Vectors
 from vidveil.methods.splavu import AAM
+from vidveil.reporting import phase
 
 EPOCHS, BATCH, RATE = 100, 512, 1e-3
 LEAST, LOOKS, WIDEST = 300, 20, 512
@@ -51,6 +52,7 @@ def _among_others(data: FeatureSet, adapter: AAM) -> Vectors:
     return replace(data.clips, all=made)
 
 
+@phase("inversion by pairs")
 def black_box(raw: FeatureSet, after: FeatureSet, *, seed: int) -> FeatureSet:
     """What an attacker recovers who has seen pairs of training videos; validation videos tell him when to stop."""
     given, wanted = _of(after, "train"), _of(raw, "train")
@@ -119,6 +121,7 @@ def _parts(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     return zip(*(torch.split(one, AT_ONCE) for one in tensors), strict=True)
 
 
+@phase("inversion by the adapter")
 def white_box(after: FeatureSet, adapter: AAM) -> FeatureSet:
     """What an attacker recovers who has the adapter."""
     found = torch.cat([_sought(part, adapter) for part in torch.split(after.clips.all, AT_ONCE)])

@@ -20,6 +20,7 @@ from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 
 from vidveil import __version__
+from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import read_json, reason, regular
 from vidveil.core.typed import from_values
 from vidveil.data.clips import ClipSet, Split
@@ -31,6 +32,7 @@ from vidveil.evaluation.frozen import embedded, features_of
 from vidveil.evaluation.mlp import HEADS, with_heads
 from vidveil.recognizers import RECOGNIZERS, build
 from vidveil.recognizers.recognizer import Classifier
+from vidveil.reporting import phase
 from vidveil.tasks import TASKS, Predictions, Task
 from vidveil.tasks.identity import Identity, everybody_is_known
 from vidveil.training.log import Log
@@ -158,15 +160,18 @@ def _trained(
         )  # fmt: skip
 
     _train(model, tasks, loader, recipe, network, seed, folder, key, log, label)
-    save_file(_arrays(model.recognizer), folder / "weights.safetensors")
-    predictions: dict[str, Predictions] = {
-        split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
-    }
-    if any(task.name == "identity" for task in tasks):  # spaces are learned from views that it was not trained on
-        predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), tasks, None)
+    with new_path(folder / "weights.safetensors") as part:
+        save_file(_arrays(model.recognizer), part)
+    with phase(f"predictions of {label or network}"):
+        predictions: dict[str, Predictions] = {
+            split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
+        }
+        if any(task.name == "identity" for task in tasks):  # spaces are learned from views that it was not trained on
+            predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), tasks, None)
     return predictions, sum(p.numel() for p in model.parameters())
 
 
+@phase("looking at anonymized clips by networks of raw video")
 def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
     """What a network that learned elsewhere sees in the validation and test clips of another set."""
     device = options(recipe, 0).accelerator()
@@ -347,11 +352,10 @@ def _write(learned: Learned, key: str) -> None:
     for split, said in learned.predictions.items():
         arrays |= {f"{split}/rows": said.rows, f"{split}/features": said.features}
         arrays |= {f"{split}/{task}": values for task, values in said.probabilities.items()}
-    save_file(arrays, learned.folder / "predictions.safetensors")
+    with new_path(learned.folder / "predictions.safetensors") as part:
+        save_file(arrays, part)
     about = {"key": key, "scores": learned.scores, "parameters": learned.parameters, "seconds": learned.seconds}
-    part = learned.folder / ".learned.json.part"
-    part.write_text(json.dumps(about) + "\n", encoding="utf-8")
-    part.replace(learned.folder / "learned.json")  # last: where it is, everything is
+    write_json(learned.folder / "learned.json", about, indent=None)  # last: where it is, everything is
 
 
 @dataclass(frozen=True)

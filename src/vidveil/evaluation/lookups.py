@@ -21,6 +21,7 @@ from vidveil.evaluation.learner import Learned, learn
 from vidveil.evaluation.measure import Measure, Number, choose, mean
 from vidveil.evaluation.mistakes import ENERGY
 from vidveil.evaluation.tradeoff import Leak
+from vidveil.reporting import phase
 from vidveil.tasks import Predictions
 from vidveil.tasks.retrieval import CUTS, Retrieval, retrieval
 
@@ -93,6 +94,7 @@ class RetrievalEngine(LookupEngine):
         return self._headlines(about)
 
 
+@phase("retrieval: permutation tests and intervals")
 def retrieval_numbers(measure: Measure, found: Mapping[str, Mapping[str, Sequence[Retrieval]]]) -> dict[str, Number]:
     """R@k and mAP, each by who is best at it on validation clips; `found` by split, by who looked, one a seed."""
     names = (*(f"retrieval_r{k}" for k in CUTS), "retrieval_map")

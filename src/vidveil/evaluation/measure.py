@@ -4,7 +4,6 @@ Which attacker stands behind a number is decided by the mean over seeds of its s
 number on test people is then looked at once; those of the others stand beside it, for the reader, and decide nothing.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from vidveil.core.atomic import new_path
 from vidveil.core.bounded import regular
 from vidveil.data.clips import ClipSet, Split
 from vidveil.errors import DataError
@@ -24,6 +24,7 @@ from vidveil.evaluation.mlp import identifying
 from vidveil.evaluation.projections import lda, whitening
 from vidveil.evaluation.results import Kind, Use
 from vidveil.evaluation.tradeoff import Leak
+from vidveil.reporting import phase
 from vidveil.tasks import Predictions
 
 Floats = NDArray[np.float64]
@@ -97,6 +98,7 @@ class Measure:
         """What the number of `action` is called."""
         return "action_top1" if self.data.action_labels is None else "action_cmap"
 
+    @phase("actions: permutation tests and intervals")
     def action(self, networks: Mapping[str, Sequence[Learned]]) -> Number:
         """Top-1, by the network that is best on validation; cMAP, where clips show several actions at once."""
         if self.data.action_labels is not None:
@@ -133,6 +135,7 @@ class Measure:
             clothes=clothes,
         )
 
+    @phase("linkage: permutation tests and intervals")
     def linkage(self, attackers: Mapping[str, Sequence[Learned]]) -> dict[str, Number]:
         """Rank-1 and mAP; rank-1 with same and with changed clothes, where they are known."""
         spaces: dict[str, list[Crossing]] = {}
@@ -152,6 +155,7 @@ class Measure:
         lineups = [self.lineup(split, clothes) for split in ("val", "test")]
         return all((rank(np.ones((len(one), 1)), one, precision=False).positives > 0).any() for one in lineups)
 
+    @phase("identity: permutation tests and intervals")
     def identity(self, attackers: Mapping[str, Sequence[Learned]]) -> Number:
         """Top-1 of naming training people who do something else, by the attacker that is best at it on validation."""
         people = np.unique(self.data.person[self.data.indices("train")])
@@ -180,12 +184,14 @@ class Measure:
             per_clip=hits,
         )
 
+    @phase("attributes: permutation tests and intervals")
     def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
         """Of every attribute, and of all together; and those that are constant in test, which are left out."""
         from vidveil.evaluation.measure_attributes import attributes
 
         return attributes(self, attackers)
 
+    @phase("lookups among raw clips: permutation tests and intervals")
     def raw_gallery(self, crossings: Mapping[str, Sequence[Crossing]]) -> Number:
         """Rank-1 of anonymized probes among raw clips: what somebody gets who has the person's ordinary videos."""
         return self._link(crossings)
@@ -209,9 +215,8 @@ class Measure:
         if not file.is_file():
             train = learned.predictions["train"]
             to = identifying(train.features, self.data.person[train.rows], seed, self.device)
-            part = file.with_name(f".{file.name}~{os.getpid()}.part")
-            save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
-            part.replace(file)
+            with new_path(file) as part:
+                save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
         found: dict[str, Floats] = load_file(regular(file))
         return found
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from vidveil.core.atomic import new_path
 from vidveil.core.bounded import is_file, regular
 from vidveil.errors import DataError
 from vidveil.evaluation.intervals import Estimate
@@ -41,7 +42,8 @@ def write_per_clip(
             arrays |= {f"{name}/by/{who}": hits.astype(np.float32) for who, hits in number.tried_per_clip.items()}
     for tag, excess in (attributes or {}).items():
         arrays[draws_of(tag)] = excess.samples
-    save_file(arrays, path)
+    with new_path(path) as part:
+        save_file(arrays, part)
 
 
 def draws_of(tag: str) -> str:

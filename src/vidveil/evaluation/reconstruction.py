@@ -33,6 +33,7 @@ from vidveil.evaluation.projections import lda
 from vidveil.evaluation.tradeoff import Leak
 from vidveil.features.extract import clip_picks
 from vidveil.features.sets import FeatureSet
+from vidveil.reporting import phase
 from vidveil.tasks import Predictions
 
 SIDE = 32
@@ -51,6 +52,7 @@ DECIMALS = 4  # of a pixel that count in linkage: below is noise of arithmetic, 
 AT_ONCE = 1024
 
 
+@phase("reading pictures to reconstruct")
 def pictures(data: FeatureSet) -> Tensor:
     """(n, 3, SIDE, SIDE) in [0, 1], of all clips in the order of `data.clips`: 12 kB a clip."""
     return torch.cat([of_video(data, row) for row in range(len(data.labels))]).to(data.clips.all.device)
@@ -184,6 +186,7 @@ class Reconstruction:
     """By split, the mean of five pictures of each video as its features: what people are looked for in."""
 
 
+@phase("reconstructing pictures")
 def reconstructed(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = EPOCHS) -> Reconstruction:
     """Train a decoder, and look at what it makes of the test videos."""
     back = decoder(data, wanted, seed=seed, epochs=epochs).decode(data.clips.all)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vidveil.core.atomic import new_file
 from vidveil.errors import OutputError
 from vidveil.evaluation.reconstruction import of_video, psnr
 from vidveil.features.sets import FeatureSet
@@ -37,6 +38,7 @@ def sheet(data_raw: FeatureSet, columns: Mapping[str, Tensor], path: Path) -> No
     for axis, action in zip(axes[0], labels.action[test[chosen]].tolist(), strict=True):
         axis.set_title(labels.actions[action][:20] if action >= 0 else "", fontsize=8)
     try:
-        figure.savefig(path, format="png")
+        with new_file(path) as file:
+            figure.savefig(file, format="png")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from vidveil.core.atomic import write_text
 from vidveil.core.bounded import is_file, read_json_object, reason
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
@@ -112,9 +113,7 @@ class Results:
         values = asdict(self)
         values["recipe"] = {key: _setting(value) for key, value in self.recipe.items()}
         text = json.dumps(_plain(values), indent=1, allow_nan=False)
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(text + "\n", encoding="utf-8")
-        part.replace(path)
+        write_text(path, text + "\n")
 
 
 def locate(run: str) -> Path:

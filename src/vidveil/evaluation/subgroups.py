@@ -28,6 +28,7 @@ from vidveil.evaluation.intervals import Estimate
 from vidveil.evaluation.learner import Learned
 from vidveil.evaluation.measure import Measure, Number, log_of, on_test
 from vidveil.evaluation.tradeoff import Leak
+from vidveil.reporting import phase
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,6 +58,7 @@ class Tally:
         return mean
 
 
+@phase("subgroups: permutation tests and intervals")
 def subgroups(measure: Measure, action: Number, learned: Sequence[Learned]) -> dict[str, Number]:
     """Beside `action`, the top-1 that `learned` has, one entry a seed. Empty where no subgroups are known."""
     tags, rows = measure.data.tags, measure.rows

@@ -1,6 +1,5 @@
 """`vidveil train`: one recognizer, kept as a checkpoint, with its test numbers beside their floors."""
 
-import json
 from pathlib import Path
 from time import monotonic
 
@@ -8,6 +7,7 @@ from rich.console import Console
 from safetensors.numpy import load_file, save_file
 
 from vidveil import __version__
+from vidveil.core.atomic import new_path, write_json
 from vidveil.data import load_data
 from vidveil.errors import DataError
 from vidveil.evaluation.learner import check_network, learn, options
@@ -85,11 +85,12 @@ def run(
 def _checkpoint(folder: Path, weights: Path, results: Results) -> None:
     """safetensors and a JSON: everything to rebuild the network, and nothing that runs."""
     folder.mkdir(exist_ok=True)
-    save_file(load_file(weights), folder / "weights.safetensors")
+    with new_path(folder / "weights.safetensors") as part:
+        save_file(load_file(weights), part)
     about = {
         "recipe": results.recipe,
         "data": results.data,
         "vidveil": __version__,
         "metrics": {name: metric.value for name, metric in results.raw.metrics.items()},
     }
-    (folder / "checkpoint.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / "checkpoint.json", about)

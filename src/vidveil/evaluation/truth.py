@@ -25,6 +25,7 @@ from vidveil.evaluation.metrics import auroc
 from vidveil.evaluation.pruning_controls import ACTION_ONLY, IDENTITY_ONLY, Grid, Kinds
 from vidveil.evaluation.tradeoff import Leak
 from vidveil.evaluation.veiled import KEPT, SCORES, Veiled
+from vidveil.reporting import phase
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +50,7 @@ class Truth:
         self.kinds = masks(data) if known else None  # (N, T, H, W)
         self.measure = measure
 
+    @phase("comparing masks with the truth")
     def numbers(self, after: Sequence[ClipSet]) -> dict[str, Number]:
         """Of the sets that the judges of each seed saw; several, where the method was trained several times."""
         shown = list({id(one.videos): one.videos for one in after}.values())

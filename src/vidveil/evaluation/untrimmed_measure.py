@@ -27,6 +27,7 @@ from vidveil.evaluation.intervals import Resamples, Statistic
 from vidveil.evaluation.measure import Number
 from vidveil.evaluation.metrics import auroc
 from vidveil.evaluation.tradeoff import Leak
+from vidveil.reporting import phase
 from vidveil.tasks.anomaly import Told, Watched
 from vidveil.tasks.anomaly.metric import logits
 from vidveil.tasks.anomaly.segments import to_frames
@@ -83,6 +84,7 @@ class Drawn:
 # ---- detection
 
 
+@phase("detection: permutation tests and intervals")
 def detection_numbers(
     data: Untrimmed, rows: Whole, found: Sequence[Detections], val: float, drawn: Drawn
 ) -> dict[str, Number]:
@@ -168,6 +170,7 @@ class Weighted:
 # ---- anomalies
 
 
+@phase("anomalies: permutation tests and intervals")
 def anomaly_numbers(data: Watched, said: Sequence[Told], val: float, drawn: Drawn) -> dict[str, Number]:
     """Of what each seed's network said of the test videos."""
     rows = data.indices("test")

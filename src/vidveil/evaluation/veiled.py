@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from vidveil.core.atomic import remove_folder
 from vidveil.data.clips import ClipSet
 from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store import VideoStore
@@ -86,10 +85,8 @@ def _delete(videos: Veiled) -> None:
     with turn(videos.folder):
         if born(videos.folder) != videos.made:
             return
-        gone = videos.folder.with_name(f".{videos.folder.name}~{os.getpid()}.part")
-        with suppress(OSError):  # renamed first: nobody finds half a store, and who writes next clears what is left
-            videos.folder.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        with suppress(OSError):
+            remove_folder(videos.folder)
 
 
 def born(folder: Path) -> tuple[int, int] | None:

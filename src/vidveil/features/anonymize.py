@@ -8,11 +8,9 @@ were for training. The new store has a fingerprint of its own, so that it cannot
 """
 
 import hashlib
-import json
 import os
 import platform
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ import numpy as np
 import torch
 
 from vidveil import __version__
+from vidveil.core.atomic import new_folder, write_json
 from vidveil.core.bounded import read_json_object, reason, regular
 from vidveil.core.text import printable
 from vidveil.errors import DataError, OutputError, UsageError
@@ -216,19 +215,16 @@ def _replaced(target: Path, make: Callable[[Path], FeatureStore]) -> FeatureStor
         raise OutputError(f"{target} holds features that no adapter made: give another name, or delete it yourself")
     if other := [file.name for file in target.iterdir() if not re.fullmatch(OWN_FILES, file.name)]:
         raise OutputError(f"{target} holds {min(other)}, which is no features: give another name")
-    part, old = (target.with_name(f".{target.name}~{os.getpid()}{end}") for end in (".part", ".old.part"))
+    lock = None
     try:
-        made = make(part)
-        target.rename(old)
-        part.rename(target)
-        return made
+        with new_folder(target) as part:
+            lock = part.with_name(f".{part.name}.lock")
+            return make(part)
     except OSError as error:
         raise _unwritable(target, error) from error
     finally:
-        shutil.rmtree(part, ignore_errors=True)
-        part.with_name(f".{part.name}.lock").unlink(missing_ok=True)
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
+        if lock is not None:
+            lock.unlink(missing_ok=True)
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
@@ -272,10 +268,8 @@ def _write_manifest(
         "dropped": list(passed.dropped),
         "versions": {"vidveil": __version__, "python": platform.python_version(), "torch": torch.__version__},
     }
-    part = path.with_name(f".{path.name}~{os.getpid()}.part")
     try:
-        part.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        part.replace(path)
+        write_json(path, about, indent=2)
     except OSError as error:
         raise _unwritable(path, error) from error
 

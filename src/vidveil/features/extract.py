@@ -26,6 +26,7 @@ from vidveil.data.views import cropped, even_picks
 from vidveil.data.whole import Streamed
 from vidveil.encoders.encoder import Encoder
 from vidveil.features.store import FeatureStore, Vectors, fill
+from vidveil.reporting import phase
 
 STATIC = 4
 """Static clips a video: training draws two of them."""
@@ -39,15 +40,14 @@ _Clip = tuple[str, Tensor]
 
 
 @contextmanager
-def told(title: str, total: int) -> Iterator[Progress]:
-    """A bar with the time left on stderr, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress as Bars
+def told(title: str, total: int, unit: str = "videos") -> Iterator[Progress]:
+    """What is done of a total is reported."""
+    with phase(title, total, unit) as one:
 
-    console = Console(stderr=True)
-    with Bars(console=console, transient=True, disable=not console.is_terminal) as bars:
-        bar = bars.add_task(title, total=total)
-        yield lambda done, of: bars.update(bar, completed=done, total=of)
+        def progress(done: int, of: int) -> None:
+            one.done, one.total = done, of
+
+        yield progress
 
 
 def extract(

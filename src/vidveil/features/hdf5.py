@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.bounded import SwollenError, check_swollen, on_disk
 from vidveil.errors import DataError
-from vidveil.features.layouts import HDF5, Item, Layout, Where, Writer, problem
+from vidveil.features.layouts import HDF5, Item, Layout, Where, Writer
 
 COMPRESSIONS = ("gzip", "lzf")  # that every reader of HDF5 has
 MOST_CHUNK = 1 << 30  # bytes: a chunk is unpacked as a whole
@@ -39,9 +39,9 @@ class Hdf5Layout(Layout):
         except DataError:
             raise
         except SwollenError as error:
-            raise problem(f"{path} {error}") from error
+            raise DataError(f"{path} {error}") from error
         except Exception as error:  # a damaged file can fail in any way; none of them says more than this
-            raise problem(f"{path} is damaged or no HDF5 file: copy or make it again") from error
+            raise DataError(f"{path} is damaged or no HDF5 file: copy or make it again") from error
         super().__init__(path, found.items, found.dropped)
 
     def source(self, key: str) -> Any:
@@ -86,9 +86,9 @@ class _Found:
             self.dropped.append(key)
             return
         if dataset.is_virtual or dataset.external:  # without that file it reads as zeros, and it could be any file
-            raise problem(f"{self.path}: {key} keeps its numbers in another file: copy them into this one first")
+            raise DataError(f"{self.path}: {key} keeps its numbers in another file: copy them into this one first")
         if dataset.chunks and math.prod(dataset.chunks) * dtype.itemsize > MOST_CHUNK:
-            raise problem(
+            raise DataError(
                 f"{self.path}: {key} is in chunks of more than {MOST_CHUNK:,} bytes: write it in smaller ones"
             )
         self.items[key] = Item(tuple(dataset.shape), dtype)
@@ -101,7 +101,7 @@ class _Sink(io.FileIO):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "x+")
+        super().__init__(path, "w+")
         self.error: OSError | None = None
 
     def write(self, data: Any) -> int:

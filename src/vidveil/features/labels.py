@@ -19,6 +19,7 @@ from typing import cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.atomic import new_path
 from vidveil.data.clips import ClipSet, Gallery
 from vidveil.data.small_sets import codes, read_manifest
 from vidveil.errors import DataError
@@ -48,8 +49,7 @@ class FeatureRows:
 def write_labels(data: ClipSet, path: Path) -> None:
     head = ["id", "split", "group", "action", "person"]
     head += [ATTRIBUTE + name for name in data.attribute_names] + [TAG + name for name in data.tags] + ["gallery"]
-    part = path.with_name(f".{path.name}.part")
-    with part.open("w", newline="", encoding="utf-8") as file:
+    with new_path(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(head)
         for i, name in enumerate(data.ids):
@@ -59,7 +59,6 @@ def write_labels(data: ClipSet, path: Path) -> None:
             writer.writerow(
                 [name, data.split[i], data.group[i], action, int(data.person[i]), *known, *tags, data.gallery]
             )
-    part.replace(path)
 
 
 def _known(person: str | None) -> str:

@@ -15,10 +15,9 @@ that no adapter has; nothing here can tell it otherwise. Vectors are changed in 
 
 import math
 import os
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.atomic import new_folder, new_path
 from vidveil.core.bounded import is_folder, open_regular, reason, regular
 from vidveil.core.text import printable
 from vidveil.errors import DataError, OutputError, UsageError
@@ -50,20 +50,20 @@ class Layout(ABC):
 
     def __init__(self, path: Path, items: Mapping[str, Item], dropped: Sequence[str]) -> None:
         if not items:
-            raise problem(f"{path} holds no features: no array of floating numbers is in it")
+            raise DataError(f"{path} holds no features: no array of floating numbers is in it")
         self.path, self._items = path, {key: items[key] for key in sorted(items)}
         self.dropped = tuple(sorted(dropped))
         first = next(iter(self._items))
         self.width = self._items[first].shape[-1]
         if max(map(len, items)) > LONGEST:
-            raise problem(f"{path} has a name of {max(map(len, items)):,} characters: at most {LONGEST} are read")
+            raise DataError(f"{path} has a name of {max(map(len, items)):,} characters: at most {LONGEST} are read")
         for key, item in self._items.items():
             if item.dtype.itemsize not in KEPT:
-                raise problem(f"{path}: {key} is of {item.dtype}: convert it to float32 first")
+                raise DataError(f"{path}: {key} is of {item.dtype}: convert it to float32 first")
             if item.shape[-1] == 0:
-                raise problem(f"{path}: {key} has vectors of no numbers: move it away")
+                raise DataError(f"{path}: {key} has vectors of no numbers: move it away")
             if item.shape[-1] != self.width:
-                raise problem(
+                raise DataError(
                     f"{path}: {first} has vectors of {self.width} numbers, {key} of {item.shape[-1]}: "
                     "a store has one width, so keep those of one encoder only"
                 )
@@ -106,7 +106,7 @@ class Layout(ABC):
         try:
             yield
         except Exception as error:  # a damaged file can fail in any way; none of them says more than this
-            raise problem(f"{self.path}: {key} cannot be read, the file is damaged: copy or make it again") from error
+            raise DataError(f"{self.path}: {key} cannot be read, the file is damaged: copy or make it again") from error
 
     @abstractmethod
     def source(self, key: str) -> Any:
@@ -149,11 +149,6 @@ def slabs(lead: tuple[int, ...], rows: int) -> Iterator[tuple[Where, slice]]:
             first = last
 
 
-def problem(message: str) -> DataError:
-    """On one line, whatever the names in it are made of."""
-    return DataError("".join(c if c.isprintable() else "?" for c in message))
-
-
 def open_layout(path: Path) -> Layout:
     """Whichever layout this is, told by what the file begins with: TriDet's HDF5 files of HACS have no suffix."""
     path = Path(path)
@@ -163,7 +158,7 @@ def open_layout(path: Path) -> Layout:
         with open_regular(regular(path)) as file:
             head = file.read(8)
     except (OSError, ValueError) as error:
-        raise problem(f"{printable(path, 300)} {reason(error)}") from error
+        raise DataError(f"{printable(path, 300)} {reason(error)}") from error
     suffix = path.suffix.lower()
     if head.startswith((b"\x93NUMPY", b"PK\x03\x04")) or suffix in NPY | NPZ:
         return _numpy(path)
@@ -171,7 +166,7 @@ def open_layout(path: Path) -> Layout:
 
     if suffix in HDF5 or is_hdf5(path):
         return Hdf5Layout(path)
-    raise problem(f"{path} is no store of features: give an HDF5 file, a .npy or .npz file, or a folder of those")
+    raise DataError(f"{path} is no store of features: give an HDF5 file, a .npy or .npz file, or a folder of those")
 
 
 def _numpy(path: Path) -> Layout:
@@ -196,18 +191,38 @@ def rewritten(
     """
     target = Path(target).absolute()
     check_target(layout, target, overwrite)
-    part = target.with_name(f".{target.name}~{os.getpid()}.part")
+    with _writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    place = new_folder if layout.path.is_dir() else new_path
+    with ExitStack() as stack:
+        with _writing(target):
+            part = stack.enter_context(place(target))
+        done = _write(layout, part, target, change, rows, progress)
+        if not overwrite and os.path.lexists(target):
+            raise OutputError(f"{target} was made by another meanwhile: give another name")
+        with _writing(target):
+            stack.close()
+    return done
+
+
+def _write(
+    layout: Layout,
+    part: Path,
+    target: Path,
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    rows: int,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    """Everything into the temporary file or folder `part` of the target."""
     keys, total = layout.keys(), layout.count()
     writer, done = None, 0
     try:
         with _writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _remove(part)  # of a dead process that had our number
             writer = layout.writer(part)
         for key in keys:
             source, pieces = layout.source(key), list(slabs(layout.shape(key)[:-1], rows))
             if bad := sum(int((~np.isfinite(layout.vectors(key, source, where))).sum()) for where, _ in pieces):
-                raise problem(
+                raise DataError(
                     f"{layout.path}: {key} has {bad} values that are NaN, infinite or too large: make it again"
                 )
             with _writing(target):
@@ -221,12 +236,10 @@ def rewritten(
                     progress(done, total)
         with _writing(target):
             writer.close()
-            _put_in_place(part, target, overwrite)
     except BaseException:
         if writer:
             with suppress(Exception):
                 writer.close()
-        _remove(part)
         raise
     return done
 
@@ -239,13 +252,15 @@ def _changed(
     new = np.asarray(change(old))
     if new.shape != shape or new.dtype.kind != "f":
         what = f"{layout.path}: {key} was changed from float32 {shape} to {new.dtype} {new.shape}"
-        raise problem(f"{what}: the method does not fit this store")
+        raise DataError(f"{what}: the method does not fit this store")
     if not np.isfinite(new).all():
-        raise problem(f"{layout.path}: {key} was changed to NaN or infinite values: the method does not fit this store")
+        raise DataError(
+            f"{layout.path}: {key} was changed to NaN or infinite values: the method does not fit this store"
+        )
     with np.errstate(over="ignore"):
         kept = np.ascontiguousarray(new, dtype=dtype)
     if not np.isfinite(kept).all():
-        raise problem(f"{layout.path}: {key} became too large for {dtype}: convert it to float32 first")
+        raise DataError(f"{layout.path}: {key} became too large for {dtype}: convert it to float32 first")
     return kept
 
 
@@ -276,29 +291,3 @@ def _writing(target: Path) -> Iterator[None]:
         number = getattr(error, "errno", None)  # what HDF5 makes of it is several lines long
         reason = (os.strerror(number) if number else type(error).__name__).lower()
         raise OutputError(f"{target} cannot be written: {reason}") from error
-
-
-def _put_in_place(part: Path, target: Path, overwrite: bool) -> None:
-    if not overwrite and os.path.lexists(target):
-        raise OutputError(f"{target} was made by another meanwhile: give another name")
-    if not target.is_dir():
-        part.replace(target)
-        return
-    old = part.with_name(f"{part.name[:-5]}.old.part")  # a folder cannot be renamed over another
-    try:
-        target.rename(old)
-        part.rename(target)
-        _remove(old)
-    except BaseException:
-        if not os.path.lexists(target):
-            old.rename(target)
-        elif not os.path.lexists(part):  # the new one is in its place
-            _remove(old)
-        raise
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

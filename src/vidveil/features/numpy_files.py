@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from vidveil.core.arrays import PACKED, ObjectsError, read_header
 from vidveil.core.bounded import check_swollen, open_regular, reason, regular
-from vidveil.features.layouts import NPY, NPZ, Item, Layout, Where, Writer, problem
+from vidveil.errors import DataError
+from vidveil.features.layouts import NPY, NPZ, Item, Layout, Where, Writer
 
 
 class NumpyLayout(Layout):
@@ -77,13 +78,13 @@ def _look_into(file: Path) -> Iterator[tuple[zipfile.ZipInfo | None, Item | None
                     item = Item(*read_header(stored, member.file_size)) if member.filename.endswith(".npy") else None
                 yield member, item
     except (ObjectsError, _RefusedError) as error:
-        raise problem(f"{file} is refused: it {error}") from None
+        raise DataError(f"{file} is refused: it {error}") from None
     except PermissionError as error:
-        raise problem(f"{file} cannot be read: permission denied") from error
+        raise DataError(f"{file} cannot be read: permission denied") from error
     except OSError as error:
-        raise problem(f"{file} {reason(error)}") from error
+        raise DataError(f"{file} {reason(error)}") from error
     except Exception as error:  # a damaged file can fail in any way; none of them says more than this
-        raise problem(f"{file} is damaged or no file of numpy arrays: copy or make it again") from error
+        raise DataError(f"{file} is damaged or no file of numpy arrays: copy or make it again") from error
 
 
 class _NumpyWriter(Writer):
@@ -93,8 +94,6 @@ class _NumpyWriter(Writer):
         self.layout, self.part = layout, part
         self.file: IO[bytes] | None = None
         self.zipped: zipfile.ZipFile | None = None
-        if layout.folder:
-            part.mkdir()
 
     def start(self, key: str) -> None:
         name, member = self.layout.places[key]
@@ -105,9 +104,9 @@ class _NumpyWriter(Writer):
         else:
             self.close()
         if member is None:
-            self.file = path.open("xb")
+            self.file = path.open("wb")
         else:
-            self.zipped = self.zipped or zipfile.ZipFile(path, "x")
+            self.zipped = self.zipped or zipfile.ZipFile(path, "w")
             info = zipfile.ZipInfo(member.filename)
             info.compress_type = member.compress_type
             self.file = self.zipped.open(info, "w", force_zip64=True)

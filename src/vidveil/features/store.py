@@ -12,7 +12,6 @@ what is there compared with its sums, and made anew where it differs.
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,12 +24,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from vidveil.core.arrays import read_header
+from vidveil.core.atomic import is_part, new_file, remove_stale, write_json
 from vidveil.core.bounded import is_file, open_regular, read_json_object, reason, regular
 from vidveil.core.text import printable
 from vidveil.core.typed import typed
 from vidveil.data.store_files import sha256_of, turn
 from vidveil.errors import DataError, OutputError
-from vidveil.training.checkpoint import put
 
 LAYOUT = 1
 INDEX_BYTES = 256 << 20
@@ -155,14 +154,13 @@ def fill_shards(
     with turn(folder):
         if is_store(folder):
             _refuse_other(folder, plain, ids)
-        elif folder.exists() and not (folder.is_dir() and all(map(_is_part, folder.iterdir()))):
+        elif folder.exists() and not (folder.is_dir() and all(is_part(file.name) for file in folder.iterdir())):
             raise OutputError(f"{folder} is there and is no store of features: choose another name")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for left in filter(_is_part, folder.iterdir()):  # it is our turn, so their writers are dead
-                left.unlink()
+            remove_stale(folder)
             if not is_store(folder):
-                put(folder / "store.json", json.dumps({**plain, "ids": list(ids)}).encode())
+                write_json(folder / "store.json", {**plain, "ids": list(ids)}, indent=None)
             width = int(about["encoder"]["width"])
             shards = [range(start, min(start + videos, len(ids))) for start in range(0, len(ids), videos)]
             missing = (
@@ -298,19 +296,9 @@ def _write_shard(folder: Path, number: int, counts: Counts, wholes: Mapping[str,
     sums = {}
     for kind, whole in wholes.items():
         sums[kind] = sha256_of(whole)
-        path = folder / _file(kind, number)
-        part = path.with_name(f".{path.name}~{os.getpid()}.part")
-        with part.open("wb") as file:
+        with new_file(folder / _file(kind, number)) as file:
             np.save(file, whole)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    put(folder / f"shard-{number:05d}.json", json.dumps({"counts": counts, "sha256": sums}).encode())
-
-
-def _is_part(path: Path) -> bool:
-    """Whether it is a file of ours that was never finished."""
-    return path.match(".*.part")
+    write_json(folder / f"shard-{number:05d}.json", {"counts": counts, "sha256": sums}, indent=None)
 
 
 def _mapped(path: Path) -> Vectors:

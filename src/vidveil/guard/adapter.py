@@ -12,27 +12,31 @@ Beside `plates.onnx` lies `plates.json`, which says how the network wants its pi
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.bounded import is_file, read_json, reason, regular
+from vidveil.core.bounded import is_file, read_bytes, read_json, reason
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.errors import InputError, UsageError
-from vidveil.guard.detectors import Boxes, Detector, grid, planar
-from vidveil.guard.onnx_file import Network
+from vidveil.errors import DetectorError, UsageError
+from vidveil.guard.detections import Cells
+from vidveil.guard.detectors import Detector, grid, planar, yolox_cells
+from vidveil.guard.onnx_file import MODEL_BYTES, Network
 from vidveil.guard.view import Picture
-from vidveil.video.manifest import file_hash
 
 LAYOUTS = ("yolox", "yolov8", "boxes")
+SHAPES = {
+    "yolox": "its output is (1, cells, 5 + classes)",
+    "yolov8": "its output is (1, 4 + classes, cells)",
+    "boxes": "its outputs are boxes (N, 4), scores (N,), and perhaps labels (N,)",
+}
 NOTES_BYTES = 1 << 20
-NETWORK_BYTES = 2 << 30
-"""More no ONNX file can have in one piece."""
 MOST_CLASSES = 1_000_000
 
 
@@ -87,7 +91,7 @@ class OwnDetector(Detector):
     def __init__(self, path: Path) -> None:
         told = describe(path)
         super().__init__(partial(Network, path, free=not told.fixed))
-        self.told, self.kind = told, path.stem
+        self.told, self.kind, self.notes = told, path.stem, path.with_suffix(".json").name
         notes = hashlib.sha256(repr(told).encode()).hexdigest()
         self.weights = f"{path.name} sha256:{_hash(path)[:16]} as {notes[:8]}"  # the same file may be used otherwise
         self.start, self.carry, self.pad, self.ellipse = told.start, told.carry, told.pad, told.shape == "ellipse"
@@ -96,7 +100,7 @@ class OwnDetector(Detector):
     def scale(self, width: int, height: int) -> float:
         return self.told.size / max(width, height)
 
-    def run(self, picture: Picture, threshold: float) -> Boxes:
+    def run(self, picture: Picture) -> Cells:
         blob = planar(picture if self.told.colours == "rgb" else picture[..., ::-1])
         if self.told.fixed and blob.shape[2:] != (self.told.size, self.told.size):
             square = np.zeros((1, 3, self.told.size, self.told.size), np.float32)
@@ -105,38 +109,77 @@ class OwnDetector(Detector):
         scale = self.told.scale or (1 / 255 if self.told.layout == "yolov8" else 1.0)
         if scale != 1:
             blob *= np.float32(scale)
-        outputs = self.network(blob)
-        boxes, scores = {"yolox": self._yolox, "yolov8": self._yolov8, "boxes": self._boxes}[self.told.layout](
-            outputs, blob.shape[2], blob.shape[3]
-        )
-        sure = scores >= threshold
-        return np.concatenate([boxes[sure], scores[sure, None]], 1).astype(np.float32)
+        try:
+            outputs = self.network(blob)
+        except DetectorError:
+            raise
+        except Exception as error:  # the runtime has no tree of errors
+            size = f"{blob.shape[3]} × {blob.shape[2]}"
+            reason = f"could not take in a picture of {size} pixels ({type(error).__name__})"
+            raise DetectorError(reason, "`size` and `fixed`") from error
+        if self.told.layout == "boxes":
+            return self._boxes(outputs)
+        (found,) = _numbers(outputs[:1], self.told.layout)
+        if found.ndim != 3 or len(found) != 1:
+            raise DetectorError(f"returned an output of shape {found.shape}", f"`layout`: {SHAPES[self.told.layout]}")
+        return self._yolov8(found[0].T) if self.told.layout == "yolov8" else self._yolox(found[0], *blob.shape[2:])
 
-    def _yolox(self, outputs: list[Any], height: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        found = outputs[0][0]
-        corner, stride = grid(height, width)
-        centre, reach = (found[:, :2] + corner) * stride, np.exp(found[:, 2:4]) * stride / 2
-        return np.concatenate([centre - reach, centre + reach], 1), found[:, 4] * self._best(found[:, 5:])
+    def _yolox(self, found: NDArray[Any], height: int, width: int) -> Cells:
+        cells = len(grid(height, width)[0])
+        if len(found) != cells or found.shape[1] < 6:
+            raise DetectorError(
+                f"returned {len(found)} × {found.shape[1]} numbers where YOLOX has {cells} × 6 or more", "`layout`"
+            )
+        return yolox_cells(found, self._best(found[:, 5:]), height, width)
 
-    def _yolov8(self, outputs: list[Any], height: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: ARG002
-        found = outputs[0][0].T
-        centre, reach = found[:, :2], found[:, 2:4] / 2
-        return np.concatenate([centre - reach, centre + reach], 1), self._best(found[:, 4:])
+    def _yolov8(self, found: NDArray[Any]) -> Cells:
+        if found.shape[1] < 5:
+            raise DetectorError(
+                f"returned {found.shape[1]} numbers for each cell where there are 5 or more", "`layout`"
+            )
 
-    def _boxes(self, outputs: list[Any], height: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: ARG002
-        by_name = dict(zip(self.network.outputs, outputs, strict=True))
+        def boxes(cells: NDArray[np.intp]) -> NDArray[Any]:
+            centre, reach = found[cells, :2], found[cells, 2:4] / 2
+            return np.concatenate([centre - reach, centre + reach], 1)
+
+        return Cells(self._best(found[:, 4:]), boxes, found[:, 4:])
+
+    def _boxes(self, outputs: list[Any]) -> Cells:
+        names = self.network.outputs
         if len(outputs) < 2:
-            raise InputError(f"{self.kind}.onnx has one output: boxes and scores are expected")
-        boxes = np.asarray(by_name.get("boxes", outputs[0])).reshape(-1, 4)
-        scores = np.asarray(by_name.get("scores", outputs[1])).reshape(-1)
-        labels = by_name.get("labels", outputs[2] if len(outputs) > 2 else None)
-        if labels is not None and self.told.classes is not None:
-            scores = scores * np.isin(np.asarray(labels).reshape(-1), self.told.classes)
-        return boxes, scores
+            raise DetectorError("returned one output where boxes and scores are expected", "`layout`")
+        at = [names.index(name) if name in names else i for i, name in enumerate(("boxes", "scores", "labels"))]
+        wanted = at if self.told.classes is not None and at[2] < len(outputs) else at[:2]
+        boxes, scores, *labels = _numbers([outputs[i] for i in wanted], "boxes")
+        count = scores.size
+        if boxes.size != 4 * count or (count and boxes.shape[-1] != 4) or any(each.size != count for each in labels):
+            raise DetectorError(f"returned boxes of shape {boxes.shape} and scores of shape {scores.shape}", "`layout`")
+        boxes, probabilities = boxes.reshape(-1, 4), scores.reshape(-1)
+        chosen = probabilities
+        for each in labels:
+            if not np.isfinite(each).all():
+                raise DetectorError("returned labels that are not finite", "`layout`, and the order of the outputs")
+            chosen = np.where(np.isin(each.reshape(-1), self.told.classes or ()), chosen, 0)
+        return Cells(chosen, boxes.__getitem__, probabilities)
 
     def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
-        best: NDArray[Any] = (scores if self.told.classes is None else scores[:, list(self.told.classes)]).max(1)
-        return best
+        """Of the wanted classes' scores (cells, classes), the highest of each cell."""
+        if self.told.classes is None:
+            best: NDArray[Any] = scores.max(1)
+            return best
+        if max(self.told.classes) >= scores.shape[1]:
+            raise DetectorError(f"returned scores of {scores.shape[1]} classes", "`classes`: they count from 0")
+        return cast(NDArray[Any], scores[:, list(self.told.classes)].max(1))
+
+
+def _numbers(outputs: Sequence[Any], layout: str) -> list[NDArray[Any]]:
+    """Outputs as float arrays. Raises DetectorError where one is something else: text, a list, a dictionary."""
+    for output in outputs:
+        if not isinstance(output, np.ndarray) or output.dtype.kind not in "fiu":
+            kind = output.dtype if isinstance(output, np.ndarray) else type(output).__name__
+            raise DetectorError(f"returned a {kind} where numbers are expected", f"`layout`: {SHAPES[layout]}")
+    with np.errstate(over="ignore"):
+        return [output if output.dtype == np.float32 else output.astype(np.float64) for output in outputs]
 
 
 def describe(path: Path) -> Description:
@@ -158,6 +201,6 @@ def describe(path: Path) -> Description:
 
 def _hash(path: Path) -> str:
     try:
-        return file_hash(regular(path, NETWORK_BYTES))
+        return hashlib.sha256(read_bytes(path, MODEL_BYTES)).hexdigest()
     except (OSError, ValueError) as error:
         raise UsageError(f"{path.name} {reason(error)}") from error

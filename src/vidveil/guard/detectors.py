@@ -13,27 +13,24 @@ hundredth, so it can be done on every frame where it matters.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from threading import Lock
-from typing import cast
+from threading import Lock, Thread
+from typing import Any, cast
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.errors import WeightsError
+from vidveil.guard.detections import Boxes, Cells, likely_boxes
 from vidveil.guard.onnx_file import Network
 from vidveil.guard.tracks import clipped, grown, widened
 from vidveil.guard.view import Picture
 from vidveil.video.frame import Region
 from vidveil.weights import describe, lookup, weights
 
-Boxes = NDArray[np.float32]
-"""(N, 5): left, top, right, bottom, score; best first"""
-
 CELL = 32  # networks halve their picture five times: sides are multiples of this
 AT_LEAST = 3.0  # pixels of padding on each side
 ROUND = 0.21  # of padding, at least, for an ellipse: less would leave the corners of the box outside
-OVERLAP = 0.3  # two boxes that share more of their union are one
 
 
 class Detector(ABC):
@@ -54,6 +51,8 @@ class Detector(ABC):
     """Side of the square piece that the network sees when it looks closely."""
     context: float
     """How many times the size of the thing such a piece covers."""
+    notes: str | None = None
+    """The file that describes a user's own detector."""
     size: float = 1.0
     """How many times as wide and as high as usual what is hidden is."""
 
@@ -74,22 +73,31 @@ class Detector(ABC):
         """Load what is needed; raises VidveilError if it is not to be had."""
         assert self.network
 
+    def give_up(self, thread: Thread) -> None:
+        """End, as soon as may be, the look that this thread does: nobody waits for it any more."""
+        if self._loaded is not None:
+            self._loaded.give_up(thread)
+
     @abstractmethod
     def scale(self, width: int, height: int) -> float:
         """How many pixels of the network's picture one pixel of a whole picture becomes."""
 
     @abstractmethod
-    def run(self, picture: Picture, threshold: float) -> Boxes:
-        """What is in a picture, as it is: boxes in its pixels, overlapping ones still among them."""
+    def run(self, picture: Picture) -> Cells:
+        """What the network says of a picture, as it is. Raises DetectorError if its outputs cannot be read."""
 
     def look(self, picture: Picture, scale: float = 1.0, threshold: float | None = None) -> Boxes:
-        """What is in a picture, seen at this scale, with a score of `carry` or more."""
+        """What is in a picture, seen at this scale, with a score of `carry` or more.
+
+        Raises DetectorError if what the network returned makes no sense.
+        """
         height, width = picture.shape[:2]
         if scale != 1:
             size = max(1, round(width * scale)), max(1, round(height * scale))
             how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
             picture = cast(Picture, cv2.resize(np.ascontiguousarray(picture), size, interpolation=how))
-        found = without_doubles(self.run(picture, self.carry if threshold is None else threshold))
+        least = self.carry if threshold is None else threshold
+        found = likely_boxes(self.run(picture), least, picture.shape[1], picture.shape[0])
         found[:, :4] *= np.tile([width / picture.shape[1], height / picture.shape[0]], 2)
         return inside(found, width, height)
 
@@ -119,14 +127,17 @@ class CenterFace(Detector):
         """Full size up to 1080p; small pictures twice their size, since below 10 pixels no face is found."""
         return min(2.0 if max(width, height) <= 640 else 1.0, 1920 / max(width, height))
 
-    def run(self, picture: Picture, threshold: float) -> Boxes:
+    def run(self, picture: Picture) -> Cells:
         heat, size, offset = self.network(planar(picture), ["537", "538", "539"])
-        rows, columns = np.nonzero(heat[0, 0] >= threshold)
-        height, width = np.exp(size[0, :, rows, columns]).T * 4
-        y = (rows + offset[0, 0, rows, columns] + 0.5) * 4
-        x = (columns + offset[0, 1, rows, columns] + 0.5) * 4
-        score = heat[0, 0, rows, columns]
-        return np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2, score], 1).astype(np.float32)
+
+        def boxes(cells: NDArray[np.intp]) -> NDArray[Any]:
+            rows, columns = np.unravel_index(cells, heat.shape[2:])
+            height, width = np.exp(size[0, :, rows, columns]).T * 4
+            y = (rows + offset[0, 0, rows, columns] + 0.5) * 4
+            x = (columns + offset[0, 1, rows, columns] + 0.5) * 4
+            return np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], 1)
+
+        return Cells(heat[0, 0].ravel(), boxes)
 
 
 class Yolox(Detector):
@@ -140,15 +151,23 @@ class Yolox(Detector):
     def scale(self, width: int, height: int) -> float:
         return self.side / max(width, height)
 
-    def run(self, picture: Picture, threshold: float) -> Boxes:
+    def run(self, picture: Picture) -> Cells:
         blob = planar(picture[..., ::-1])  # it was trained on BGR
         found = self.network(blob)[0][0]  # (cells, 5 + classes)
-        score = found[:, 4] * found[:, 5]
-        sure = np.nonzero(score >= threshold)[0]
-        corner, stride = grid(blob.shape[2], blob.shape[3])
-        centre = (found[sure, :2] + corner[sure]) * stride[sure]
-        reach = np.exp(found[sure, 2:4]) * stride[sure] / 2
-        return np.concatenate([centre - reach, centre + reach, score[sure, None]], 1).astype(np.float32)
+        return yolox_cells(found, found[:, 5], blob.shape[2], blob.shape[3])
+
+
+def yolox_cells(found: NDArray[Any], classes: NDArray[Any], height: int, width: int) -> Cells:
+    """YOLOX's output (cells, 5 + classes) on a picture of this size, and of the wanted class the scores (cells,)."""
+    corner, stride = grid(height, width)
+
+    def boxes(cells: NDArray[np.intp]) -> NDArray[Any]:
+        centre = (found[cells, :2] + corner[cells]) * stride[cells]
+        reach = np.exp(found[cells, 2:4]) * stride[cells] / 2
+        return np.concatenate([centre - reach, centre + reach], 1)
+
+    with np.errstate(over="ignore", invalid="ignore"):  # `likely_boxes` looks for what comes of it
+        return Cells(found[:, 4] * classes, boxes, found[:, 4:])
 
 
 def _checked(name: str) -> Network:
@@ -176,26 +195,6 @@ def planar(picture: Picture) -> NDArray[np.float32]:
     for channel in range(3):
         blob[0, channel, :height, :width] = picture[..., channel]
     return blob
-
-
-def without_doubles(found: Boxes) -> Boxes:
-    """The best box of each heap of overlapping ones, best first."""
-    found = found[np.isfinite(found).all(1)]
-    found = found[np.argsort(-found[:, 4], kind="stable")]
-    kept: list[NDArray[np.float32]] = []
-    while len(found):
-        best = found[0]
-        kept.append(best)
-        found = found[overlaps(best, found) <= OVERLAP]
-    return np.stack(kept) if kept else np.empty((0, 5), np.float32)
-
-
-def overlaps(one: NDArray[np.float32], many: Boxes) -> NDArray[np.float32]:
-    """Shared area over joint area, of one box and many."""
-    sides = np.minimum(one[2:4], many[:, 2:4]) - np.maximum(one[:2], many[:, :2])
-    shared = sides.clip(0).prod(1)
-    joint = (one[2:4] - one[:2]).prod() + (many[:, 2:4] - many[:, :2]).prod(1) - shared
-    return cast(NDArray[np.float32], shared / np.maximum(joint, 1e-6))
 
 
 def inside(found: Boxes, width: int, height: int) -> Boxes:

@@ -5,7 +5,8 @@
     2  What is found on a key frame is linked to the trails that are there; in between one looks closely (scene.py).
     3  A frame leaves when what comes within `delay` after it has been seen: with a region for each trail (tracks.py).
 
-A frame that could not be searched has no regions and no picture any more: it becomes black.
+A frame that could not be searched has no regions and no picture any more: it becomes black. Where that happens again
+and again, the stream fails (searches.py).
 """
 
 import os
@@ -13,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from vidveil.guard.cuts import scenes
-from vidveil.guard.detectors import Boxes, Detector
+from vidveil.guard.detectors import Detector
 from vidveil.guard.moments import Findings
 from vidveil.guard.scene import IN_FLIGHT, Scene
+from vidveil.guard.searches import Searches
 from vidveil.guard.tracks import Settings
-from vidveil.guard.view import whole
 from vidveil.video.frame import Frame
 
 
@@ -30,26 +31,32 @@ class Finder:
         self.weights = [detector.weights for detector in detectors]
         self.looks_for = [detector.kind for detector in detectors]
         self.findings = Findings()
+        self._searches = Searches(detectors)
 
     def follow(self, frames: Iterable[Frame]) -> Iterator[Frame]:
-        """The same frames, `delay` later, each with its regions."""
-        self.findings = Findings()
+        """The same frames, `delay` later, each with its regions. Raises DetectorError if searches fail repeatedly."""
+        self.findings, self._searches = Findings(), Searches(self.detectors)
+        return self._follow(frames, self._searches)
+
+    def stop(self) -> None:
+        """Nothing more is wanted of the stream that is followed: searches under way are given up."""
+        self._searches.stop()
+
+    def _follow(self, frames: Iterable[Frame], searches: Searches) -> Iterator[Frame]:
         for detector in self.detectors:
             detector.ready()  # a network that is not there fails the whole stream, not frame after frame
         workers = max(1, min(IN_FLIGHT, os.cpu_count() or 1))
         with ThreadPoolExecutor(workers, "search") as pool:
-            scene: Scene | None = None
-            for frame, change in scenes(frames):
-                if scene is None or change.cut:
-                    if scene is not None:
-                        yield from scene.end()
-                    scene = Scene(self.detectors, self.settings, self.findings, self.search, pool)
-                yield from scene.take(frame, doubtful=change.doubtful)
-            if scene is not None:
-                yield from scene.end()
-
-    def search(self, frame: Frame) -> list[Boxes]:
-        """Everything that each detector sees in a frame."""
-        picture = whole(frame)
-        height, width = picture.shape[:2]
-        return [detector.look(picture, detector.scale(width, height)) for detector in self.detectors]
+            try:
+                scene: Scene | None = None
+                for frame, change in scenes(frames):
+                    if scene is None or change.cut:
+                        if scene is not None:
+                            yield from scene.end()
+                        scene = Scene(searches, self.settings, self.findings, pool)
+                    yield from scene.take(frame, doubtful=change.doubtful)
+                if scene is not None:
+                    yield from scene.end()
+                searches.finish()
+            finally:
+                searches.stop()  # before the pool waits for its threads

@@ -6,12 +6,14 @@ again where they are not where a straight way would have them.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from vidveil.guard.detectors import Boxes, Detector
+from vidveil.guard.detections import Boxes
+from vidveil.guard.detectors import Detector
 from vidveil.guard.moments import Findings, Span
+from vidveil.guard.searches import Searches, StoppedError, why
 from vidveil.guard.tracks import (
     BRIDGE,
     CERTAIN,
@@ -49,14 +51,13 @@ class _Search:
 class Scene:
     def __init__(
         self,
-        detectors: Sequence[Detector],
+        searches: Searches,
         settings: Settings,
         findings: Findings,
-        search: Callable[[Frame], list[Boxes]],
         pool: ThreadPoolExecutor,
     ) -> None:
-        self._detectors = {detector.kind: detector for detector in detectors}
-        self._settings, self._findings, self._search, self._pool = settings, findings, search, pool
+        self._detectors = {detector.kind: detector for detector in searches.detectors}
+        self._search, self._settings, self._findings, self._pool = searches, settings, findings, pool
         self._frames: deque[Frame] = deque()  # all that have not left
         self._searches: deque[_Search] = deque()  # key frames whose finds have not been linked yet
         self._searched: Frame | None = None  # the key frame up to which everything is linked
@@ -108,7 +109,7 @@ class Scene:
 
     def _ask(self, frame: Frame) -> None:
         self._last_key = frame
-        self._searches.append(_Search(frame, self._pool.submit(self._search, frame)))
+        self._searches.append(_Search(frame, self._pool.submit(self._search.frame, frame)))
 
     def _full(self) -> bool:
         return len(self._frames) * self._size[0] * self._size[1] * 3 // 2 > WINDOW_BYTES
@@ -161,8 +162,12 @@ class Scene:
             found = search.found.result()
             for detector, boxes in zip(self._detectors.values(), found, strict=True):
                 self._link(detector, boxes, frame)
+            self._search.succeeded()
+        except StoppedError:
+            raise
         except Exception as error:  # whatever it was: these frames were not searched, and must not pass
-            self._failed = f"could not be searched ({type(error).__name__})"
+            self._search.failed(error)
+            self._failed = why(error)
         for f in self._frames:
             if _within(f, since, frame) and (failed or self._failed):
                 f.lost = failed or self._failed
@@ -232,11 +237,16 @@ class Scene:
     ) -> None:
         """Look closely for one person, frame by frame in this order, from a sighting on, until they are lost."""
         missed = 0
-        for frame in frames:
+        for at, frame in enumerate(frames):
             place = moved(here.box, speed, frame.seconds - here.seconds)
             near = min(CLOSE, CERTAIN + 2 * abs(frame.seconds - here.seconds))
             number = self._findings.new_number() if self._changed(here.seconds, frame.seconds) else here.number
-            found = self._look_closely(detector, trail, frame, place, number, near=near)
+            try:
+                found = self._look_closely(detector, trail, frame, place, number, near=near)
+            except Exception as error:
+                for unseen in frames[at:]:  # also those before the last key frame: somebody new was followed back
+                    unseen.lost = why(error)
+                raise
             if found is None:
                 missed += 1
                 if missed == MISSES:
@@ -292,7 +302,7 @@ class Scene:
         x, y = middle(around)
         picture, left, top, step = piece(frame, (x - reach, y - reach, x + reach, y + reach), detector.glance)
         best, least = None, near
-        for x0, y0, x1, y1, score in detector.look(picture).tolist():
+        for x0, y0, x1, y1, score in self._search.look(detector, picture).tolist():
             box = (left + x0 * step, top + y0 * step, left + x1 * step, top + y1 * step)
             strange = strangeness(place, box)
             if strange < least and not self._somebody_else(trail, frame.seconds, box, strange):

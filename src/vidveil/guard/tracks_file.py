@@ -1,9 +1,11 @@
 """Tracks on disk, as JSON lines: to look at, to edit, and to render from. Fields: docs/guard.md."""
 
 import json
+import shutil
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -38,8 +40,8 @@ class TracksWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._body = path.with_name(path.name + ".body")
-        self._file = self._body.open("w", encoding="utf-8")
+        # Without a name, so that nothing is left of it, however this process ends.
+        self._body = TemporaryFile("w+", encoding="utf-8", dir=path.parent)  # noqa: SIM115 - closed by finish or abort
         self._frames = 0
         self._size = (0, 0)
 
@@ -48,23 +50,20 @@ class TracksWriter:
             self._frames = frame.index + 1
             self._size = turn_of(frame).size
             for region in _UNSEARCHED if frame.regions is None or frame.picture is None else frame.regions:
-                self._file.write(json.dumps(_told(frame, region)) + "\n")
+                self._body.write(json.dumps(_told(frame, region)) + "\n")
             yield frame
 
     def finish(self, made_for: dict[str, Any] | None = None) -> None:
         """`made_for` says of which video, from where to where: see `RecordedTracks.check`."""
-        self._file.close()
         header = {"tracks": LAYOUT, "width": self._size[0], "height": self._size[1], "frames": self._frames}
         header |= made_for or {}
-        with self._path.open("w", encoding="utf-8") as file, self._body.open(encoding="utf-8") as body:
+        self._body.seek(0)
+        with self._body, self._path.open("w", encoding="utf-8") as file:
             file.write(json.dumps(header) + "\n")
-            for line in body:
-                file.write(line)
-        self._body.unlink()
+            shutil.copyfileobj(self._body, file)
 
     def abort(self) -> None:
-        self._file.close()
-        self._body.unlink(missing_ok=True)
+        self._body.close()
 
 
 def _told(frame: Frame, region: Region) -> dict[str, Any]:
@@ -130,6 +129,9 @@ class RecordedTracks:
                 raise InputError(
                     f"{self._name} was made for another {what}; whoever is sure takes {name!r} off its first line"
                 )
+
+    def stop(self) -> None:
+        """Nothing here takes long enough to be given up."""
 
     def follow(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         self.findings = Findings()

@@ -21,7 +21,7 @@ from vidveil.methods.recast import Recast
 if TYPE_CHECKING:
     from vidveil.methods.regional import Watcher
 
-__all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Chain", "Method", "load"]
+__all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Chain", "Method", "is_learned", "load"]
 
 DEFAULT = "blur:strong"
 
@@ -88,6 +88,11 @@ METHODS = {
     ),
     "stride": Method(classical.Stride, "stride:N", "every N-th frame, unchanged: combine it with another (default 5)"),
 }
+
+
+def is_learned(name: str) -> bool:
+    """Whether what stands behind the colon of this method is a run or the folder of a checkpoint."""
+    return METHODS[name].build in (_learned, _on_features)
 
 
 def load(spec: str, *, region: str = "frame", watch: "Watcher | None" = None) -> Anonymizer:

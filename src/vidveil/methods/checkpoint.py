@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import is_file, open_regular, read_json_object, reason
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
@@ -151,13 +152,10 @@ def write(folder: Path, method: str, network: Mapping[str, Any], tensors: "Mappi
     from vidveil import __version__
 
     folder.mkdir(parents=True, exist_ok=True)
-    numbers = folder / f".{WEIGHTS}.part"
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, numbers)
-    numbers.replace(folder / WEIGHTS)
+    with new_path(folder / WEIGHTS) as part:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, part)
     text = {"layout": LAYOUT, "method": method, "network": dict(network), "vidveil": __version__, **about}
-    part = folder / f".{ABOUT}.part"
-    part.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
-    part.replace(folder / ABOUT)  # last: where it is, everything is
+    write_json(folder / ABOUT, text)  # last: where it is, everything is
 
 
 def locate(name: str) -> Path | None:

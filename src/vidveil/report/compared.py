@@ -24,11 +24,13 @@ from vidveil.report.paired import (
 )
 from vidveil.report.same_clips import RANK1, Run, comparable, judged_otherwise
 from vidveil.report.tables import spoken, used
+from vidveil.reporting import phase
 
 TITLE = "## Compared, on the same clips"
 FEW_PEOPLE = 20
 
 
+@phase("comparing methods on the same clips")
 def section(runs: Sequence[tuple[Path, Results]]) -> str:
     """Of results and the files they were read from; empty where there are not two methods to compare."""
     if sum(bool(results.points) for _, results in runs) < 2:

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from vidveil.core.atomic import new_file
 from vidveil.errors import OutputError
 from vidveil.evaluation.results import Point, Results
 from vidveil.report.tables import used
+from vidveil.reporting import phase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +47,7 @@ class Place(NamedTuple):
     label: str
 
 
+@phase("drawing the trade-off")
 def trade_off(results: Sequence[Results], path: Path) -> None:
     """Draw all runs into one PNG."""
     try:
@@ -64,7 +67,8 @@ def trade_off(results: Sequence[Results], path: Path) -> None:
         axes[0].text(0.5, 0.5, "nothing was attacked in these results", ha="center", va="center", color=GREY)
         axes[0].set_axis_off()
     try:
-        figure.savefig(path, format="png")
+        with new_file(path) as file:
+            figure.savefig(file, format="png")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -9,9 +9,7 @@ pair that the disk has spoilt costs a minute and not the run. A pair whose hash 
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -21,6 +19,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from vidveil.core.atomic import remove_stale, write_bytes, write_json
 from vidveil.core.bounded import read_bytes, read_json_object, reason
 from vidveil.core.text import printable
 from vidveil.errors import OutputError, TrainingError
@@ -86,8 +85,8 @@ class Keeper:
         whole = {"layout": LAYOUT, **about, "sha256": _digest(data, about)}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            put(self._path(number, "safetensors"), data)
-            put(self._path(number, "json"), json.dumps(whole, indent=1).encode())
+            write_bytes(self._path(number, "safetensors"), data)
+            write_json(self._path(number, "json"), whole)
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             raise OutputError(
@@ -133,8 +132,7 @@ class Keeper:
         for number in self._numbers() - set(whole[-count:]):
             for kind in ("json", "safetensors"):  # the first makes the pair count
                 self._path(number, kind).unlink(missing_ok=True)
-        for left in self.folder.glob(".*.part"):  # by a run that was killed
-            left.unlink(missing_ok=True)
+        remove_stale(self.folder)
 
     def _numbers(self) -> set[int]:
         """Of all pairs, whole or not."""
@@ -148,22 +146,6 @@ class Keeper:
 
 def _why(error: Exception) -> str:
     return f"{error.args[0]} is missing" if isinstance(error, KeyError) else reason(error)
-
-
-def put(path: Path, data: bytes) -> None:
-    """A file that is there whole and on the disk, or not at all (or as it was before)."""
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    with suppress(OSError):  # some file systems cannot bring a folder to the disk
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _digest(data: bytes, about: Mapping[str, Any]) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from time import time
 
+from vidveil.core.atomic import open_log
+
 DOUBLE, BYTES, FLOAT = 1, 2, 5  # wire types; 0 is a varint
 
 
@@ -23,7 +25,7 @@ class EventFile:
     def __init__(self, folder: Path, first_step: int = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         count = sum(1 for _ in folder.glob("events.out.tfevents.*"))
-        self._file = (folder / f"events.out.tfevents.{int(time()):010}.{count:04}").open("ab", buffering=0)
+        self._file = open_log(folder / f"events.out.tfevents.{int(time()):010}.{count:04}")
         self._put(_field(3, BYTES, b"brain.Event:2"))
         if first_step:
             self._put(_number(2, first_step) + _field(7, BYTES, _number(1, 1)))

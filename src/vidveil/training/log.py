@@ -8,19 +8,18 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from time import monotonic, time
+from time import time
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from vidveil.core.atomic import open_log
+from vidveil.core.text import one_line
+from vidveil.reporting import Phase, phase, reporting
 from vidveil.training.events import EventFile
-
-QUIET = 10.0
-"""Seconds between plain lines where there is no terminal."""
 
 
 class Log:
@@ -33,7 +32,7 @@ class Log:
         self._file = None
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = (folder / "log.jsonl").open("a+b", buffering=0)
+            self._file = open_log(folder / "log.jsonl")
             self._end_torn_line()
 
     def write(self, event: str, **values: Any) -> None:
@@ -50,15 +49,15 @@ class Log:
 
     def say(self, line: str, style: str = "") -> None:
         if self.console is not None:
-            self.console.print(Text(line, style=style), soft_wrap=True)
+            self.console.print(Text(one_line(line), style=style), soft_wrap=True)
 
     @contextmanager
-    def bar(self, label: str, total: int, done: int = 0) -> Iterator["Bar"]:
-        bar = Bar(self, label, total, done)
-        try:
-            yield bar
-        finally:
-            bar.close()
+    def bar(self, label: str, total: int, done: int = 0) -> Iterator[Phase]:
+        """Steps are counted, and reported on the console if there is one."""
+        with ExitStack() as stack:
+            if self.console is not None:
+                stack.enter_context(reporting("training", self.console))
+            yield stack.enter_context(phase(label or "training", total, "steps", done))
 
     def close(self) -> None:
         for file in self._curves.values():
@@ -75,45 +74,6 @@ class Log:
             self._file.seek(size - 1)
             if self._file.read(1) != b"\n":
                 self._file.write(b"\n")
-
-
-class Bar:
-    """Progress with the time left on a terminal; elsewhere a plain line now and then."""
-
-    def __init__(self, log: Log, label: str, total: int, done: int) -> None:
-        self._log, self._label = log, label
-        self._told = monotonic()
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
-        if log.console is not None and log.console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(compact=True),
-                console=log.console,
-                transient=True,
-                speed_estimate_period=300,  # long enough to hold a validation
-            )
-            self._task = self._bar.add_task(label, total=total, completed=done)
-            self._bar.start()
-
-    def advance(self) -> None:
-        if self._bar is not None:
-            self._bar.advance(self._task)
-
-    def tell(self, text: str) -> None:
-        """After an epoch."""
-        line = f"{self._label}: {text}" if self._label else text
-        if self._bar is not None:
-            self._bar.update(self._task, description=line)
-        elif monotonic() - self._told >= QUIET:
-            self._log.say(line)
-            self._told = monotonic()
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
 
 def file_name(label: str) -> str:

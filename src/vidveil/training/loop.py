@@ -194,7 +194,7 @@ def _fit(
                     average.update()
                 loss_sum += value.detach()
                 place.step, place.batch = place.step + 1, place.batch + 1
-                bar.advance()
+                bar.done = place.step
                 if place.step % options.log_every == 0:
                     check()
                     line = {"loss": value.item(), "lr": adamw.param_groups[0]["lr"], "gradient": norm.item()}
@@ -223,7 +223,7 @@ def _fit(
             log.write("epoch", fit=label, step=place.step, seconds=round(monotonic() - began, 3), **row)
             log.curves(label, place.step, {name: number for name, number in row.items() if name != "epoch"})
             told = "  ".join(f"{name} {number:.4g}" for name, number in row.items() if name != "epoch")
-            bar.tell(f"epoch {place.epoch}/{options.epochs}  {told}")
+            bar.note = f"epoch {place.epoch}/{options.epochs}  {told}"
             if place.epoch == options.epochs or place.stopped_early:
                 place.finished = True
                 save()

@@ -28,10 +28,10 @@ from typing import Any, BinaryIO, Self
 
 from rich.console import Console
 
+from vidveil.core.atomic import open_lock, write_bytes
 from vidveil.core.bounded import is_file, open_regular, read_json_object
 from vidveil.core.text import printable
 from vidveil.errors import OutputError, UsageError, VidveilError
-from vidveil.training.checkpoint import put
 from vidveil.training.log import Log, file_name
 from vidveil.training.machine import describe
 from vidveil.training.options import FREE
@@ -72,8 +72,8 @@ class Run:
             if (folder / "recipe.json").exists():
                 _check_may_go_on(folder, recipe, resume)  # again: another process may have been here before the lock
             else:
-                put(folder / "recipe.json", _json(recipe))
-            put(folder / "machine.json", _json(describe(accelerator)))
+                write_bytes(folder / "recipe.json", _json(recipe))
+            write_bytes(folder / "machine.json", _json(describe(accelerator)))
             run = cls(folder, lock, Log(folder, console))
         except BaseException as error:
             lock.close()
@@ -114,7 +114,7 @@ class Run:
         if error is None:
             self.finish()
         elif isinstance(error, KeyboardInterrupt):
-            self.log.say(f"stopped; the same command with --resume goes on with run {self.name!r}")
+            error.add_note(f"the same command with --resume goes on with run {self.name!r}")
             self._end("interrupted", "stopped by Ctrl-C")
         else:
             self.fail(str(error) if isinstance(error, VidveilError) else f"{type(error).__name__}: {error}")
@@ -131,7 +131,7 @@ class Run:
     def _tell(self, state: str, reason: str = "") -> None:
         line = {"state": state, "reason": reason, "started": self._started, "changed": _now()}
         try:
-            put(self.folder / "state.json", _json(line))
+            write_bytes(self.folder / "state.json", _json(line))
         except OSError as error:
             raise _cannot_write(self.folder, error) from error
 
@@ -194,7 +194,7 @@ def _folder_of(name: str) -> Path:
 def _take_lock(folder: Path) -> BinaryIO:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("ab")
+        lock = open_lock(folder / ".lock")
     except OSError as error:
         raise _cannot_write(folder, error) from error
     for _ in range(20):

@@ -18,13 +18,12 @@ from av.stream import Discard, Stream
 
 from vidveil.errors import InputError
 from vidveil.video.ledger import MAX_GAP_S
-from vidveil.video.probe import open_source
+from vidveil.video.probe import PREROLL_S, open_source
 from vidveil.video.recode import Recoder
 from vidveil.video.sources import Source
 
 MP4_AUDIO = frozenset({"aac", "mp3", "mp2", "ac3", "eac3", "alac", "opus", "flac", "dts"})
 """Codecs whose packets are copied as they are."""
-PREROLL_S = 0.1  # what decoders of sound need from before the first moment, and players do not play
 SET_BACK_S = Fraction(1, 2)  # smaller steps back are jitter, larger ones a clock that was set anew
 MP4_OTHERS = frozenset({"mov_text", "gpmd"})
 
@@ -33,6 +32,7 @@ class _Clock:
     """The times of a track's packets. Where they were set anew, they go on right after the last packet."""
 
     def __init__(self, tick: Fraction, begin: int) -> None:
+        """`begin`: where the source begins. A track that begins hours before or after that is put there."""
         self._far, self._back = int(MAX_GAP_S / tick), int(SET_BACK_S / tick)
         self._last: int | None = None
         self._due = begin
@@ -43,7 +43,7 @@ class _Clock:
         if time is None:
             time = self._due - self._offset
         lead = 0 if packet.pts is None else packet.pts - time
-        back = -(1 << 40) if self._last is None else self._last - self._back
+        back = self._due - self._far if self._last is None else self._last - self._back
         if not back <= time + self._offset <= self._due + self._far:
             self._offset = self._due - time
         self._last = time + self._offset
@@ -74,13 +74,18 @@ class SideTracks:
         *,
         audio: str,
         everything: bool,
+        origin: Fraction,
         shift: Fraction,
+        begin: Fraction | None,
         end: Fraction | None,
     ) -> None:
+        """Seconds on the source's clock: `origin` is where it begins, `shift` is taken off its times, and what lies
+        before `begin` or after `end` is left out."""
         self._container = open_source(source)
+        self._origin = origin
         self._output = output
         self._shift = shift
-        self._end = end
+        self._begin, self._end = begin, end
         self.kept: list[str] = []
         self.reencoded: list[str] = []
         self._tracks: dict[int, _Track] = {}
@@ -112,7 +117,7 @@ class SideTracks:
 
     def _add(self, source: Stream, target: Stream, recoder: Recoder | None = None) -> None:
         tick = source.time_base or Fraction(1, 90_000)
-        self._tracks[source.index] = _Track(source, target, _Clock(tick, round(self._shift / tick)), recoder)
+        self._tracks[source.index] = _Track(source, target, _Clock(tick, round(self._origin / tick)), recoder)
 
     def close(self) -> None:
         self._container.close()
@@ -151,7 +156,7 @@ class SideTracks:
             self._tracks[packet.stream_index].clock.mend(packet)
             assert packet.pts is not None
             begin = packet.pts * packet.time_base
-            if self._shift and begin + (packet.duration or 0) * packet.time_base <= self._shift:
+            if self._begin is not None and begin + (packet.duration or 0) * packet.time_base <= self._begin:
                 continue
             if self._end is not None and begin >= self._end:
                 continue

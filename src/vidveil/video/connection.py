@@ -4,6 +4,7 @@ What goes into the decoder is compared with what comes out. A packet whose pictu
 given without a picture at the packet's own time, so that none is missing and no half-decoded one is taken for whole.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -16,11 +17,22 @@ from av.video.frame import VideoFrame
 from vidveil.errors import InputError
 from vidveil.video.ledger import IN_ORDER_FORMATS, NO_TIME, InOrderLedger, Ledger, Ticket
 from vidveil.video.live import Line, Packet, Sighting, backlog_first, whole_packets
-from vidveil.video.probe import MAX_PIXELS, SEEKABLE_FORMATS, TIMEOUT_S, describe, open_source, picture_stream, reach
+from vidveil.video.probe import (
+    MAX_PIXELS,
+    SEEKABLE_FORMATS,
+    TIMEOUT_S,
+    check_size,
+    describe,
+    ffmpeg_limit,
+    open_source,
+    picture_stream,
+    reach,
+)
 from vidveil.video.sources import Source
 
 UNDECODABLE = "could not be decoded"
 DAMAGED = "was damaged"
+TOO_LARGE = "has too many pixels"
 SILENT = f"silent for {TIMEOUT_S:.0f} s"
 PREROLL_S = 1  # containers index by decoding time, which is earlier than display by less than this
 NEVER_SIDE_BY_SIDE = frozenset({"ffv1"})
@@ -33,7 +45,7 @@ one after a key picture: now and then the whole process dies of it, or hangs. Wi
 
 class Decoded(NamedTuple):
     pts: int | None
-    """In the connection's time base, as found; None if there is none."""
+    """In the connection's time base, from the source's origin on; None if there is none."""
     duration: int
     picture: VideoFrame | None
     lost: str | None
@@ -43,18 +55,22 @@ class Decoded(NamedTuple):
 class Connection:
     """One opening of a source, until it ends or breaks off. The `line` tells it to stop."""
 
-    def __init__(self, source: Source, line: Line) -> None:
+    def __init__(self, source: Source, line: Line, max_pixels: int | None = None) -> None:
         self.source, self._line = source, line
+        self._max_pixels = max_pixels or MAX_PIXELS[source.kind]
         self.packets = 0
         self.broken: str | None = None
         """Why it ended before its end."""
         self._reached = 0  # the time at which the last packet ends
         self._open()
+        self.zero = math.floor(self.info.origin / self.info.time_base)
+        """Taken off all timestamps, in ticks: they count from the source's origin, however far from 0 that is."""
 
     def _open(self) -> None:
-        self._container = open_source(self.source)
+        self._container = open_source(self.source, self._max_pixels)
         try:
             self._stream = picture_stream(self._container)
+            check_size(self.source, self._stream, self._max_pixels)
             self.info = describe(self._container, self._stream)
         except BaseException:
             self._container.close()
@@ -65,7 +81,7 @@ class Connection:
         """Width over height of a pixel, where it is not 1."""
         context = self._stream.codec_context
         context.thread_type = "SLICE" if self.info.codec in NEVER_SIDE_BY_SIDE else "AUTO"
-        context.options = {**context.options, "max_pixels": str(MAX_PIXELS[self.source.kind])}
+        context.options = {**context.options, "max_pixels": ffmpeg_limit(self._max_pixels)}
 
     def close(self) -> None:
         self._container.close()
@@ -83,7 +99,7 @@ class Connection:
         """
         if start:
             self._seek(start + self.info.origin)
-        packets = self._container.demux(self._stream)
+        packets = self._from_zero(self._container.demux(self._stream))
         if sighted is not None:
             packets = backlog_first(packets, sighted, self.step)
         packets = self._until_its_end(packets)
@@ -105,13 +121,19 @@ class Connection:
                 yield from map(_lost, ledger.settle(key, interlaced=picture.interlaced_frame))
                 if ledger.gave_up(key):
                     continue
-                damaged = picture.is_corrupt
-                yield Decoded(
-                    ledger.time_of(key), picture.duration, None if damaged else picture, DAMAGED if damaged else None
-                )
+                lost = DAMAGED if picture.is_corrupt else None
+                if picture.width * picture.height > self._max_pixels:
+                    lost = TOO_LARGE
+                yield Decoded(ledger.time_of(key), picture.duration, None if lost else picture, lost)
         yield from map(_lost, ledger.rest())
         if whole and not self.source.live and self.broken is None and not self._line.stopped:
             self.broken = self._short_of_its_header(self._reached * self.info.time_base)
+
+    def _from_zero(self, packets: Iterator[Packet]) -> Iterator[Packet]:
+        for packet in packets:
+            packet.pts = None if packet.pts is None else packet.pts - self.zero
+            packet.dts = None if packet.dts is None else packet.dts - self.zero
+            yield packet
 
     def _until_its_end(self, packets: Iterator[Packet]) -> Iterator[Packet]:
         """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
@@ -146,7 +168,9 @@ class Connection:
             return None
         if there >= counted > 0 and self.info.format != "avi":
             return None  # the picture ends before the sound
-        end = max(end, reach(self.source))  # of all streams: reads the file once more, if something is odd with it
+        end = max(
+            end, reach(self.source) - self.info.origin
+        )  # of all streams: reads the file once more, if something is odd with it
         if end >= declared - (Fraction(3, 2) / self.info.rate if counted else 1):
             return None
         frames = f"{there} of {counted} frames" if counted else f"{float(end):.1f} of {float(declared):.1f} s"

@@ -5,6 +5,7 @@ manifest first, video last. Whatever interrupts it leaves no file that could be 
 """
 
 import errno
+import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -17,17 +18,26 @@ from typing import Protocol
 from av.error import FFmpegError
 
 from vidveil import __version__
+from vidveil.core.atomic import MARK, commit, part_of, remove_stale, temporary, to_disk
+from vidveil.core.bounded import read_json
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masker import masker_in
-from vidveil.video.manifest import Manifest, Order, file_hash, place, read_manifest
+from vidveil.video.earlier import drawn_from_tracks, look_for_earlier, manifest_path
+from vidveil.video.manifest import Manifest, Order, file_hash, read_manifest
+from vidveil.video.naming import name_outputs
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
-from vidveil.video.sources import Source, find, name_outputs
+from vidveil.video.renamed import rename_outputs
+from vidveil.video.sharing import shareable
+from vidveil.video.sources import Refusal, Source, find
 from vidveil.video.task import Task, with_lookout
-from vidveil.video.temporary import part_of, temporary, to_disk
+from vidveil.video.user_key import make_key
 
 __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize"]
+
+
+JOURNAL_BYTES = 1 << 16
 
 
 class Status(Enum):
@@ -88,6 +98,7 @@ def anonymize(
     ONNX detector. `guard` hides faces or people on top of the method. Both may stand in `options.lookout` instead.
     `size` is `original`, or `network`: what a network draws, at the size at which it draws (or `options.size`).
 
+    With `options.rename` the outcomes come in the order of the outputs' random names.
     Does not raise for a file that fails: its outcome says so, and the others are done.
     """
     plain = load(method) if isinstance(method, str) else method
@@ -98,7 +109,12 @@ def anonymize(
     found, refused, passed_over = find(map(str, sources))
     if passed_over:
         watcher.note(_passed_over(passed_over))
-    named, clashes = name_outputs(found, None if output is None else str(output))
+    target = None if output is None else str(output)
+    clashes: list[Refusal] = []
+    if options.renames:
+        named = rename_outputs(found, target, options.rename_map, dry_run=options.dry_run)
+    else:
+        named, clashes = name_outputs(found, target)
     if options.preview is not None:
         _check_extra("--preview", options.preview, ".mp4", found, named)
     masker = masker_in(plain)
@@ -122,6 +138,10 @@ def anonymize(
     if lookout.tracks_in is not None:
         precious |= _files([lookout.tracks_in])
     task = Task(plain, options)
+    if not options.dry_run:
+        left = _remove_unfinished(named, task.extras)
+        if left:
+            watcher.note(f"removed what an earlier run left unfinished: {_some(left)}")
     for source, path in named:
         outcomes.append(_guarded(source, path, precious, task, watcher))
         watcher.end(outcomes[-1])
@@ -129,8 +149,36 @@ def anonymize(
 
 
 def _passed_over(files: list[Path]) -> str:
-    some = ", ".join(file.name for file in files[:5]) + (", …" if len(files) > 5 else "")
-    return f"passed over as no video or image by their names, give them one by one to have them done: {some}"
+    return f"passed over as no video or image by their names, give them one by one to have them done: {_some(files)}"
+
+
+def _some(files: list[Path]) -> str:
+    return ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5:,} more" if len(files) > 5 else "")
+
+
+def _remove_unfinished(named: list[tuple[Source, Path]], extras: list[Path]) -> list[Path]:
+    """Remove temporary files that killed runs on these sources, or in these folders, left: they may show originals."""
+    removed = []
+    outputs = dict.fromkeys(path.parent for _, path in named)
+    journals = [part_of(manifest_path(path)) for _, path in named]
+    for folder in outputs:
+        journals += folder.glob(f".*.json{MARK}")  # of names that were random, and are not those of this run
+    for journal in dict.fromkeys(journals):
+        for extra in _journal(journal):
+            removed += remove_stale(extra.parent, extra.name)
+    folders = [*outputs, *(source.path.parent for source, _ in named if not source.live)]
+    for folder in dict.fromkeys([*folders, *(extra.parent for extra in extras)]):
+        removed += remove_stale(folder)
+    return removed
+
+
+def _journal(notes: Path) -> list[Path]:
+    """What else an unfinished run was writing, which may lie anywhere: noted where its manifest would have come."""
+    try:
+        found = read_json(notes, JOURNAL_BYTES)["unfinished"]
+        return [Path(path) for path in found if isinstance(path, str) and "\0" not in path]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
 
 
 def _check_extra(
@@ -141,7 +189,7 @@ def _check_extra(
     if preview.suffix.lower() != suffix:
         raise UsageError(f"the name after {option} must end in {suffix}")
     files = [source.path for source in found if not source.live]
-    files += [file for _, path in named for file in (path, _manifest_path(path))]
+    files += [file for _, path in named for file in (path, manifest_path(path))]
     if any(_same(preview, file) for file in files):
         raise UsageError(f"{option} would replace the source or the output")
 
@@ -198,7 +246,7 @@ def _plain(error: OSError) -> str:
 
 def _check_targets(path: Path, extras: list[Path], precious: set[tuple[int, int]]) -> None:
     """Nothing that this job writes or renames may be a source of this run, whatever --overwrite says."""
-    for target in (path, _manifest_path(path), *extras):
+    for target in (path, manifest_path(path), *extras):
         for file in (target, part_of(target)):
             if _files([file]) & precious:
                 raise OutputError(f"{file.name} is a source of this run and would be replaced")
@@ -225,19 +273,26 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         size=options.size,
     )
     before = _fingerprint(source)
-    finished = _finished(source, path, order, task)
-    if finished is not None:
-        return finished
+    earlier = look_for_earlier(source, path, order, options, task.extras)
+    if earlier.done is not None:
+        return _up_to_date(source, path, earlier.done)
     if options.dry_run:
+        if earlier.replaced is not None:
+            watcher.note(f"{path.name} would be replaced: {earlier.replaced}")
         return _dry_run(source, path, options)
+    key = make_key() if options.manifest_form == "share" else None
     path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         part = stack.enter_context(temporary(path))
-        notes = stack.enter_context(temporary(_manifest_path(path)))
+        notes = stack.enter_context(temporary(manifest_path(path)))
+        notes.write_text(json.dumps({"unfinished": [str(extra.absolute()) for extra in task.extras]}), "utf-8")
         extras = {extra: stack.enter_context(temporary(extra)) for extra in task.extras}
-        finished = _finished(source, path, order, task)  # again: another process may have been here before the lock
-        if finished is not None:
-            return finished
+        # Again: another process may have been here before the lock.
+        earlier = look_for_earlier(source, path, order, options, task.extras)
+        if earlier.done is not None:
+            return _up_to_date(source, path, earlier.done)
+        if earlier.replaced is not None:
+            watcher.note(f"{path.name} is replaced: {earlier.replaced}")
         manifest = process(
             source,
             part,
@@ -254,14 +309,23 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         if _fingerprint(source) != before:
             raise InputError("changed while it was being read: nothing was written")
         manifest.output = {"name": path.name, "sha256": file_hash(part), "bytes": part.stat().st_size}
-        manifest.write(notes)
-        to_disk(part)
-        to_disk(notes)
+        if options.manifest_form != "none":
+            file = None if source.live else source.path
+            written = manifest if key is None else shareable(manifest, key, file, path.parent)
+            written.write(notes)
+        to_disk(part)  # before any of them has its name
         for extra, made in extras.items():
-            made.replace(extra)
-        notes.replace(_manifest_path(path))
-        part.replace(path)
+            commit(made, extra)
+        if options.manifest_form != "none":
+            commit(notes, manifest_path(path))
+        elif read_manifest(manifest_path(path)) is not None:  # of the output that is replaced: it names the source
+            manifest_path(path).unlink()
+        commit(part, path)
     return _outcome(source, path, manifest)
+
+
+def _up_to_date(source: Source, path: Path, manifest: Manifest) -> Outcome:
+    return replace(_outcome(source, path, manifest), status=Status.UP_TO_DATE)
 
 
 def _outcome(source: Source, path: Path, manifest: Manifest) -> Outcome:
@@ -288,7 +352,7 @@ def _guarded_by(manifest: Manifest) -> str | None:
     if guard is None:
         return None
     what = " and ".join(guard["looked_for"]) or "nothing"
-    if _drawn_from_tracks(manifest.order):
+    if drawn_from_tracks(manifest.order):
         what = "tracks"
     moments = len(guard["moments"]) + guard["moments_left_out"]
     look = f", {moments} moment{'s' if moments > 1 else ''} to look at (vidveil review)" if moments else ""
@@ -297,20 +361,8 @@ def _guarded_by(manifest: Manifest) -> str | None:
 
 
 def _dry_run(source: Source, path: Path, options: Options) -> Outcome:
-    with Reader(source, start=options.start, end=options.end) as reader:
+    with Reader(source, start=options.start, end=options.end, max_pixels=options.max_pixels) as reader:
         return Outcome(source.label, Status.WOULD_DO, path, frames=reader.info.length or 0)
-
-
-def _manifest_path(path: Path) -> Path:
-    return path.with_suffix(".json")
-
-
-def _guard(order: Order) -> str:
-    return str((order.lookout or {}).get("guard", "none"))
-
-
-def _drawn_from_tracks(order: Order) -> bool:
-    return bool(order.lookout and order.lookout.get("tracks_in"))
 
 
 def _fingerprint(source: Source) -> tuple[int, int] | None:
@@ -321,52 +373,3 @@ def _fingerprint(source: Source) -> tuple[int, int] | None:
     except OSError as error:
         raise InputError(f"cannot be opened ({(error.strerror or str(error)).lower()})") from error
     return found.st_size, found.st_mtime_ns
-
-
-def _finished(source: Source, path: Path, order: Order, task: Task) -> Outcome | None:
-    """The outcome of an earlier run, if it did all that this one would. Raises if something else is in the way."""
-    if task.options.overwrite:
-        return None
-    outcome = _earlier(source, path, order)
-    there = [extra for extra in task.extras if extra.is_symlink() or extra.exists()]
-    if len(there) < len(task.extras):
-        outcome = None
-    if outcome is None and there:
-        raise OutputError(f"{there[0].name} exists; --overwrite replaces it")
-    return outcome
-
-
-def _earlier(source: Source, path: Path, order: Order) -> Outcome | None:
-    """What has another origin is in the way; what has the same is up to date, or None: to be done again."""
-    notes = _manifest_path(path)
-    manifest = read_manifest(notes)
-    if manifest is None:
-        in_the_way = next((p for p in (path, notes) if p.is_symlink() or p.exists()), None)
-        if in_the_way is None:
-            return None
-        manifest = read_manifest(notes)  # again: another process may have put both there since, the manifest first
-        if manifest is None:
-            raise OutputError(
-                f"{in_the_way.name} exists and no manifest says where it is from; --overwrite replaces it"
-            )
-    made, of = manifest.output, manifest.input
-    if made["name"] != path.name:
-        raise OutputError(f"{notes.name} belongs to {made['name']}; --overwrite replaces it")
-    if not path.exists():
-        return None
-    if source.live:
-        raise OutputError(f"{path.name} exists; --overwrite replaces it")
-    if of["name"] != source.name:
-        raise OutputError(f"{path.name} was made from {of['name']}; --overwrite replaces it")
-    # The same video, wherever it lies now, or the same place, with another video in it now.
-    if of.get("place") != place(source.path, path.parent) and of["sha256"] != file_hash(source.path):
-        raise OutputError(f"{path.name} was made from another file called {source.name}; --overwrite replaces it")
-    if _drawn_from_tracks(manifest.order) and not _drawn_from_tracks(order):
-        raise OutputError(f"{path.name} was made with --tracks-in; --overwrite replaces it")
-    if (guard := _guard(manifest.order)) != "none" and _guard(order) == "none":
-        raise OutputError(f"{path.name} was made with --guard {guard}, this would be without; --overwrite replaces it")
-    if manifest.order != order or path.stat().st_size != made["bytes"]:
-        return None
-    if file_hash(path) != made["sha256"] or file_hash(source.path) != of["sha256"]:
-        return None
-    return replace(_outcome(source, path, manifest), status=Status.UP_TO_DATE)

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from vidveil.video.frame import Frame
 
 LAYOUT = 2
+OF_A_FILE: dict[str, type] = {"name": str, "sha256": str, "bytes": int}
+OF_A_SHARED_ONE: dict[str, type] = {"token": str, "place": str, "order": str}
+"""What a manifest says of the input, and of the output the first."""
 CHUNK = 1 << 20
-OF_FILES = (("name", str), ("sha256", str), ("bytes", int))
-"""What a manifest says of input and output."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,6 +66,14 @@ class Manifest:
     """How much a learned mask left; None if there was none."""
     incomplete: str | None = None
     warnings: list[str] = field(default_factory=list)
+    form: str = "full"
+    """`full`, or `share`: without what identifies the source (sharing.py)."""
+
+    @property
+    def tag_names(self) -> list[Any]:
+        """Of all tags that it names; nobody has looked at them since they were read."""
+        lists = [of.get("tags") for of in (self.dropped, self.kept)]
+        return [name for names in lists if isinstance(names, list) for name in names]
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps({"manifest": LAYOUT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -77,11 +86,20 @@ def read_manifest(path: Path) -> Manifest | None:
         if found.pop("manifest", None) != LAYOUT:
             return None
         manifest = from_values(Manifest, found)
-        if all(type(file.get(key)) is kind for file in (manifest.input, manifest.output) for key, kind in OF_FILES):
+        of_input = {"full": OF_A_FILE, "share": OF_A_SHARED_ONE}.get(manifest.form)
+        if of_input and _holds(manifest.input, of_input, empty=True) and _holds(manifest.output, OF_A_FILE):
             return manifest
     except (OSError, ValueError):
         pass
     return None
+
+
+def _holds(values: dict[str, Any], kinds: dict[str, type], *, empty: bool = False) -> bool:
+    """Whether all of these are there. Of a camera there is no hash: `empty` allows null."""
+    return all(
+        type(values.get(name)) is kind or (empty and name in values and values[name] is None)
+        for name, kind in kinds.items()
+    )
 
 
 @dataclass(slots=True)
@@ -154,8 +172,12 @@ def place(source: Path, folder: Path) -> str:
     can check the guess, as a whole hash would let him, salted or not. Seen from the output, so that the tree above both
     (a user's name, a disk) is not in it, and both can be moved together.
     """
-    way = os.path.relpath(os.path.realpath(source.parent), os.path.realpath(folder))
-    return hashlib.sha256(os.fsencode(way)).hexdigest()[:3]
+    return hashlib.sha256(os.fsencode(way(source, folder))).hexdigest()[:3]
+
+
+def way(source: Path, folder: Path) -> str:
+    """From the folder of an output to the folder of its source."""
+    return os.path.relpath(os.path.realpath(source.parent), os.path.realpath(folder))
 
 
 def versions() -> dict[str, str]:

@@ -29,14 +29,17 @@ from vidveil.video.manifest import (
     place,
     versions,
 )
+from vidveil.video.naming import output_suffix
 from vidveil.video.preview import HeatmapWriter, PreviewWriter
 from vidveil.video.read import Reader
-from vidveil.video.sources import Kind, Source, output_suffix
+from vidveil.video.sources import Kind, Source
 from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
 
 AHEAD_BYTES = 64 << 20  # of pictures between two stages, and
 AHEAD_FRAMES = 12  # no more than this many
 SIZES = ("original", "network")
+MANIFESTS = ("full", "share", "none")
+VOICES = "the sound is kept, and voices identify people: --audio drop or distort does not keep them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,14 @@ class Options:
     end: Fraction | None = None
     reconnect: float = 60.0
     """Seconds for which a live source that broke off is waited for."""
+    manifest: str | None = None
+    """`full`, `share` (without what identifies the source) or `none`. None: `full`, and `share` with `rename`."""
+    rename: bool = False
+    """Outputs get random names."""
+    rename_map: Path | None = None
+    """A private file that says which name each source got; with it a run can be resumed. Implies `rename`."""
+    max_pixels: int | None = None
+    """Larger pictures are refused. None: 100 million for images, 40 million for video."""
     overwrite: bool = False
     dry_run: bool = False
     preview: Path | None = None
@@ -70,14 +81,28 @@ class Options:
             raise UsageError(f"audio is drop, keep or distort, not {self.audio!r}")
         if self.metadata not in ("drop", "keep"):
             raise UsageError(f"metadata is drop or keep, not {self.metadata!r}")
+        if self.manifest not in (None, *MANIFESTS):
+            raise UsageError(f"manifest is {', '.join(MANIFESTS[:-1])} or {MANIFESTS[-1]}, not {self.manifest!r}")
+        if self.renames and self.manifest == "full":
+            raise UsageError("a full manifest holds the name that --rename hides: --manifest share, or none")
         if self.size not in SIZES:
             raise UsageError(f"size is {' or '.join(SIZES)}, not {self.size!r}")
         if not 1 <= self.crf <= 51:  # 0 is lossless, in a profile that browsers do not play
             raise UsageError(f"crf is from 1 to 51, not {self.crf}")
         if self.start is not None and self.start < 0:
             raise UsageError("the start lies before the beginning")
+        if self.max_pixels is not None and self.max_pixels < 1:
+            raise UsageError(f"max_pixels is at least 1, not {self.max_pixels}")
         if self.end is not None and self.end <= (self.start or 0):
             raise UsageError("the end lies before the start")
+
+    @property
+    def renames(self) -> bool:
+        return self.rename or self.rename_map is not None
+
+    @property
+    def manifest_form(self) -> str:
+        return self.manifest or ("share" if self.renames else "full")
 
 
 def process(
@@ -95,7 +120,17 @@ def process(
 ) -> Manifest:
     """Everything between opening the source and a whole file under a temporary name."""
     with ExitStack() as stack:
-        reader = stack.enter_context(Reader(source, start=options.start, end=options.end, reconnect=options.reconnect))
+        reader = stack.enter_context(
+            Reader(
+                source,
+                start=options.start,
+                end=options.end,
+                reconnect=options.reconnect,
+                sound=options.audio != "drop",
+                keep_offset=options.metadata == "keep",
+                max_pixels=options.max_pixels,
+            )
+        )
         hashing = None
         if not source.live:
             pool = stack.enter_context(ThreadPoolExecutor(1))
@@ -133,7 +168,8 @@ def process(
         missing = set(options.lookout.exceptions)
         if watch is not None:
             searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
-        hidden, masked, compared = _pump(reader, searched, method, writer, views, advance)
+        give_up = watch.stop if watch is not None else lambda: None
+        hidden, masked, compared = _pump(reader, searched, give_up, method, writer, views, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
         for said in compared.warnings(writer.frames):
@@ -150,6 +186,8 @@ def process(
             reader.report.warn(f"{learned.spec} told no more of the action than guessing does: train it longer")
         if learned is not None and learned.draws and options.lookout.guard != "none":
             reader.report.warn(f"{learned.spec} shows nothing that was filmed: the guard marks where somebody is")
+        if options.audio == "keep" and any(name.startswith("audio") for name in _kept_streams(writer)):
+            reader.report.warn(VOICES)
         for number in sorted(missing):
             reader.report.warn(f"--except {number}: there is no such track")
         writer.finish()
@@ -202,6 +240,7 @@ def _counted(frames: Iterable[Frame], watch: Watch) -> Iterator[Frame]:
 def _pump(
     reader: Reader,
     searched: Callable[[Iterable[Frame]], Iterable[Frame]] | None,
+    give_up: Callable[[], None],
     method: Anonymizer,
     writer: Mp4Writer | ImageWriter,
     views: Sequence[PreviewWriter],
@@ -218,7 +257,8 @@ def _pump(
         if searched is not None:
             raw = stack.enter_context(ahead(searched(raw), depth))
         safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(raw), depth))
-        stack.callback(reader.stop)  # before anybody waits for its thread
+        stack.callback(reader.stop)  # before anybody waits for its thread,
+        stack.callback(give_up)  # or for a detector
         if reader.source.live:
             stack.enter_context(interrupts_as(reader.stop))
         try:
@@ -252,6 +292,10 @@ def _depth(reader: Reader) -> int:
     return max(2, min(AHEAD_FRAMES, AHEAD_BYTES // picture))
 
 
+def _kept_streams(writer: Mp4Writer | ImageWriter) -> list[str]:
+    return [] if writer.tracks is None else list(writer.tracks.kept)
+
+
 def _manifest(
     source: Source,
     order: Order,
@@ -261,7 +305,7 @@ def _manifest(
     hidden: HiddenFrames,
 ) -> Manifest:
     info, report, tracks = reader.info, reader.report, writer.tracks
-    kept = list(tracks.kept) if tracks is not None else []
+    kept = _kept_streams(writer)
     dropped = list(info.streams)
     for name in kept:
         if name in dropped:
@@ -299,11 +343,13 @@ def _manifest(
         hidden=hidden.runs,
         dropped={
             "tags": sorted((*info.inner_tags, *(() if keeps_tags else info.tags))),
+            "unknown_tags": info.unknown_inner_tags + (0 if keeps_tags else info.unknown_tags),
             "streams": dropped,
             "chapters": 0 if keeps_tags and options.start is None and options.end is None else info.chapters,
         },
         kept={
             "tags": list(info.tags) if keeps_tags else [],
+            "unknown_tags": info.unknown_tags if keeps_tags else 0,
             "streams": [f"{name}, replaced by noise" if noise and name.startswith("audio") else name for name in kept],
             "reencoded": list(tracks.reencoded) if tracks is not None else [],
         },

@@ -1,8 +1,8 @@
 """Opening a source safely, and what can be known of it before decoding."""
 
+import re
 import struct
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +14,12 @@ from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from vidveil.errors import InputError
+from vidveil.video.ledger import MAX_GAP_S
 from vidveil.video.sources import Kind, Source
+from vidveil.video.tag_names import CHAPTER, codec_tag, known_and_others
 
-MAX_PIXELS = {Kind.IMAGE: 250_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
-"""More than 8K, more than a large photograph: a damaged header must not ask for gigabytes."""
+MAX_PIXELS = {Kind.IMAGE: 100_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
+"""More than 8K, more than most photographs: a small file must not ask for gigabytes."""
 TIMEOUT_S = 10.0
 
 # Demuxers that read one file as it is. Playlists and scripts (HLS, concat, DASH), which would open other files and
@@ -29,7 +31,9 @@ FILE_FORMATS = (
 )
 STREAM_FORMATS = FILE_FORMATS + ",rtsp,rtp,sdp,hls,mpjpeg,video4linux2,v4l2,avfoundation"
 CLOCKED_FORMATS = frozenset({"mpegts", "mpeg", "rtsp", "rtp", "sdp"})
-"""Formats whose clock starts anywhere: their first timestamp says nothing, so time is counted from it."""
+"""Formats whose clock starts anywhere: their first timestamp is never kept."""
+PREROLL_S = Fraction(1, 10)
+"""What decoders of sound need from before the first moment, and players do not play."""
 
 DECLARING_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi", "flv", "mxf", "asf"})
 """Formats that write their duration into the header. Of the others FFmpeg estimates it from what is there."""
@@ -51,15 +55,18 @@ class Info:
     frames: int
     """As the header counts them; 0 if it does not."""
     duration: Fraction | None
-    """Seconds of the whole."""
+    """Seconds of the whole, from `origin` on."""
     declared: Fraction | None
-    """Seconds that the header says the source has, where the format has such a header."""
+    """The same, where it is what the header of the format says."""
     origin: Fraction
-    """Seconds on the source's clock at which time is taken to begin."""
+    """Seconds on the source's clock at which it begins, with the picture or the sound: players show this as 0."""
     tags: tuple[str, ...]
-    """Names of the file's own tags, never their values."""
+    """Well-known names of the file's own tags, never their values."""
+    unknown_tags: int
+    """How many others it has."""
     inner_tags: tuple[str, ...]
-    """Names of tags of streams and chapters that are not among the file's own."""
+    """Well-known names of tags of streams and chapters that are not among the file's own."""
+    unknown_inner_tags: int
     streams: tuple[str, ...]
     """Streams other than the picture: `audio aac`, `data gpmd`, `cover mjpeg`."""
     chapters: int
@@ -72,11 +79,14 @@ class Info:
         return round(self.duration * self.rate) if self.duration else None
 
 
-def open_source(source: Source) -> InputContainer:
-    """The container, opened. Raises InputError with a line that a person can act on."""
+def open_source(source: Source, max_pixels: int | None = None) -> InputContainer:
+    """The container, opened. Raises InputError with a line that a person can act on.
+
+    What has more than `max_pixels` is not decoded, not even to look at its first picture, as FFmpeg may do here.
+    """
     try:
         source.location.encode()
-        return _open(source)
+        return _open(source, max_pixels or MAX_PIXELS[source.kind])
     except UnicodeEncodeError as error:
         raise InputError("its name is not valid UTF-8: rename it") from error
     except av.error.FFmpegError as error:
@@ -85,8 +95,9 @@ def open_source(source: Source) -> InputContainer:
         raise InputError(f"cannot be opened: {error}") from error
 
 
-def _open(source: Source) -> InputContainer:
+def _open(source: Source, max_pixels: int) -> InputContainer:
     options = {"protocol_whitelist": "file", "format_whitelist": FILE_FORMATS, "probesize": "10000000"}
+    options["max_pixels"] = ffmpeg_limit(max_pixels)
     file, format_, timeout = source.location, None, None
     if source.live:
         options["protocol_whitelist"] = "tcp,udp,rtp,rtsp,rtsps,rtmp,rtmps,http,https,tls,crypto,srt"
@@ -103,6 +114,40 @@ def _open(source: Source) -> InputContainer:
     return av.open(
         file, "r", format=format_, options=options, metadata_errors="replace", timeout=timeout, buffer_size=1 << 16
     )
+
+
+def ffmpeg_limit(max_pixels: int) -> str:
+    """FFmpeg counts rows that are padded to 64 pixels. What it lets through because of that, we count ourselves."""
+    return str(max_pixels + 64 * 65_536)
+
+
+def check_size(source: Source, stream: VideoStream, max_pixels: int) -> None:
+    """Raises InputError for pictures of more pixels than that, by their header: nothing is decoded."""
+    size = stream.width, stream.height
+    if not all(size) and not source.live:
+        size = _refused_size(source, max_pixels)
+    if size[0] * size[1] > max_pixels:
+        more = f"{max_pixels / 1e6:g} million" if max_pixels >= 100_000 else f"{max_pixels:,}"
+        raise InputError(
+            f"shows {size[0]} × {size[1]} pixels, more than {more}: --max-pixels {size[0] * size[1]} allows it"
+        )
+
+
+def _refused_size(source: Source, max_pixels: int) -> tuple[int, int]:
+    """Width and height of pictures that FFmpeg did not look at because of their size, as it logs them; else 0, 0."""
+    before = av.logging.get_level(), av.logging.get_skip_repeated()
+    av.logging.set_level(av.logging.ERROR)
+    av.logging.set_skip_repeated(False)
+    try:
+        with av.logging.Capture() as logged:
+            open_source(source, max_pixels).close()
+    finally:
+        av.logging.set_level(before[0])
+        av.logging.set_skip_repeated(before[1])
+    for _, _, line in logged:
+        if found := re.match(r"Picture size (\d+)x(\d+) ", line):
+            return int(found[1]), int(found[2])
+    return 0, 0
 
 
 def turned_by_exif(path: Path) -> tuple[int, ...] | None:
@@ -173,11 +218,12 @@ def picture_stream(container: InputContainer) -> VideoStream:
 def describe(container: InputContainer, stream: VideoStream) -> Info:
     rate = next((r for r in (stream.average_rate, stream.guessed_rate) if r and 0 < r <= 1000), Fraction(25))
     time_base = stream.time_base or Fraction(1, 90_000)
+    origin = _origin(container, stream)
     duration = Fraction(container.duration, 1_000_000) if container.duration and container.duration > 0 else None
-    clocked = not CLOCKED_FORMATS.isdisjoint(container.format.name.split(","))
-    start = container.start_time  # microseconds; stream.start_time is exact, and earlier or equal streams are rare
-    first = min((s.start_time * s.time_base for s in container.streams if s.start_time and s.time_base), default=None)
-    origin = first if clocked and start and first is not None else Fraction(0)
+    tags, unknown_tags = known_and_others(_tags(container))
+    inner_tags, unknown_inner_tags = known_and_others(_inner_tags(container))
+    if duration is not None and "matroska" in container.format.name and duration > origin:
+        duration -= origin  # its header says when the last stream ends, those of others how long the streams are
     return Info(
         format=container.format.name,
         codec=stream.codec_context.name,
@@ -188,12 +234,36 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
         frames=stream.frames,
         duration=duration,
         declared=duration if container.format.name in DECLARING_FORMATS else None,
-        origin=Fraction(origin),
-        tags=_names(container.metadata),
-        inner_tags=_inner_tags(container),
+        origin=origin,
+        tags=tags,
+        unknown_tags=unknown_tags,
+        inner_tags=inner_tags,
+        unknown_inner_tags=unknown_inner_tags,
         streams=tuple(_stream_name(s) for s in container.streams if s is not stream),
         chapters=len(container.chapters()),
     )
+
+
+def _origin(container: InputContainer, picture: VideoStream) -> Fraction:
+    """Seconds at which the picture begins or, if that is earlier, the sound.
+
+    Sound that begins hours before is on another clock. What lies just before 0 is what its decoder needs.
+    """
+    first = _start(picture)
+    earliest = first
+    for stream in container.streams.audio:
+        start = _start(stream)
+        if start is not None and -PREROLL_S <= start < 0:
+            start = Fraction(0)
+        if start is not None and (first is None or start >= first - MAX_GAP_S):
+            earliest = start if earliest is None else min(earliest, start)
+    return earliest or Fraction(0)
+
+
+def _start(stream: Stream) -> Fraction | None:
+    if stream.start_time is None or stream.time_base is None:
+        return None
+    return Fraction(stream.start_time * stream.time_base)
 
 
 def reach(source: Source) -> Fraction:
@@ -211,21 +281,17 @@ def reach(source: Source) -> Fraction:
 OF_THE_FORMAT = frozenset({"major_brand", "minor_version", "compatible_brands"})
 
 
-def _names(tags: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({_printable(name) for name in tags if name not in OF_THE_FORMAT}))
+def _tags(container: InputContainer) -> set[str]:
+    return container.metadata.keys() - OF_THE_FORMAT
 
 
-def _inner_tags(container: InputContainer) -> tuple[str, ...]:
+def _inner_tags(container: InputContainer) -> set[str]:
     names: set[str] = set()
     for stream in container.streams:
         names |= {name for name, value in stream.metadata.items() if (name, value) != ("language", "und")}
     for chapter in container.chapters():
-        names |= {f"chapter {name}" for name in chapter["metadata"]}
-    return _names(names - container.metadata.keys())
-
-
-def _printable(name: str) -> str:
-    return "".join(c if c.isprintable() and c != "�" else "?" for c in name)[:64]
+        names |= {CHAPTER + name for name in chapter["metadata"]}
+    return names - container.metadata.keys() - OF_THE_FORMAT
 
 
 def _stream_name(stream: Stream) -> str:
@@ -233,11 +299,11 @@ def _stream_name(stream: Stream) -> str:
     if stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails):
         kind = "cover"
     tag = stream.codec_context.name if stream.codec_context else _codec_tag(stream)
-    return f"{kind} {_printable(tag)}".strip()
+    return f"{kind} {tag}".strip()
 
 
 def _codec_tag(stream: Stream) -> str:
     try:
-        return stream.codec_tag.strip("\0 ")
+        return codec_tag(stream.codec_tag.strip("\0 "))
     except (AttributeError, UnicodeDecodeError):
         return ""

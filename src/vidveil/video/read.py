@@ -18,7 +18,7 @@ from vidveil.video.connection import Connection, Decoded
 from vidveil.video.deinterlace import Deinterlacer
 from vidveil.video.frame import COLOURS, FULL_RANGE, Frame
 from vidveil.video.live import Line, LiveClock, Sighting, whole_from_here
-from vidveil.video.probe import HDR_TRANSFERS, turned_by_exif
+from vidveil.video.probe import CLOCKED_FORMATS, HDR_TRANSFERS, turned_by_exif
 from vidveil.video.sources import Kind, Source
 
 
@@ -56,16 +56,30 @@ class ReadReport:
 class Reader:
     """Iterates over the frames of a source from `start` to before `end` (seconds). Use it once, in a `with`.
 
-    A live source that breaks off is waited for, `reconnect` seconds at most.
+    `start` and `end` count from where the source begins, as players do, whatever its first timestamp says. The times of
+    frames count from the first of them; with `sound`, from the sound if that begins earlier; after a cut, from `start`.
+    With `keep_offset` nothing but `start` is taken off the source's own times, but for live sources and formats whose
+    clocks begin anywhere.
+    A live source that breaks off is waited for, `reconnect` seconds at most. Pictures of more than `max_pixels` are not
+    decoded (None: MAX_PIXELS of its kind): InputError if the header says so, and lost frames if they come midway.
     """
 
     def __init__(
-        self, source: Source, *, start: Fraction | None = None, end: Fraction | None = None, reconnect: float = 60.0
+        self,
+        source: Source,
+        *,
+        start: Fraction | None = None,
+        end: Fraction | None = None,
+        reconnect: float = 60.0,
+        sound: bool = False,
+        keep_offset: bool = False,
+        max_pixels: int | None = None,
     ) -> None:
         self.source = source
         self.report = ReadReport()
         self._line = Line(reconnect)
-        self._connection = Connection(source, self._line)
+        self._max_pixels = max_pixels
+        self._connection = Connection(source, self._line, max_pixels)
         self.info = self._connection.info
         """Of the first connection, whose time base and rate hold for all frames."""
         self.colours: dict[str, int] = {}
@@ -73,8 +87,12 @@ class Reader:
         self.matrix: tuple[int, ...] | None = None
         """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
         self.start, self.end = start, end
-        self.shift = self.info.origin + (start or 0)
+        meaningless = source.live or not CLOCKED_FORMATS.isdisjoint(self.info.format.split(","))
+        keep_offset = keep_offset and not meaningless
+        self.shift = (Fraction(0) if keep_offset else self.info.origin) + (start or 0)
         """Seconds to take off the source's clock. Final when the first frame is out."""
+        sound = sound and any(name.startswith("audio") for name in self.info.streams)
+        self._begin_with_picture = start is None and not sound and not keep_offset
         self._clock = LiveClock(self.info.time_base, self.info.rate)
         self._back_again = False
         self.size: tuple[int, int] | None = None
@@ -123,10 +141,10 @@ class Reader:
 
     def _numbered(self) -> Iterator[Frame]:
         """Frames in order of time, lost ones in their places, on the source's clock less `shift`."""
-        tick = self.info.time_base
-        first = None if self.start is None else -(-(self.start + self.info.origin) // tick)
-        last = None if self.end is None else -(-(self.end + self.info.origin) // tick)
-        shift = round(self.shift / tick)
+        tick, zero = self.info.time_base, self._connection.zero
+        first = None if self.start is None else -(-(self.start + self.info.origin) // tick) - zero
+        last = None if self.end is None else -(-(self.end + self.info.origin) // tick) - zero
+        shift = round(self.shift / tick) - zero
         index = 0
         for found, duration, picture, lost in self._decoded():
             before = self._clock.now
@@ -139,8 +157,8 @@ class Reader:
                 continue
             if last is not None and pts >= last:
                 return
-            if index == 0 and pts < shift:  # MP4 would hide what comes before zero
-                shift, self.shift = pts, pts * tick
+            if index == 0 and (pts < shift or self._begin_with_picture):  # MP4 would hide what comes before zero
+                shift, self.shift = pts, (pts + zero) * tick
             length = duration or self._clock.step
             frame = Frame(index=index, pts=pts - shift, duration=length, width=0, height=0, picture=picture, lost=lost)
             frame.after_gap = after_gap
@@ -173,10 +191,10 @@ class Reader:
         while self.source.live and self.info.duration is None and self._line.heard is not None:
             until = self._line.heard + self._line.patience
             if self.end is not None:  # nothing is taken from after it
-                left = self.end + self.info.origin - self._clock.now * self.info.time_base
+                left = self.end - self._clock.now * self.info.time_base
                 until = min(until, self._line.heard + float(left))
             self._connection.close()
-            connection = self._line.redial(lambda: Connection(self.source, self._line), until)
+            connection = self._line.redial(lambda: Connection(self.source, self._line, self._max_pixels), until)
             if connection is None:
                 if self._line.patience > 0 and self.report.cut_short is None and not self.stopped:
                     self.report.warn("the stream ended, and did not come back")

@@ -1,20 +1,20 @@
 """What a user can point at: a file, a folder, a glob, an image, a camera number, a stream's URL.
 
-`find` turns the words of the command line into sources, `name_outputs` gives every source an output of its own.
+`find` turns the words of the command line into sources. naming.py gives every source an output of its own.
 """
 
 import errno
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from vidveil.errors import InputError, OutputError, VidveilError
-from vidveil.video import temporary
+from vidveil.core.atomic import is_part
+from vidveil.errors import InputError, VidveilError
 
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .m4v .mov .avi .mkv .webm .mpg .mpeg .mpe .m2v .vob .ts .mts .m2ts .wmv .asf .flv .f4v .3gp .3g2 .ogv .ogg "
@@ -88,6 +88,7 @@ def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], list[Path]]
     sources: dict[str, Source] = {}
     refused: list[Refusal] = []
     passed_over: list[Path] = []
+    real = _RealPaths()
     for word in words:
         try:
             found = _expand(word)
@@ -100,9 +101,23 @@ def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], list[Path]]
         refused += found.refused
         passed_over += found.passed_over
         for source in found.sources:
-            key = source.location if source.live else os.path.realpath(source.path)
+            key = source.location if source.live else real.of(source.path)
             sources.setdefault(key, source)  # the same file given twice is worked on once
     return list(sources.values()), refused, passed_over
+
+
+class _RealPaths:
+    """`os.path.realpath` of many files: what all files of a folder share is looked up once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, path: Path) -> str:
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        joined = os.path.join(self._folders[folder], name)  # noqa: PTH118
+        return os.path.realpath(joined) if os.path.islink(joined) else joined  # noqa: PTH114
 
 
 def shown(word: str) -> str:
@@ -151,7 +166,7 @@ def _file(path: Path, below: Path = Path(), root: Path | None = None) -> Source:
 def is_output(path: Path) -> bool:
     """Whether the name is one that vidveil gives: an output, its manifest or sheet, or an unfinished one of these."""
     name = path.name
-    return f"{MARK}." in name or name.endswith(temporary.MARK) or (name.endswith(SHEET) and is_sheet(path))
+    return f"{MARK}." in name or is_part(name) or (name.endswith(SHEET) and is_sheet(path))
 
 
 def is_sheet(path: Path) -> bool:
@@ -165,7 +180,8 @@ def is_sheet(path: Path) -> bool:
         return False
 
 
-def _is_media(path: Path) -> bool:
+def is_media(path: Path) -> bool:
+    """Whether the name is one of videos or images."""
     return path.suffix.lower() in VIDEO_SUFFIXES | IMAGE_SUFFIXES
 
 
@@ -204,114 +220,10 @@ def _gather(paths: Iterable[Path], base: Path, closed: dict[str, OSError], nothi
                 files.append(path)
         except OSError as error:  # a folder that can be listed, but not entered
             closed.setdefault(str(path.parent), error)
-    media = sorted(filter(_is_media, files))
+    media = sorted(filter(is_media, files))
     if not media and not closed:
         raise InputError(nothing)
     root = Path(os.path.realpath(base))
     sources = [_file(path, path.parent.relative_to(base), root) for path in media]
     refused = [Refusal(name, _unreadable(error)) for name, error in sorted(closed.items())]
     return _Found(sources, refused, sorted(set(files) - set(media)))
-
-
-def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
-    """One output path for each source, no two the same.
-
-    `clip.mov` becomes `clip_anonymized.mp4`, beside the source or below the folder `output` in the same tree. A file
-    that shares its name with another but for the suffix (`a.avi` beside `a.mp4`) carries its suffix in its output's
-    name (`a_avi_anonymized.mp4`): the neighbour need not be among the sources, so names do not depend on the call.
-    """
-    target = None if output is None else Path(output)
-    if target is not None and target.suffix and not _is_folder(target) and not str(output).endswith("/"):
-        return _one_output(sources, target)
-    folders = _own_folders(source.root for source in sources if source.root is not None)
-    named: list[tuple[Source, Path]] = []
-    refused: list[Refusal] = []
-    taken: dict[object, Source] = {}
-    streams = 0
-    for source in sources:
-        streams += source.kind is Kind.STREAM
-        if source.live:
-            folder = target or Path()
-        elif target is None:
-            folder = source.path.parent
-        else:
-            folder = target / (folders[source.root] if source.root is not None else "") / source.below
-        path = folder / _output_name(source, streams)
-        key = (_identity(folder), path.stem.casefold())  # manifests share the stem, and some disks the case
-        if key in taken:
-            refused.append(Refusal(source.given, OutputError(f"would write the same output as {taken[key].given}")))
-            continue
-        taken[key] = source
-        named.append((source, path))
-    return named, refused
-
-
-def _own_folders(roots: Iterable[Path]) -> dict[Path, str]:
-    """A folder for each folder that was given, named after it; none is needed for one alone."""
-    folders: dict[Path, str] = {}
-    for root in dict.fromkeys(roots):
-        name, number = root.name, 1
-        while name in folders.values():
-            number += 1
-            name = f"{root.name}{number}"
-        folders[root] = name
-    return folders if len(folders) > 1 else dict.fromkeys(folders, "")
-
-
-def _identity(folder: Path) -> object:
-    """What two names of one folder share."""
-    try:
-        found = folder.stat()
-    except OSError:  # not there yet
-        return os.path.realpath(folder)
-    return found.st_dev, found.st_ino
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # whoever writes there will say why not
-        return False
-
-
-def _one_output(sources: Sequence[Source], output: Path) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
-    if len(sources) > 1:
-        error = OutputError(f"{len(sources)} sources cannot share one output file: give a folder with -o")
-        return [], [Refusal(str(output), error)]
-    for source in sources:
-        expected = output_suffix(source)
-        if output.suffix.lower() != expected:
-            return [], [Refusal(str(output), OutputError(f"the output of {source.name} must end in {expected}"))]
-        if not source.live and os.path.realpath(output) == os.path.realpath(source.path):
-            return [], [Refusal(str(output), OutputError("the output would replace its own input"))]
-    return [(source, output) for source in sources], []
-
-
-def output_suffix(source: Source) -> str:
-    if source.kind is not Kind.IMAGE:
-        return ".mp4"
-    return ".jpg" if source.path.suffix.lower() in (".jpg", ".jpeg") else ".png"
-
-
-def _output_name(source: Source, stream: int) -> str:
-    if source.kind is Kind.CAMERA:
-        stem = source.name
-    elif source.kind is Kind.STREAM:
-        stem = "stream" if stream == 1 else f"stream{stream}"  # an address tells a place, and the manifest has the name
-    else:
-        stem = source.path.stem
-        if source.path.suffix.lower() != ".mp4" and _has_namesake(source.path):
-            stem += "_" + source.path.suffix.lstrip(".").lower()
-    return stem + MARK + output_suffix(source)
-
-
-def _has_namesake(path: Path) -> bool:
-    stem = path.stem.casefold()
-    try:
-        neighbours = list(path.parent.iterdir())
-    except OSError:  # nobody can tell: the longer name is the safe one
-        return True
-    return any(
-        other.name != path.name and other.stem.casefold() == stem and _is_media(other) and not is_output(other)
-        for other in neighbours
-    )

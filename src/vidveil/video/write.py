@@ -143,14 +143,16 @@ class Mp4Writer:
 
     def _carry_over(self, output: OutputContainer) -> None:
         reader = self._reader
-        end = None if reader.end is None else reader.end + reader.info.origin
+        origin = reader.info.origin
         self.tracks = SideTracks(
             reader.source,
             output,
             audio=self._audio,
             everything=self._metadata == "keep",
+            origin=origin,
             shift=reader.shift,
-            end=end,
+            begin=None if reader.start is None else reader.start + origin,
+            end=None if reader.end is None else reader.end + origin,
         )
         if not self.tracks.kept:
             self.tracks.close()

@@ -50,7 +50,7 @@ def load(
             `view=motion`, `share=0.1` (fewer people); several are joined by commas.
         seed: another one gives other people, whom nobody has tuned anything on.
         root: not used: nothing is read.
-        progress: told (made, all) after every clip; a bar on the terminal if it is not given.
+        progress: told (made, all) after every clip.
     """
     world = parse(argument, frames=frames, size=size, seed=seed)
     drawn, table = store(world, progress), rows(world)

@@ -25,6 +25,7 @@ from vidveil.data.puppets.render import Rendered, render
 from vidveil.data.puppets.world import VERSION, World
 from vidveil.data.store import Item, VideoStore, cache_folder
 from vidveil.errors import DataError
+from vidveil.reporting import phase
 
 FEW = 40
 """Clips that are made right here: starting workers would take longer."""
@@ -51,12 +52,13 @@ def store(world: World, progress: Progress | None = None, workers: int | None = 
 
 def _shown(world: World, progress: Progress | None, workers: int) -> Iterator[Item]:
     total = len(rows(world))
-    with ExitStack() as stack:
-        tell = progress or stack.enter_context(bar(f"drawing {world.name}"))
+    with phase(f"drawing {world.name}", total, "clips") as drawing:
         for made, clip in enumerate(clips(world, workers)):
             masks = {"masks": clip.masks} if world.view == "all" else {}
             yield clip.frames, {**masks, "attributes": clip.attributes, "facts": clip.facts}
-            tell(made + 1, total)
+            drawing.done = made + 1
+            if progress is not None:
+                progress(made + 1, total)
 
 
 def clips(world: World, workers: int) -> Iterator[Rendered]:
@@ -103,23 +105,6 @@ def _worker(world: World, first: int, step: int) -> "subprocess.Popen[bytes]":
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "vidveil.data.puppets.worker", task]
     limits = {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **limits})
-
-
-class bar:
-    """A progress bar on a terminal, silence elsewhere."""
-
-    def __init__(self, title: str) -> None:
-        from rich.console import Console
-        from rich.progress import Progress as Bars
-
-        console = Console(stderr=True)
-        self.bars = Bars(console=console, transient=True, disable=not console.is_terminal)
-        self.task = self.bars.add_task(title)
-
-    def __enter__(self) -> Progress:
-        self.bars.start()
-        return lambda made, total: self.bars.update(self.task, completed=made, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        self.bars.stop()
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **limits}, start_new_session=True
+    )

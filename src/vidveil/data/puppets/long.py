@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 from vidveil.data.clips import SPLITS, ClipSet, Split
-from vidveil.data.puppets.build import bar
 from vidveil.data.puppets.motion import ACTIONS
 from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.style import SECONDS
@@ -29,6 +28,7 @@ from vidveil.data.puppets.world import VERSION, World
 from vidveil.data.store import Item, VideoStore, cache_folder
 from vidveil.data.untrimmed import NORMAL, Event, Untrimmed
 from vidveil.errors import UsageError
+from vidveil.reporting import phase
 
 LASTS = 32.0
 """Seconds of a video."""
@@ -138,13 +138,13 @@ def _drawn(kind: Kind, world: World, rate: float, split: list[Split]) -> Iterato
     people, times = everybody(world), moments(LASTS, rate)
     ends = np.cumsum([0, *world.people().values()])
     own = {name: people[ends[i] : ends[i + 1]] for i, name in enumerate(SPLITS)}
-    with bar(f"drawing {kind.name}") as tell:
+    with phase(f"drawing {kind.name}", len(split), "videos") as drawing:
         for row, name in enumerate(split):
             programme = kind.programmes[row % len(kind.programmes)]
             made = video(world, kind.first + row, times, rate, people=own[name], programme=programme)
             segments = [(NAMES.index(action), first, last) for action, first, last in made.segments]
             yield made.frames, {"segments": np.array(segments, np.int64), "person": np.array([made.person])}
-            tell(row + 1, len(split))
+            drawing.done = row + 1
 
 
 def _told(kind: Kind, store: VideoStore, row: int, split: Split) -> Untrimmed:

@@ -1,0 +1,58 @@
+"""No library that vidveil may load reports to its makers, or keeps an identifier of this machine.
+
+`forbid` runs when vidveil is imported, before any of these libraries: each of them reads its switch once, while it is
+being imported or initialized. What one of them has done before that cannot be undone, so it is reported.
+
+    library          without this                                                  switch
+    onnxruntime      1.29 and newer: a device id in ~/.cache, events to Microsoft  ORT_DISABLE_TELEMETRY=1
+    openvino         a client id in ~/intel, each import to Google Analytics       openvino_telemetry blocked
+    huggingface_hub  a session id and versions of libraries with each download     HF_HUB_DISABLE_TELEMETRY=1
+    ray              usage reports every hour                                      RAY_USAGE_STATS_ENABLED=0
+"""
+
+import os
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+from vidveil.cache import cache_folder
+
+OPT_OUT = {
+    "ORT_DISABLE_TELEMETRY": "1",  # ORT_TELEMETRY_DISABLED, of onnxruntime's development, is read by no release
+    "HF_HUB_DISABLE_TELEMETRY": "1",  # transformers reads it, too
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+"""Environment variables that forbid telemetry, and the values that do. Child processes inherit them."""
+
+BLOCKED = "openvino_telemetry"
+"""OpenVINO has no variable for it, but does without where this package is not installed."""
+
+
+def forbid() -> None:
+    """Forbid telemetry for this process and its children, whatever was set: what is promised does not depend on that.
+
+    Warns of libraries that were imported before without it, and so had their chance.
+    """
+    early = []
+    if "onnxruntime" in sys.modules and os.environ.get("ORT_DISABLE_TELEMETRY", "").lower() not in ("1", "true"):
+        early.append("onnxruntime")
+    if sys.modules.get(BLOCKED) is not None:
+        early.append("openvino")
+    os.environ.update(OPT_OUT)
+    sys.modules.setdefault(BLOCKED, None)  # type: ignore[arg-type]  # from here on importing it is an ImportError
+    _keep_matplotlib_in_our_cache()
+    if early:
+        warnings.warn(
+            f"{' and '.join(early)} was imported before vidveil: telemetry may have begun, and cannot be stopped in "
+            "this process; import vidveil first",
+            stacklevel=3,
+        )
+
+
+def _keep_matplotlib_in_our_cache() -> None:
+    """matplotlib stores a list of fonts. It goes next to what vidveil keeps, unless the user has settings for it."""
+    with suppress(RuntimeError):  # no home folder: matplotlib takes a temporary one
+        config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "matplotlib"
+        if not config.exists() and not (Path.home() / ".matplotlib").exists():
+            os.environ["MPLCONFIGDIR"] = str(cache_folder("MPLCONFIGDIR", "matplotlib"))

@@ -1,0 +1,121 @@
+"""An output is replaced only with a line that says so, and why."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from tests.media import Film
+from tests.watching import Remembering
+from tests.whole_frame import anonymize
+from vidveil.video.jobs import Options, Status
+
+
+def run(path, *, options=None, **words):
+    """The outcome, and what was said of outputs that are replaced."""
+    watcher = Remembering()
+    (outcome,) = anonymize(path, options=options or Options(), watcher=watcher, **words)
+    return outcome, [note for note in watcher.notes if "replaced" in note]
+
+
+@pytest.fixture
+def clip(tmp_path):
+    path = Film(frames=5, sound="aac").make(tmp_path / "a.mp4")
+    assert run(path, method="blur:weak")[1] == []
+    return path
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "why"),
+    [
+        ("solid", {}, "method was blur:weak, is solid"),
+        ("blur:weak", {"crf": 30}, "--crf was 20, is 30"),
+        ("solid", {"crf": 30}, "method was blur:weak, is solid; --crf was 20, is 30"),
+        ("blur:weak", {"audio": "distort"}, "--audio was drop, is distort"),
+        ("blur:weak", {"metadata": "keep"}, "--metadata was drop, is keep"),
+        ("blur:weak", {"end": Fraction(1, 10)}, "--end was not given, is 1/10"),
+        ("solid", {"overwrite": True}, "method was blur:weak, is solid"),
+        ("blur:weak", {"overwrite": True}, "--overwrite"),
+        ("blur:weak", {"manifest": "share"}, "--manifest was full, is share"),
+    ],
+)
+def test_other_options_are_named(clip, method, options, why, tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path / "keys"))
+    outcome, said = run(clip, method=method, options=Options(**options))
+    assert outcome.status is Status.DONE
+    assert said == [f"a_anonymized.mp4 is replaced: {why}"]
+
+
+def test_a_guard_that_looks_elsewhere_is_named():
+    from vidveil.video.earlier import _different
+    from vidveil.video.manifest import Order
+
+    def order(lookout):
+        return Order(
+            method="solid", weights=None, audio="drop", metadata="drop", start=None, end=None, preset="veryfast",
+            crf=20, lookout=lookout, vidveil="1",
+        )  # fmt: skip
+
+    faces = {"region": "faces", "guard": "none", "delay": 1.0, "exceptions": [], "tracks_in": None}
+    people = {**faces, "region": "people", "delay": 2.0, "exceptions": [3], "tracks_in": "0" * 64}
+    assert list(_different(order(faces), order(people))) == [
+        "--region was faces, is people",
+        "--delay was 1.0, is 2.0",
+        "--except was not given, is 3",
+        "--tracks-in is new",
+    ]
+    assert list(_different(order(None), order(faces))) == ["--region was frame, is faces"]
+    assert list(_different(order(faces), order(None))) == ["--region was faces, is frame"]
+
+
+def test_another_version_is_named(clip):
+    notes = clip.with_name("a_anonymized.json")
+    manifest = json.loads(notes.read_text())
+    now = manifest["order"]["vidveil"]
+    manifest["order"]["vidveil"] = "0.0.9"
+    notes.write_text(json.dumps(manifest))
+    assert run(clip, method="blur:weak")[1] == [f"a_anonymized.mp4 is replaced: made by vidveil 0.0.9, this is {now}"]
+
+
+def test_a_source_that_changed_and_an_output_that_did_are_named(clip):
+    output = clip.with_name("a_anonymized.mp4")
+    output.write_bytes(output.read_bytes() + b"x")
+    assert run(clip, method="blur:weak")[1] == ["a_anonymized.mp4 is replaced: was changed since it was made"]
+    Film(frames=7).make(clip)
+    assert run(clip, method="blur:weak")[1] == ["a_anonymized.mp4 is replaced: the source changed"]
+
+
+def test_what_has_no_manifest_is_named_when_it_is_overwritten(clip):
+    clip.with_name("a_anonymized.json").unlink()
+    said = run(clip, method="blur:weak", options=Options(overwrite=True))[1]
+    assert said == ["a_anonymized.mp4 is replaced: --overwrite, and no manifest says where it is from"]
+
+
+def test_a_dry_run_says_what_would_be_replaced(clip):
+    said = run(clip, method="solid", options=Options(dry_run=True))[1]
+    assert said == ["a_anonymized.mp4 would be replaced: method was blur:weak, is solid"]
+
+
+def test_a_preview_for_which_it_is_made_again_is_named(clip, tmp_path):
+    said = run(clip, method="blur:weak", options=Options(preview=tmp_path / "look.mp4"))[1]
+    assert said == ["a_anonymized.mp4 is replaced: look.mp4 is to be made with it"]
+
+
+def test_nothing_is_said_where_nothing_is_replaced(clip):
+    outcome, said = run(clip, method="blur:weak")
+    assert (outcome.status, said) == (Status.UP_TO_DATE, [])
+    clip.with_name("a_anonymized.mp4").unlink()
+    assert run(clip, method="solid")[1] == []
+
+
+@pytest.mark.parametrize(("audio", "warned"), [("keep", True), ("distort", False), ("drop", False)])
+def test_sound_that_is_kept_is_said_to_identify(clip, audio, warned):
+    outcome, _ = run(clip, method="solid", options=Options(audio=audio))
+    written = json.loads(outcome.output.with_suffix(".json").read_text())["warnings"]
+    assert any("voices identify" in line for line in outcome.warnings) is warned
+    assert list(outcome.warnings) == written
+
+
+def test_where_there_is_no_sound_nobody_is_warned_of_it(tmp_path):
+    outcome, _ = run(Film(frames=5).make(tmp_path / "a.mp4"), options=Options(audio="keep"))
+    assert outcome.warnings == ()
