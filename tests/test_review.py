@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from vidveil.errors import InputError
 from vidveil.guard import moments
 from vidveil.review import MEANING, UNKNOWN, Moment, clock, explain, most_serious, read_review, tell
-from vidveil.video.manifest import Manifest, Order
+from vidveil.video.manifest import Manifest, Order, read_manifest
 
 ORDER = Order(
     method="blur:strong",
@@ -249,3 +250,47 @@ def test_the_original_is_never_drawn_even_under_the_name_of_the_output(output):
 )
 def test_the_sheet_is_named_after_the_source(tmp_path, name, sheet):
     assert read_review(told(tmp_path / name)).sheet == tmp_path / sheet
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"frames": "x"},
+        {"hidden": [["x"]]},
+        {"hidden": {}},
+        {"order": []},
+        {"order": {"method": 3}},
+        {"device": None},
+        {"warnings": [3]},
+        {"guard": "none"},
+        {"input": {"name": 3, "sha256": "", "bytes": 1}},
+        {"output": {"name": ["x"], "sha256": "", "bytes": 1}},
+        {"versions": {"a": 1}},
+    ],
+)
+def test_a_manifest_with_values_of_the_wrong_kinds_is_none(output, change):
+    path = told(output)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert read_manifest(path) is None
+    with pytest.raises(InputError, match="is not a manifest, a damaged manifest, or one of"):
+        read_review(path)
+
+
+@pytest.mark.parametrize("text", ["[]", "[" * 100_000, "9" * 5000, '"x"', "{}", "\0"])
+def test_what_is_no_manifest_is_none(output, text):
+    output.with_suffix(".json").write_text(text)
+    assert read_manifest(output.with_suffix(".json")) is None
+
+
+def test_a_pipe_is_no_manifest_and_is_not_waited_for(output):
+    os.mkfifo(output.with_suffix(".json"))
+    assert read_manifest(output.with_suffix(".json")) is None
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [{"looked_for": 3}, {"moments": [moment() | {"to": 1e300}]}, {"moments": [moment() | {"first": "9" * 400}]}],
+)
+def test_a_guard_of_the_wrong_kinds_is_damaged(output, guard):
+    with pytest.raises(InputError, match="damaged manifest"):
+        read_review(told(output, **guard))

@@ -60,8 +60,9 @@ class Moment:
         track = None if of["track"] is None else int(of["track"])
         what, kind = str(of["what"]), str(of["kind"])
         found = cls(what, track, kind, int(of["first"]), int(of["last"]), start, end, box)
-        if not max(abs(start), abs(end)) <= LONGEST:
-            raise ValueError("no video is that long")
+        whole = all(type(of[key]) is int for key in ("first", "last")) and type(of["track"]) in (int, type(None))
+        if not whole or not max(abs(start), abs(end)) <= LONGEST:
+            raise ValueError("a frame or a track is no number, or no video is that long")
         return found
 
     @property

@@ -44,8 +44,8 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9
         ("0." + "1" * 5000, "holds a number of 5002 characters"),
         ("[NaN]", "holds NaN, which is no number"),
         ("-Infinity", "holds -Infinity, which is no number"),
-        ('{"a": 1,\n}', "is not JSON: .* in line 2"),
-        ("", "is not JSON: Expecting value in line 1"),
+        ('{"a": 1,\n}', "is not JSON: .* in line 2, column 1"),
+        ("", "is not JSON: Expecting value in line 1, column 1"),
     ],
 )
 def test_json_that_is_none_is_an_error_of_one_short_line(text, why):

@@ -146,7 +146,7 @@ def test_a_file_that_is_not_the_official_one_is_told_how_it_should_look(tmp_path
         with pytest.raises(DataError, match=r'celebvhq_info\.json should be \{"meta_info": \{"appearance_mapping'):
             loaded(tmp_path)
     (folder / celebv_hq.INFO).write_text("{")
-    with pytest.raises(DataError, match=r"celebvhq_info\.json is no readable JSON from line 1, column 2 on"):
+    with pytest.raises(DataError, match=r"celebvhq_info\.json is not JSON: .* in line 1, column 2"):
         loaded(tmp_path)
     (folder / celebv_hq.INFO).write_text('{"meta_info": {"appearance_mapping": []}, "clips": {}}')
     with pytest.raises(DataError, match="names no clips"):

@@ -116,8 +116,8 @@ def test_pa_hmdb51_says_which_labels_are_missing(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", r"wave\.json is no readable JSON"),
-        ("[" * 100_000, r"wave\.json is no readable JSON"),
+        ("{", r"wave\.json is not JSON"),
+        ("[" * 100_000, r"wave\.json is nested too deeply"),
         ("[]", r"wave\.json should be \{video: \{attribute: \[\[first, last, value\], …\]\}\}"),
         ('{"a.avi": 3}', r"wave\.json: a\.avi should be \{attribute: \[\[first, last, value\]"),
         ('{"a.avi": {}}', r"wave\.json: a\.avi: skin_color should be .*not null"),

@@ -248,3 +248,25 @@ def test_the_cache_lies_where_the_user_says(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "vidveil" / "data"
     monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
+
+
+@pytest.mark.parametrize(
+    "shape", [[1, 2], [2**40, 2**40, 2**40, 3], [-1, -4, 5, 3], [1.0, 4, 5, 3], "1453", [1, 4, 5, True], [1, 4, 15, 1]]
+)
+def test_an_index_whose_shapes_are_none_is_refused(tmp_path, shape):
+    VideoStore.write(tmp_path / "set", iter(VIDEOS), {})
+    path = tmp_path / "set/index.json"
+    index = json.loads(path.read_text())
+    index["arrays"]["frames"]["shapes"][0] = shape
+    path.write_text(json.dumps(index))
+    with pytest.raises(DataError, match="delete"):
+        VideoStore.open(tmp_path / "set")
+
+
+@pytest.mark.parametrize("name", ["index.json", "frames.bin"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path, name):
+    VideoStore.write(tmp_path / "set", iter(VIDEOS), {})
+    (tmp_path / "set" / name).unlink()
+    os.mkfifo(tmp_path / "set" / name)
+    with pytest.raises(DataError):
+        VideoStore.open(tmp_path / "set")

@@ -186,7 +186,7 @@ def test_an_event_that_makes_no_sense_is_refused_with_its_video(tmp_path, change
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "is no readable JSON from line 1, column 2 on: copy it again"),
+        ("{", "is not JSON: Expecting property name enclosed in double quotes in line 1, column 2: copy it again"),
         ("[1]", "is JSON of another form: it should be {"),
         ('{"video_test_0000004": {"events": []}}', "is JSON of another form"),
         ('{"video_test_0000004": {"annotations": [{"label": "Diving"}]}}', "is JSON of another form"),

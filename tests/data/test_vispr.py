@@ -112,7 +112,7 @@ def test_missing_labels_are_named_with_what_would_help(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "is no readable JSON from line 1, column 2 on: copy it again"),
+        ("{", "is not JSON: Expecting property name enclosed in double quotes in line 1, column 2: copy it again"),
         ('{"tags": []}', 'names no labels: it should be {"labels": ["a4_gender", …]}'),
         ('["a4_gender"]', "names no labels"),
         ('{"labels": []}', '["a0_safe"] where there is nothing, not []'),

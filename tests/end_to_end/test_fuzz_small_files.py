@@ -24,7 +24,7 @@ from vidveil.data.store import VideoStore
 from vidveil.video.jobs import anonymize
 
 SEED = int(os.environ.get("VIDVEIL_FUZZ_SMALL_SEED", "1"))
-FILES = int(os.environ.get("VIDVEIL_FUZZ_SMALL_FILES", "200"))
+FILES = int(os.environ.get("VIDVEIL_FUZZ_SMALL_FILES", "152"))
 BATCH_S = 120 + FILES // 2
 GROUPS = {
     "video": [i for i, s in enumerate(SUBJECTS) if not s.torch],

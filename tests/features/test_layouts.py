@@ -528,3 +528,33 @@ def test_a_file_of_arrays_is_mapped_and_not_loaded(tmp_path):
     assert isinstance(layout, NumpyLayout)
     assert isinstance(layout.read("a.npy"), np.memmap)
     assert (layout.width, layout.shape("a.npy"), layout.path) == (D, (7, D), Path(tmp_path / "features"))
+
+
+def test_a_dataset_of_terabytes_in_a_file_of_kilobytes_is_refused(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("v", shape=(2**40, 8), dtype="f4", chunks=(1024, 8), compression="gzip")
+    assert (tmp_path / "a.h5").stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"a\.h5 stands for 35,184,372,088,832 bytes, and [\d,]+ are stored"):
+        open_layout(tmp_path / "a.h5")
+
+
+def test_chunks_that_do_not_fit_into_memory_are_refused(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("v", shape=(2**26, 8), dtype="f4", chunks=(2**26, 8), compression="gzip")
+    with pytest.raises(DataError, match="in chunks of more than"):
+        open_layout(tmp_path / "a.h5")
+
+
+def test_an_archive_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(bounded, "HARMLESS", 1 << 20)
+    np.savez_compressed(tmp_path / "a.npz", v=np.zeros((1 << 17, 8), np.float32))
+    with pytest.raises(DataError, match=r"a\.npz is refused: it v\.npy stands for"):
+        open_layout(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["a.h5", "a.npy", "a.npz", "folder/a.npy"])
+def test_a_pipe_in_the_place_of_features_is_not_waited_for(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match=r"cannot be read .it is not a regular file"):
+        open_layout((tmp_path / name).parent if "/" in name else tmp_path / name)

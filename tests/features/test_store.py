@@ -320,3 +320,34 @@ def test_what_a_store_is_about_is_plain_json(tmp_path):
     store(tmp_path / "set")
     told = json.loads((tmp_path / "set" / "store.json").read_text())
     assert told == {"layout": 1, **ABOUT, "videos_a_shard": 3, "ids": ids(7)}
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ({"ids": 3}, "ids is a number, not a list"),
+        ({"ids": [1]}, "an entry of ids is a number, not text"),
+        ({"encoder": "i3d"}, "encoder is text, not an object"),
+        ({"encoder": ENCODER | {"width": -1}}, "-1 is no width"),
+        ({"encoder": ENCODER | {"width": 10**12}}, "1000000000000 is no width"),
+        ({"videos_a_shard": 0}, "0 is no width, and no number of videos"),
+        ({"videos_a_shard": True}, "true or false"),
+        ({"clips": []}, "clips is a list, not an object"),
+    ],
+)
+def test_an_edited_store_is_one_line_that_names_it(tmp_path, entries, says):
+    store(tmp_path / "set")
+    about = tmp_path / "set/store.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | entries))
+    with pytest.raises(DataError, match=says) as caught:
+        FeatureStore.open(tmp_path / "set")
+    assert "store.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["store.json", "shard-00000.json", "clips-00000.npy"])
+def test_a_pipe_in_the_place_of_a_file_of_a_store_is_not_waited_for(tmp_path, name):
+    store(tmp_path / "set")
+    (tmp_path / "set" / name).unlink()
+    os.mkfifo(tmp_path / "set" / name)
+    with pytest.raises(DataError):
+        FeatureStore.open(tmp_path / "set")

@@ -1,12 +1,16 @@
 """Tracks on disk: what is written can be read, and nonsense is refused with its line."""
 
 import json
+import os
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.guard.stage import frame_of
 from vidveil.errors import InputError, UsageError
+from vidveil.guard import tracks_file
 from vidveil.guard.tracks_file import RecordedTracks, TracksWriter, without
 from vidveil.video.frame import Region
 
@@ -143,3 +147,75 @@ def test_exceptions_take_off_their_tracks_and_leave_black_frames_black():
     unsearched = frame(0)
     unsearched.regions = None
     assert next(without([unsearched], {1}, set())).regions is None
+
+
+def test_a_box_far_beyond_the_picture_is_cut_to_the_picture_and_as_much_again_on_each_side(tmp_path):
+    lines = [LINE | {"box": [-999_999, -999_999, 999_999, 999_999], "shape": shape} for shape in ("box", "ellipse")]
+    recorded = RecordedTracks(file(tmp_path / "t.jsonl", HEADER, *lines))
+    width, height = HEADER["width"], HEADER["height"]
+    found = [r for f in recorded.follow(frame(i) for i in range(10)) for r in f.regions or ()]
+    assert [r.box for r in found] == [(-width, -height, 2 * width, 2 * height)] * 2
+    assert [r.shape for r in found] == ["box", "box"]  # an ellipse that were cut would show what it hid
+
+
+def test_a_box_within_a_picture_of_the_picture_stays_as_it_is(tmp_path):
+    box = [-float(HEADER["width"]), 1.0, 1.5 * HEADER["width"], 2.0 * HEADER["height"]]
+    recorded = RecordedTracks(file(tmp_path / "t.jsonl", HEADER, LINE | {"box": box, "shape": "ellipse"}))
+    (region,) = next(f for f in recorded.follow(frame(i) for i in range(10)) if f.regions).regions
+    assert (list(region.box), region.shape) == (box, "ellipse")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"frame": 0, "track": 1, "box": [0, 0, ' + "9" * 400 + ", 10]}", "line 2 holds a number of 400 digits"),
+        ('{"frame": 0, "track": 1, "box": [0, 0, ' + "9" * 5000 + ", 10]}", "line 2 holds a number of 5000 digits"),
+        ('{"frame": 0, "track": ' + "9" * 5000 + ', "box": null}', "line 2 holds a number of 5000 digits"),
+        (LINE | {"track": 2**63}, "frame and track are whole numbers"),
+        (LINE | {"box": [False, 0, True, 10]}, "a box is four numbers or null"),
+        (LINE | {"score": True}, "score is a number"),
+        (LINE | {"score": "0.5"}, "score is a number"),
+        (LINE | {"kind": ["faces"]}, "kind and source are words"),
+        (LINE | {"kind": "x" * 201}, "kind and source are words"),
+        (LINE | {"source": 7}, "kind and source are words"),
+        (LINE | {"shape": ["box"]}, "shape is ellipse or box"),
+        ("[" * 100_000, "line 2 is nested too deeply"),
+        (LINE | {"kind": "x" * 2_000_000}, "line 2 has more than 1,048,576 bytes"),
+        ("[1, 2]", "line 2: an object is expected, not a list"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_or_size_is_one_line(tmp_path, line, says):
+    with pytest.raises(UsageError, match=says) as caught:
+        RecordedTracks(file(tmp_path / "t.jsonl", HEADER, line))
+    assert str(caught.value).startswith("t.jsonl, line 2")
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_what_is_no_file_is_refused_and_never_waited_for(tmp_path, make):
+    make(tmp_path / "t.jsonl")
+    with pytest.raises(UsageError, match=r"t\.jsonl cannot be read"):
+        RecordedTracks(tmp_path / "t.jsonl")
+
+
+def test_a_crowd_in_one_frame_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(tracks_file, "MOST_A_FRAME", 3)
+    RecordedTracks(file(tmp_path / "t.jsonl", HEADER, *[LINE] * 3))
+    with pytest.raises(UsageError, match="has more than 3 regions"):
+        RecordedTracks(file(tmp_path / "t.jsonl", HEADER, *[LINE] * 4))
+
+
+def test_more_regions_than_memory_is_for_are_refused_while_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(tracks_file, "MOST_REGIONS", 5)
+    with pytest.raises(UsageError, match=r"line 7: more than 5 regions"):
+        RecordedTracks(file(tmp_path / "t.jsonl", HEADER, *[LINE] * 5, LINE, "nonsense"))
+
+
+def test_a_region_takes_a_few_bytes_until_its_frame_is_shown(tmp_path):
+    path = file(tmp_path / "t.jsonl", HEADER, *(LINE | {"frame": i % 10} for i in range(20_000)))
+    tracemalloc.start()
+    recorded = RecordedTracks(path)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 130 * 20_000
+    assert [len(f.regions or ()) for f in recorded.follow(frame(i) for i in range(10))] == [2000] * 10

@@ -199,3 +199,49 @@ def test_who_tells_hardly_more_than_guessing_by_any_head_has_learned_nothing():
     assert tells_more_than_guessing({"action_top1": 0.21, "masked_top1": 0.5}, floors)
     assert tells_more_than_guessing({"action_cmap": 0.7}, {"action_cmap": 0.6})
     assert tells_more_than_guessing({"tubelets_kept": 0.4}, {})  # nobody looked
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ({"network": {}}, "does not hold a dual_cls network of this version: budget|actions is missing"),
+        ({"network": []}, "network is a list, not an object"),
+        ({"metrics": {"action_top1": "high"}}, r"metrics\.action_top1 is text, not a number"),
+        ({"metrics": []}, "metrics is a list, not an object"),
+        ({"method": 3}, "method is a number, not text"),
+        ({"recipe": {"name": 3}}, "does not say which recipe made it"),
+        ({"recipe": {"name": "mine", "stride": -1}}, "stride is -1"),
+        ({"recipe": {"name": "mine", "stride": [2]}}, r"stride is \[2\]"),
+        ({"layout": "x" * 5000}, "has layout xxx"),
+    ],
+)
+def test_a_checkpoint_that_was_edited_is_one_line_that_names_it(trained, entries, says):
+    change(trained, **entries)
+    with pytest.raises(WeightsError, match=says) as caught:
+        load("mine")
+    assert "checkpoint" in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("key", ["actions", "frames", "side"])
+@pytest.mark.parametrize("value", [-1, 0, 10**9, 10**18, True, 2.5, "x", None, [1]])
+def test_a_network_of_an_impossible_size_is_refused_and_not_built(trained, key, value):
+    network = json.loads((trained / ABOUT).read_text())["network"]
+    change(trained, network=network | {key: value})
+    with pytest.raises(WeightsError, match="does not hold a dual_cls network of this version"):
+        load("mine")
+
+
+@pytest.mark.parametrize("content", ["[1e400]", "[" * 100_000, '{"network": ' + "9" * 5000 + "}", "\0", "[]", ""])
+def test_a_checkpoint_whose_json_is_none_is_one_line(trained, content):
+    (trained / ABOUT).write_text(content)
+    with pytest.raises(WeightsError, match=r"checkpoint\.json (is|holds)") as caught:
+        load("mine")
+    assert len(str(caught.value)) < 300
+
+
+def test_a_name_that_no_folder_can_have_is_no_checkpoint():
+    for name in ("x" * 300, "a\0b", "x/" * 5000):
+        assert checkpoint.locate(name) is None
+        with pytest.raises(UsageError, match="there is no checkpoint"):
+            find(name)

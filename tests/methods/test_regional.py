@@ -1,5 +1,7 @@
 """Methods at work only where somebody is."""
 
+import tracemalloc
+
 import cv2
 import numpy as np
 import pytest
@@ -259,3 +261,16 @@ def test_a_weak_blur_is_weak_on_regions_too_and_mosaics_are_coarse_there():
     ):
         said = in_regions(load(spec), {"faces"}).caution(720)
         assert (said is not None and "is weak" in said) is warned, spec
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", ["box", "ellipse"])
+def test_a_region_of_millions_of_pixels_takes_no_more_memory_than_the_picture(method, shape):
+    frame = noise(100, 80, region((-1e6, -1e6, 1e6, 1e6), shape))
+    tracemalloc.start()
+    safe = InRegions(load(method)).hide(frame)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert safe.hidden is None
+    assert peak < 50_000_000
+    assert np.ptp(planes(safe, 100, 80)[0].astype(int)) < 40  # of 219: nothing of the noise is left

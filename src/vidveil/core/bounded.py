@@ -101,7 +101,9 @@ def check_swollen(size: int, stored: int, times: int = SWOLLEN) -> None:
 
 def read_bytes(path: Path, limit: int) -> bytes:
     with open_regular(path, limit) as file:
-        return file.read(os.fstat(file.fileno()).st_size)  # no more, if it grows meanwhile
+        found = os.fstat(file.fileno())
+        check_swollen(found.st_size, on_disk(found))
+        return file.read(found.st_size)  # no more, if it grows meanwhile
 
 
 def read_text(path: Path, limit: int) -> str:
@@ -128,7 +130,7 @@ def parse_json(text: str, *, finite: bool = True) -> Any:
     try:
         return json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=constant)
     except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error.msg} in line {error.lineno}") from error
+        raise ValueError(f"is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
 

@@ -19,6 +19,8 @@ from vidveil.errors import DataError
 from vidveil.training.runs import runs_folder
 
 LAYOUT = 1
+LONGEST = 500
+"""Characters of a word in results."""
 ByView = dict[str, dict[str, dict[str, float]]]
 Kind = Literal["utility", "leakage", "gap", "control", "truth"]
 Use = Literal["action_top1", "action_cmap"]
@@ -126,7 +128,7 @@ def locate(run: str) -> Path:
 def read(path: Path) -> Results:
     """Whatever is wrong with the file is said in one line."""
     try:
-        values = read_json_object(path)
+        values = _shown(read_json_object(path))
         if values.get("layout") != LAYOUT:
             layout = printable(values.get("layout"))
             raise DataError(f"{printable(path, 300)} has layout {layout}, this vidveil reads {LAYOUT}")
@@ -141,6 +143,15 @@ def read(path: Path) -> Results:
 def use_in(names: Container[str]) -> Use | None:
     """Which number of the action is among these."""
     return next((name for name in USES if name in names), None)
+
+
+def _shown(value: Any) -> Any:
+    """Words may have been edited, and are printed in tables."""
+    if isinstance(value, dict):
+        return {printable(key, LONGEST): _shown(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    return printable(value, LONGEST) if isinstance(value, str) else value
 
 
 def _known(values: dict[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def network_of(checkpoint: Checkpoint, kind: type[Built]) -> Built:
     found = from_values(kind, checkpoint.about["network"])
     for name, value in vars(found).items():
         numbers = value.values() if isinstance(value, dict) else [value]
-        if any(isinstance(number, int) and not 0 <= number <= MOST for number in numbers):
+        if any(type(number) is int and not 1 <= number <= MOST for number in numbers):
             raise ValueError(f"its {name} is {printable(value)}")
     return found
 

@@ -223,7 +223,7 @@ def rebuilt(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AAM:
     try:
         with torch.device("meta"):
             adapter = AAM(from_values(Shape, about))
-        fill(adapter, tensors)
+        fill(adapter, {name: tensor.clone() for name, tensor in tensors.items()})  # aligned: same last bits
     except (ValueError, RuntimeError, RecipeError) as error:
         first = printable(next(iter(str(error).splitlines()), type(error).__name__), 300)
         raise WeightsError(f"the checkpoint does not hold an adapter of this version: {first}") from error
