@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vidveil.core.bounded import is_file, parse_json
+from vidveil.core.bounded import is_file, parse_json, reason, regular
 from vidveil.core.text import printable
 from vidveil.errors import InputError, UsageError
 from vidveil.methods.checkpoint import MOST
@@ -36,6 +36,7 @@ from vidveil.methods.masker import RAW, Decision
 
 OPSET = 17
 ABOUT = "vidveil"  # under this name a file says what it is
+NETWORK_BYTES = 2 << 30  # more no ONNX file can have in one piece
 
 
 class _Standardize(nn.Module):
@@ -150,6 +151,10 @@ class ExportedScorer:
         opened = {".onnx": _onnxruntime, ".xml": _openvino}.get(path.suffix)
         if opened is None:
             raise InputError(f"{path} is no exported network: it should end in .onnx or .xml")
+        try:
+            regular(path, NETWORK_BYTES)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} {reason(error)}") from error
         about, self._run = opened(path, threads)
         if about is None:
             raise InputError(f"{path} was not written by vidveil: it does not say what clips it takes")
