@@ -32,6 +32,7 @@ from vidveil.evaluation.gait import SCOPES
 from vidveil.evaluation.recipe import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.guard import watch
+from vidveil.guard.detections import Cells
 from vidveil.methods import METHODS, dual_cls, stprivacy
 from vidveil.recipe import as_values, find, names, read
 from vidveil.training.runs import runs_folder
@@ -184,9 +185,10 @@ class Person(Discs):
 
     kind = "people"
 
-    def run(self, picture, threshold):  # noqa: ARG002
+    def run(self, picture):
         height, width = picture.shape[:2]
-        return np.array([[width / 4, height / 4, 3 * width / 4, 3 * height / 4, 0.9]], np.float32)
+        box = np.array([[width / 4, height / 4, 3 * width / 4, 3 * height / 4]], np.float32)
+        return Cells(np.array([0.9], np.float32), lambda cells: box[cells])
 
 
 @pytest.mark.usefixtures("raw")

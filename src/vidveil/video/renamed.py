@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vidveil.core.atomic import temporary, write_bytes
-from vidveil.core.bounded import read_bytes
+from vidveil.core.bounded import read_bytes, reason
 from vidveil.errors import OutputError, UsageError
 from vidveil.video.naming import names_a_file, output_suffix
 from vidveil.video.sources import MARK, Source
@@ -107,8 +107,8 @@ def _read(path: Path) -> dict[str, str]:
         data = read_bytes(path, LARGEST)
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        raise UsageError(f"{path.name} {error}: give --rename-map another name") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path.name} {reason(error)}: give --rename-map another name") from error
     rows = csv.reader(io.StringIO(data.decode("utf-8", "surrogateescape"), newline=""), strict=True)
     names: dict[str, str] = {}
     try:
