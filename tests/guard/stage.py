@@ -273,7 +273,7 @@ class Discs(Detector):
                 if area >= 40 and area > 0.35 * max(width, height) ** 2:  # less than half a disc is not recognised
                     found.append((x, y, x + width, y + height, score))
         boxes = np.array(found, np.float32).reshape(-1, 5)
-        return Cells(boxes[:, 4], boxes[:, :4].__getitem__)
+        return Cells(boxes[:, 4], boxes[:, :4].__getitem__, listed=True)
 
 
 def _no_network() -> Network:

@@ -13,9 +13,9 @@ from vidveil.guard.detections import MOST_CANDIDATES, MOST_FOUND, Cells, check_b
 SIZE = 64
 
 
-def likely(boxes, scores, threshold=0.15, probabilities=None):
+def likely(boxes, scores, threshold=0.15, probabilities=None, *, listed=True):
     boxes, scores = np.array(boxes, np.float32).reshape(-1, 4), np.array(scores, np.float32)
-    return likely_boxes(Cells(scores, boxes.__getitem__, probabilities), threshold, SIZE, SIZE)
+    return likely_boxes(Cells(scores, boxes.__getitem__, probabilities, listed=listed), threshold, SIZE, SIZE)
 
 
 GOOD = (10.0, 10.0, 30.0, 30.0)
@@ -35,6 +35,9 @@ NONSENSE = {
     "far below": ([(10, 10, 30, 3e30)], [0.9], "far outside"),
     "far on the left": ([(-SIZE - 1, 10, 30, 30)], [0.9], "far outside"),
     "far above": ([(10, -1e9, 30, 30)], [0.9], "far outside"),
+    "boxes of another picture's size": ([(90, 20, 110, 40), GOOD], [0.9, 0.5], "outside of the picture"),
+    "a box above the picture": ([(20, -50, 40, -20)], [0.9], "outside of the picture"),
+    "somebody with the score of rows without a box": ([GOOD, GOOD], [-1, 0.2], "a score of -1"),
     "shares of the picture": ([(0.1, 0.2, 0.5, 0.9), (0, 0, 1.1, 1.2)], [0.9, 0.5], "shares of the picture"),
     "boxes without an area": ([(30, 30, 30, 30)], [0.9], "smaller than a pixel"),
 }
@@ -78,8 +81,22 @@ def test_cells_below_the_threshold_may_hold_anything_in_their_boxes():
 
 
 def test_what_rounds_to_a_probability_and_rows_that_fill_up_are_no_nonsense():
-    assert likely([GOOD, GOOD, GOOD], [1.0005, -0.0005, -1.0])[:, 4].tolist() == pytest.approx([1.0005])
+    rows = [GOOD, GOOD, (0, 0, 0, 0), (-1, -1, -1, -1)]
+    assert likely(rows, [1.0005, -0.0005, -1.0, -1.0])[:, 4].tolist() == pytest.approx([1.0005])
     assert likely([], []).shape == (0, 5)
+
+
+@pytest.mark.parametrize(("boxes", "scores"), [([], []), ([(0, 0, 0, 0)] * 3, [-1, -1, -1])])
+def test_a_network_that_looks_at_cells_always_says_something_of_each(boxes, scores):
+    with pytest.raises(DetectorError, match=r"returned (nothing|scores that are not from 0 to 1)"):
+        likely(boxes, scores, listed=False)
+
+
+def test_a_box_in_the_black_that_was_added_is_no_nonsense():
+    box = np.array([[10, 90, 30, 110, 0.9]], np.float32)
+    check_boxes(box, SIZE, SIZE, (2 * SIZE, SIZE))
+    with pytest.raises(DetectorError, match="outside of the picture"):
+        check_boxes(box, SIZE, SIZE)
 
 
 def test_numbers_behind_the_scores_are_checked_too():
@@ -98,10 +115,11 @@ def test_thousands_of_boxes_are_an_error_and_soon():
     began = monotonic()
     with pytest.raises(DetectorError, match=r"more than 20,000 boxes"):
         likely([GOOD] * (MOST_CANDIDATES + 1), [0.9] * (MOST_CANDIDATES + 1))
-    side = np.arange(119) * 1.6 - SIZE  # 14,161 boxes next to each other
+    side = np.arange(119) * 1.6  # 14,161 boxes next to each other
     corners = np.stack(np.meshgrid(side, side), 2).reshape(-1, 2)
+    boxes = np.concatenate([corners, corners + 1.55], 1)
     with pytest.raises(DetectorError, match=r"more than 1,000 boxes"):
-        likely(np.concatenate([corners, corners + 1.55], 1), [0.9] * len(corners))
+        likely_boxes(Cells(np.full(len(boxes), 0.9), boxes.__getitem__), 0.15, 200, 200)
     assert monotonic() - began < 10
     assert len(corners) > MOST_FOUND
 

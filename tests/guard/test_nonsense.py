@@ -122,7 +122,7 @@ def test_one_odd_frame_is_black_with_those_around_it_and_the_file_goes_on(tmp_pa
     done = hide(film(Head(walk(60, 80, 30), turned((0.78, 0.82), hue=YELLOW)), frames=50), tmp_path)
     assert not done.bad
     assert done.outcome.status is Status.DONE
-    why = f"could not be searched (the detector of discs returned {reason})"
+    why = f"could not be searched (the detector returned {reason})"
     assert done.manifest["hidden"] == [{"first": 16, "last": 24, "why": why}]
     assert all(done.black(i) == (16 <= i <= 24) for i in range(50))
 

@@ -69,7 +69,7 @@ def test_a_look_that_takes_too_long_is_a_failed_search(tmp_path, monkeypatch):
     monkeypatch.setitem(watch.DETECTORS, "discs", Slow)
     done = hide(film(Head(walk(60, 80, 30), turned((0.78, 0.82), hue=YELLOW)), frames=50), tmp_path)
     assert not done.bad
-    why = "could not be searched (the detector of discs did not return within 0.3 seconds)"
+    why = "could not be searched (the detector did not return within 0.3 seconds)"
     assert done.manifest["hidden"] == [{"first": 16, "last": 24, "why": why}]
 
 

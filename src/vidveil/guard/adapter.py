@@ -21,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.bounded import is_file, read_bytes, read_json, reason
+from vidveil.core.bounded import read_bytes, read_json, reason, regular
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.errors import DetectorError, UsageError
@@ -118,11 +118,13 @@ class OwnDetector(Detector):
             reason = f"could not take in a picture of {size} pixels ({type(error).__name__})"
             raise DetectorError(reason, "`size` and `fixed`") from error
         if self.told.layout == "boxes":
-            return self._boxes(outputs)
+            return self._boxes(outputs)._replace(seen=blob.shape[2:])
         (found,) = _numbers(outputs[:1], self.told.layout)
         if found.ndim != 3 or len(found) != 1:
             raise DetectorError(f"returned an output of shape {found.shape}", f"`layout`: {SHAPES[self.told.layout]}")
-        return self._yolov8(found[0].T) if self.told.layout == "yolov8" else self._yolox(found[0], *blob.shape[2:])
+        if self.told.layout == "yolox":
+            return self._yolox(found[0], *blob.shape[2:])
+        return self._yolov8(found[0].T)._replace(seen=blob.shape[2:])
 
     def _yolox(self, found: NDArray[Any], height: int, width: int) -> Cells:
         cells = len(grid(height, width)[0])
@@ -160,7 +162,7 @@ class OwnDetector(Detector):
             if not np.isfinite(each).all():
                 raise DetectorError("returned labels that are not finite", "`layout`, and the order of the outputs")
             chosen = np.where(np.isin(each.reshape(-1), self.told.classes or ()), chosen, 0)
-        return Cells(chosen, boxes.__getitem__, probabilities)
+        return Cells(chosen, boxes.__getitem__, probabilities, listed=True)
 
     def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Of the wanted classes' scores (cells, classes), the highest of each cell."""
@@ -185,10 +187,14 @@ def _numbers(outputs: Sequence[Any], layout: str) -> list[NDArray[Any]]:
 def describe(path: Path) -> Description:
     """What the JSON file beside a network says."""
     notes = path.with_suffix(".json")
-    if not is_file(path):
+    try:
+        regular(path, MODEL_BYTES)
+    except FileNotFoundError as error:
         raise UsageError(
             f"{printable(path.name)} is not there: a detector is faces, people, or the path of an ONNX file"
-        )
+        ) from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{printable(path.name)} {reason(error)}") from error
     try:
         return from_values(Description, read_json(notes, NOTES_BYTES))
     except FileNotFoundError as error:

@@ -17,7 +17,8 @@ Boxes = NDArray[np.float32]
 
 OVERLAP = 0.3  # two boxes that share more of their union are one
 TOLERANCE = 1e-3  # by which rounding may carry a probability out of 0..1
-PADDING = -1.0  # the score of rows that some exporters fill up with
+PADDING = -1.0  # the score of rows with which some exporters fill up a list of boxes
+BORDER = 16.0  # pixels by which a small thing at the border may be placed outside of what the network saw
 SMALLEST = 1.5  # pixels: if no box is larger, they are shares of the picture, which may stick out over its border
 MOST_CANDIDATES = 20_000  # boxes above the threshold, and
 MOST_FOUND = 1_000  # those left once overlapping ones are one
@@ -35,6 +36,10 @@ class Cells(NamedTuple):
     """Indices of k cells → (k, 4): left, top, right, bottom in pixels of the picture that the network saw."""
     probabilities: NDArray[Any] | None = None
     """All numbers from which the scores were made, in any shape; None: the scores themselves."""
+    seen: tuple[int, int] | None = None
+    """Height and width of what the network saw, if black was added below and on the right of the picture."""
+    listed: bool = False
+    """Whether it returned a list of boxes, which may be empty or filled up, and not something for each of its cells."""
 
 
 def likely_boxes(cells: Cells, threshold: float, width: int, height: int) -> Boxes:
@@ -43,32 +48,44 @@ def likely_boxes(cells: Cells, threshold: float, width: int, height: int) -> Box
     Raises DetectorError where scores of any cell, or boxes of these, make no sense. What the boxes of other cells are
     does not matter: networks often exaggerate there.
     """
-    check_scores(cells.scores if cells.probabilities is None else cells.probabilities)
-    check_scores(cells.scores)
+    if not len(cells.scores) and not cells.listed:
+        raise DetectorError("returned nothing for any place of the picture", "`layout`")
+    _check_padding(cells)
+    check_scores(cells.scores if cells.probabilities is None else cells.probabilities, padded=cells.listed)
+    check_scores(cells.scores, padded=cells.listed)
     likely = np.nonzero(cells.scores >= threshold)[0]
     if len(likely) > MOST_CANDIDATES:
         raise DetectorError(f"returned more than {MOST_CANDIDATES:,} boxes", "`start` and `carry`, and `layout`")
     with np.errstate(over="ignore", invalid="ignore"):
         boxes = cells.boxes(likely)
         found = np.concatenate([boxes, cells.scores[likely, None]], 1).astype(np.float32)
-    check_boxes(found, width, height)
+    check_boxes(found, width, height, cells.seen)
     return without_doubles(found)
 
 
-def check_scores(scores: NDArray[Any]) -> None:
-    """Raises DetectorError if one is not finite, or no probability."""
+def _check_padding(cells: Cells) -> None:
+    """A row that only fills up a list has no box: else it may be somebody, with a score that means something else."""
+    if not cells.listed:
+        return
+    padding = np.nonzero(cells.scores == PADDING)[0]
+    if len(padding) and not (cells.boxes(padding) <= 0).all():
+        raise DetectorError("returned boxes with a score of -1, which marks rows without a box", SCORES)
+
+
+def check_scores(scores: NDArray[Any], *, padded: bool = False) -> None:
+    """Raises DetectorError if one is not finite, or no probability. With `padded`, some may be those of padding."""
     if not scores.size:
         return
     least, most = scores.min(), scores.max()  # NaN if one of them is
     if not (np.isfinite(least) and np.isfinite(most)):
         raise DetectorError("returned scores that are not finite", "`scale` and `colours`, and the network itself")
-    negative = least < -TOLERANCE and ((scores < -TOLERANCE) & (scores != PADDING)).any()
+    negative = least < -TOLERANCE and not (padded and (scores[scores < -TOLERANCE] == PADDING).all())
     if negative or most > 1 + TOLERANCE:
         raise DetectorError("returned scores that are not from 0 to 1", SCORES)
 
 
-def check_boxes(found: Boxes, width: int, height: int) -> None:
-    """Raises DetectorError if they cannot be boxes in a picture of width × height pixels."""
+def check_boxes(found: Boxes, width: int, height: int, seen: tuple[int, int] | None = None) -> None:
+    """Raises DetectorError if they cannot be boxes in a picture of width × height pixels, `seen` with black added."""
     if not len(found):
         return
     if not np.isfinite(found).all():
@@ -79,6 +96,9 @@ def check_boxes(found: Boxes, width: int, height: int) -> None:
     size = np.array([width, height], np.float32)
     if (found[:, :2] < -size).any() or (found[:, 2:4] > 2 * size).any():
         raise DetectorError("returned boxes far outside of the picture", PIXELS)
+    rows, columns = seen or (height, width)
+    if (found[:, 2:4] < -BORDER).any() or (found[:, :2] > np.array([columns, rows], np.float32) + BORDER).any():
+        raise DetectorError("returned boxes outside of the picture", PIXELS)
     if (sides <= SMALLEST).all():
         raise DetectorError("returned boxes smaller than a pixel, as shares of the picture would be", PIXELS)
 

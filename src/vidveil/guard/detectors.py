@@ -128,7 +128,8 @@ class CenterFace(Detector):
         return min(2.0 if max(width, height) <= 640 else 1.0, 1920 / max(width, height))
 
     def run(self, picture: Picture) -> Cells:
-        heat, size, offset = self.network(planar(picture), ["537", "538", "539"])
+        blob = planar(picture)
+        heat, size, offset = self.network(blob, ["537", "538", "539"])
 
         def boxes(cells: NDArray[np.intp]) -> NDArray[Any]:
             rows, columns = np.unravel_index(cells, heat.shape[2:])
@@ -137,7 +138,7 @@ class CenterFace(Detector):
             x = (columns + offset[0, 1, rows, columns] + 0.5) * 4
             return np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], 1)
 
-        return Cells(heat[0, 0].ravel(), boxes)
+        return Cells(heat[0, 0].ravel(), boxes, seen=blob.shape[2:])
 
 
 class Yolox(Detector):
@@ -167,7 +168,7 @@ def yolox_cells(found: NDArray[Any], classes: NDArray[Any], height: int, width: 
         return np.concatenate([centre - reach, centre + reach], 1)
 
     with np.errstate(over="ignore", invalid="ignore"):  # `likely_boxes` looks for what comes of it
-        return Cells(found[:, 4] * classes, boxes, found[:, 4:])
+        return Cells(found[:, 4] * classes, boxes, found[:, 4:], (height, width))
 
 
 def _checked(name: str) -> Network:

@@ -148,7 +148,9 @@ class _Worker:
 
 
 def why(error: Exception) -> str:
-    """Why a frame becomes black, for the manifest."""
+    """Why a frame becomes black, for the manifest: without the name of a user's own detector."""
+    if isinstance(error, DetectorError):
+        return f"could not be searched (the detector {error.__cause__ or error})"
     return f"could not be searched ({_reason(error)})"
 
 
