@@ -20,9 +20,10 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import sleep
 from typing import Any, BinaryIO
 
 from vidveil.errors import OutputError
@@ -30,7 +31,8 @@ from vidveil.errors import OutputError
 MARK = ".vidveil.part"
 LONGEST = 255  # bytes that a name may have on the common file systems
 TRIES = 20
-OWN = r"(\.[0-9a-f]{8})?"  # what tells the temporary names of several writers apart
+PAUSE = 0.01  # seconds between two tries: another process may look whether a file is stale, and locks it meanwhile
+OWN = r"\.[0-9a-f]{8}"  # what tells the temporary names of several writers apart
 FOR_ALL = 0o666  # less the umask
 
 
@@ -78,10 +80,9 @@ def new_file(path: Path, mode: int = FOR_ALL) -> Iterator[BinaryIO]:
 def new_path(path: Path, mode: int = FOR_ALL) -> Iterator[Path]:
     """An empty file by its name; at the end it is on disk and takes the name of `path`, after an error it is gone."""
     remove_stale(path.parent, path.name)
-    part = _of_its_own(path)
-    number = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    part, number = _create(path, lambda part: os.open(part, flags, mode))
     try:
-        _lock(number)
         yield part
         commit(part, path)
     finally:
@@ -108,11 +109,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill; at the end it takes the name of `path`, and what had it is removed. After an error the
     new one is gone, and the old one is where it was."""
     remove_stale(path.parent, path.name)
-    part = _of_its_own(path)
-    part.mkdir()
-    number = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    part, number = _create(path, _open_new_folder)
     try:
-        _lock(number)
         yield part
         _swap(part, path)
     finally:
@@ -159,7 +157,7 @@ def is_part(name: str, of: str | None = None) -> bool:
     """Whether a name is a temporary one: of anything, or of what is called `of`."""
     if of is None:
         return name.startswith(".") and name.endswith(MARK)
-    return re.fullmatch(re.escape(_hidden(of, "").removesuffix(MARK)) + OWN + re.escape(MARK), name) is not None
+    return re.fullmatch(f"{re.escape(_hidden(of, '').removesuffix(MARK))}({OWN})?{re.escape(MARK)}", name) is not None
 
 
 def open_lock(path: Path) -> BinaryIO:
@@ -182,11 +180,13 @@ def _remove_if_stale(part: Path) -> bool:
             return False
         if stat.S_ISREG(found.st_mode) and found.st_nlink != 1:
             return False
+        if stat.S_ISDIR(found.st_mode) and not re.search(OWN + re.escape(MARK) + "$", part.name):
+            return False  # a folder has no other temporary name
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its writer lives
         if not _is_at(number, part):
             return False
         _remove(part)
-        return True
+        return not os.path.lexists(part)
     finally:
         os.close(number)
 
@@ -203,9 +203,35 @@ def _hidden(name: str, own: str) -> str:
     return f".{name}{own}{MARK}"
 
 
-def _lock(number: int) -> None:
-    with suppress(OSError):  # a file system without locks: then its files are never taken for stale, either
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _create(path: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
+    """A new temporary file or folder of `path`, and its open number, which holds the lock.
+
+    Between making and locking, another process may take it for stale, and lock or remove it: then there is a next one.
+    """
+    for _ in range(TRIES):
+        part = _of_its_own(path)
+        try:
+            number = make(part)
+        except FileNotFoundError:
+            if not path.parent.is_dir():
+                raise
+            continue
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(number)
+            continue
+        except OSError:  # a file system without locks: then its files are never taken for stale, either
+            return part, number
+        if _is_at(number, part):
+            return part, number
+        os.close(number)
+    raise OutputError(f"{path.name} cannot be written: other processes remove its temporary file")
+
+
+def _open_new_folder(part: Path) -> int:
+    part.mkdir()
+    return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def _swap(part: Path, path: Path) -> None:
@@ -248,7 +274,8 @@ def _claim(path: Path, part: Path) -> int:
                 return file
         except BlockingIOError:
             os.close(file)
-            break
+            sleep(PAUSE)
+            continue
         except BaseException:
             os.close(file)
             raise
