@@ -1,10 +1,17 @@
 """One thread a worker: xdist already fills the cores."""
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# Runs that tests kill leave lists of what they wrote, which the runs of tests next to them must not read.
+os.environ["VIDVEIL_UNFINISHED"] = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, os.environ["VIDVEIL_UNFINISHED"], ignore_errors=True)
 
 # Workers inherit what is found here, before any of them has loaded torch.
 from vidveil.cli.doctor import AMX_OFF, dies_of_bfloat16  # noqa: E402

@@ -75,14 +75,32 @@ def test_what_another_video_of_the_folder_left_is_removed_and_a_dry_run_removes_
     assert hidden(tmp_path) == set()
 
 
-def test_the_record_of_an_unfinished_run_can_make_nobody_delete_a_file(tmp_path):
+def test_a_preview_is_removed_by_a_run_that_writes_to_another_folder(tmp_path):
+    film = Film(frames=400, width=320, height=240).make(tmp_path / "a.mp4")
+    for name in ("one", "two", "look"):
+        (tmp_path / name).mkdir()
+    preview = tmp_path / "look" / "p.mp4"
+    kill_half_way([film, "-o", tmp_path / "one", "--preview", preview, "--region", "frame"], part_of(preview))
+    assert hidden(tmp_path / "look")
+    assert vidveil(film, "-o", tmp_path / "two", "--region", "frame").returncode == 0
+    assert hidden(tmp_path / "look") == set()
+
+
+def test_a_list_of_unfinished_files_can_make_nobody_delete_another_file(tmp_path, monkeypatch):
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    monkeypatch.setenv("VIDVEIL_UNFINISHED", str(lists))
     film = Film().make(tmp_path / "a.mp4")
-    precious = tmp_path / "precious" / "thesis.txt"
-    precious.parent.mkdir()
-    precious.write_text("precious")
-    part_of(tmp_path / "a_anonymized.json").write_text(json.dumps({"unfinished": [str(precious), "/etc/passwd", 3]}))
+    precious = tmp_path / "precious"
+    (precious / ".thing.vidveil.part").mkdir(parents=True)  # a folder that only looks like one of ours
+    (precious / ".thing.vidveil.part" / "letter.txt").write_text("precious")
+    (precious / "thesis.txt").write_text("precious")
+    files = [str(precious / "thesis.txt"), str(precious / "thing"), "/etc/passwd", 3]
+    part_of(lists / "0.json").write_text(json.dumps(files))
     assert vidveil(film, "--region", "frame").returncode == 0
-    assert precious.read_text() == "precious"
+    assert (precious / "thesis.txt").read_text() == "precious"
+    assert (precious / ".thing.vidveil.part" / "letter.txt").read_text() == "precious"
+    assert not list(lists.iterdir())
 
 
 def test_no_name_next_to_the_tracks_can_be_planted_to_empty_a_file(tmp_path, detector):

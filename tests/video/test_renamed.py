@@ -201,12 +201,14 @@ def test_a_dry_run_writes_no_map_and_reads_the_one_there_is(ward, tmp_path):
     assert told == set(rows(map_file).values())
 
 
-def test_what_a_killed_run_with_other_names_left_elsewhere_is_removed(ward, tmp_path):
+def test_what_a_killed_run_with_other_names_left_elsewhere_is_removed(ward, tmp_path, monkeypatch):
     """The next run has another name for the output, and so for its notes."""
     out, left = tmp_path / "out", part_of(tmp_path / "look.mp4")
     out.mkdir()
     left.write_bytes(b"original")
-    part_of(out / f"{'0' * 16}_anonymized.json").write_text(json.dumps({"unfinished": [str(tmp_path / "look.mp4")]}))
+    monkeypatch.setenv("VIDVEIL_UNFINISHED", str(tmp_path / "lists"))
+    (tmp_path / "lists").mkdir()
+    part_of(tmp_path / "lists" / "0.json").write_text(json.dumps([str(tmp_path / "look.mp4")]))
     anonymize(ward, output=out, options=RENAME)
     assert not left.exists()
     assert not [name for name in names(out) if name.startswith(".")]

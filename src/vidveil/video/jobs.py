@@ -5,7 +5,6 @@ manifest first, video last. Whatever interrupts it leaves no file that could be 
 """
 
 import errno
-import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -18,8 +17,7 @@ from typing import Protocol
 from av.error import FFmpegError
 
 from vidveil import __version__
-from vidveil.core.atomic import MARK, commit, part_of, remove_stale, temporary, to_disk
-from vidveil.core.bounded import read_json
+from vidveil.core.atomic import commit, part_of, temporary, to_disk
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masker import masker_in
@@ -32,12 +30,10 @@ from vidveil.video.renamed import rename_outputs
 from vidveil.video.sharing import shareable
 from vidveil.video.sources import Refusal, Source, find
 from vidveil.video.task import Task, with_lookout
+from vidveil.video.unfinished import listed, remove_unfinished
 from vidveil.video.user_key import make_key
 
 __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize"]
-
-
-JOURNAL_BYTES = 1 << 16
 
 
 class Status(Enum):
@@ -139,7 +135,8 @@ def anonymize(
         precious |= _files([lookout.tracks_in])
     task = Task(plain, options)
     if not options.dry_run:
-        left = _remove_unfinished(named, task.extras)
+        folders = [file.parent for _, path in named for file in (path, *task.extras)]
+        left = remove_unfinished([*folders, *(source.path.parent for source, _ in named if not source.live)])
         if left:
             watcher.note(f"removed what an earlier run left unfinished: {_some(left)}")
     for source, path in named:
@@ -154,31 +151,6 @@ def _passed_over(files: list[Path]) -> str:
 
 def _some(files: list[Path]) -> str:
     return ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5:,} more" if len(files) > 5 else "")
-
-
-def _remove_unfinished(named: list[tuple[Source, Path]], extras: list[Path]) -> list[Path]:
-    """Remove temporary files that killed runs on these sources, or in these folders, left: they may show originals."""
-    removed = []
-    outputs = dict.fromkeys(path.parent for _, path in named)
-    journals = [part_of(manifest_path(path)) for _, path in named]
-    for folder in outputs:
-        journals += folder.glob(f".*.json{MARK}")  # of names that were random, and are not those of this run
-    for journal in dict.fromkeys(journals):
-        for extra in _journal(journal):
-            removed += remove_stale(extra.parent, extra.name)
-    folders = [*outputs, *(source.path.parent for source, _ in named if not source.live)]
-    for folder in dict.fromkeys([*folders, *(extra.parent for extra in extras)]):
-        removed += remove_stale(folder)
-    return removed
-
-
-def _journal(notes: Path) -> list[Path]:
-    """What else an unfinished run was writing, which may lie anywhere: noted where its manifest would have come."""
-    try:
-        found = read_json(notes, JOURNAL_BYTES)["unfinished"]
-        return [Path(path) for path in found if isinstance(path, str) and "\0" not in path]
-    except (OSError, ValueError, TypeError, KeyError):
-        return []
 
 
 def _check_extra(
@@ -283,9 +255,9 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
     key = make_key() if options.manifest_form == "share" else None
     path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
+        stack.enter_context(listed([path, manifest_path(path), *task.extras]))
         part = stack.enter_context(temporary(path))
         notes = stack.enter_context(temporary(manifest_path(path)))
-        notes.write_text(json.dumps({"unfinished": [str(extra.absolute()) for extra in task.extras]}), "utf-8")
         extras = {extra: stack.enter_context(temporary(extra)) for extra in task.extras}
         # Again: another process may have been here before the lock.
         earlier = look_for_earlier(source, path, order, options, task.extras)
