@@ -17,7 +17,10 @@ import numpy as np
 import pytest
 
 from tests.camera import camera
+from tests.guard.stage import Discs
 from tests.media import Film, detail, level, lumas, picture, times
+from vidveil.guard import watch
+from vidveil.guard.detections import Cells
 from vidveil.video.jobs import Options, Status, anonymize
 
 WHOLE_FRAME = ["--method", "blur:strong", "--region", "frame"]
@@ -240,6 +243,25 @@ def test_without_reconnecting_a_lost_camera_is_an_error_at_once(tmp_path):
     assert not any("interrupted" in line for line in outcome.warnings)
     assert len(lumas(tmp_path / "door.mp4")) < 100
     assert took < 10
+
+
+def test_a_recording_whose_detector_fails_ends_there_and_keeps_what_was_safe(tmp_path, monkeypatch):
+    class Breaks(Discs):
+        searches = 0
+
+        def run(self, picture):
+            Breaks.searches += 1
+            if Breaks.searches > 4:
+                return Cells(np.array([np.nan]), np.zeros((1, 4)).__getitem__)
+            return super().run(picture)
+
+    monkeypatch.setitem(watch.DETECTORS, "discs", Breaks)
+    film = Film(frames=100, width=160, height=120).make(tmp_path / "a.ts").read_bytes()
+    with camera(film) as url:
+        (outcome,) = anonymize(url, output=tmp_path / "door.mp4", region="discs", options=Options(reconnect=0))
+    assert outcome.status is Status.INCOMPLETE
+    assert "was ended: 5 searches in a row failed: the detector of discs returned scores" in str(outcome.error)
+    assert 0 < len(lumas(tmp_path / "door.mp4")) < 100
 
 
 def test_a_stream_that_was_never_there_is_not_waited_for(tmp_path):

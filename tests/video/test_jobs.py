@@ -257,6 +257,23 @@ def test_a_preview_can_be_had_after_the_output(tmp_path):
     assert (tmp_path / "look.mp4").exists()
 
 
+def test_a_preview_among_videos_is_not_taken_for_one_of_them(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    assert only(anonymize(path, options=Options(preview=tmp_path / "look.mp4"))).ok
+    outcomes = {outcome.name: outcome for outcome in anonymize(tmp_path, output=tmp_path / "safe")}
+    assert outcomes["a.mp4"].ok
+    assert "is a preview that vidveil made" in str(outcomes["look.mp4"].error)
+    assert {file.name for file in (tmp_path / "safe").iterdir()} == {"a_anonymized.mp4", "a_anonymized.json"}
+
+
+def test_a_preview_does_not_lie_in_the_folder_of_outputs(tmp_path):
+    path = Film().make(tmp_path / "a.mp4")
+    (tmp_path / "safe" / "below").mkdir(parents=True)
+    for place in ("safe", "safe/below"):
+        with pytest.raises(UsageError, match="would lie among the outputs"):
+            anonymize(path, output=tmp_path / "safe", options=Options(preview=tmp_path / place / "look.mp4"))
+
+
 @pytest.mark.parametrize("bad", [{"crf": 52}, {"audio": "loud"}, {"metadata": "some"}, {"start": 2, "end": 1}])
 def test_senseless_options_are_refused(bad):
     with pytest.raises(UsageError):

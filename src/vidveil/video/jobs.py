@@ -23,7 +23,7 @@ from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masker import masker_in
 from vidveil.video.earlier import drawn_from_tracks, look_for_earlier, manifest_path
 from vidveil.video.manifest import Manifest, Order, file_hash, read_manifest
-from vidveil.video.naming import name_outputs
+from vidveil.video.naming import name_outputs, names_a_file
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
 from vidveil.video.renamed import rename_outputs
@@ -111,6 +111,9 @@ def anonymize(
         named = rename_outputs(found, target, options.rename_map, dry_run=options.dry_run)
     else:
         named, clashes = name_outputs(found, target)
+    for option, shown in ("--preview", options.preview), ("--heatmap", options.heatmap):
+        if shown is not None and output is not None and not names_a_file(str(output)):
+            _check_outside(option, shown, Path(output))
     if options.preview is not None:
         _check_extra("--preview", options.preview, ".mp4", found, named)
     masker = masker_in(plain)
@@ -151,6 +154,11 @@ def _passed_over(files: list[Path]) -> str:
 
 def _some(files: list[Path]) -> str:
     return ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5:,} more" if len(files) > 5 else "")
+
+
+def _check_outside(option: str, shown: Path, outputs: Path) -> None:
+    if Path(os.path.realpath(shown.parent)).is_relative_to(os.path.realpath(outputs)):
+        raise UsageError(f"{option} shows originals, and {shown.name} would lie among the outputs in {outputs}")
 
 
 def _check_extra(

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from vidveil.errors import InputError, UsageError
+from vidveil.errors import DetectorError, InputError, UsageError
 from vidveil.guard.tracks_file import RecordedTracks, TracksWriter, made_for, without
 from vidveil.guard.watch import Lookout, Watch
 from vidveil.methods import Anonymizer
@@ -248,6 +248,7 @@ def _pump(
 ) -> tuple[HiddenFrames, MaskedFrames, ComparedFrames]:
     """Reader, anonymizer and writer, each in a thread of its own, a few frames apart."""
     hidden, masked, compared = HiddenFrames(), MaskedFrames(), ComparedFrames()
+    failed: DetectorError | None = None
     depth = _depth(reader)
     frames: Iterable[Frame] = reader
     for view in views:
@@ -276,8 +277,14 @@ def _pump(
             if not reader.source.live:
                 raise
             # a camera has no end but this one
-        if reader.stopped and not writer.frames:
+        except DetectorError as error:
+            if not reader.source.live or not writer.frames:
+                raise
+            failed = error  # what was recorded so far is safe, and cannot be recorded again
+        if failed is None and reader.stopped and not writer.frames:
             raise KeyboardInterrupt
+    if failed is not None:
+        reader.report.cut_short = f"was ended: {failed}"
     return hidden, masked, compared
 
 

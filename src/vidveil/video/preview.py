@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vidveil.guard.view import Turn, turn_of
 from vidveil.methods.windows import rectangles
 from vidveil.video.frame import Box, Frame, Plane, SafeFrame, plane_views
+from vidveil.video.probe import PREVIEW
 from vidveil.video.read import Reader
 from vidveil.video.write import CRF, PRESET, Mp4Writer
 
@@ -30,7 +31,7 @@ class PreviewWriter:
     ) -> None:
         self._reader = reader
         self._keeps = keeps
-        self._writer = Mp4Writer(path, reader, preset=preset, crf=crf)
+        self._writer = Mp4Writer(path, reader, preset=preset, crf=crf, comment=PREVIEW)
         self._originals: dict[int, SafeFrame] = {}  # no more than are on their way between reader and writer
 
     def remember(self, frame: Frame) -> None:

@@ -39,6 +39,9 @@ DECLARING_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi"
 """Formats that write their duration into the header. Of the others FFmpeg estimates it from what is there."""
 SEEKABLE_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"})
 
+PREVIEW = "vidveil preview: shows what is hidden"
+"""The comment in a preview: lying in a folder of videos, it must not be taken for one of them."""
+
 HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
 
 
@@ -216,6 +219,8 @@ def picture_stream(container: InputContainer) -> VideoStream:
 
 
 def describe(container: InputContainer, stream: VideoStream) -> Info:
+    if container.metadata.get("comment") == PREVIEW:
+        raise InputError("is a preview that vidveil made, with originals in it: it is never taken as input")
     rate = next((r for r in (stream.average_rate, stream.guessed_rate) if r and 0 < r <= 1000), Fraction(25))
     time_base = stream.time_base or Fraction(1, 90_000)
     origin = _origin(container, stream)

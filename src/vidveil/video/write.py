@@ -49,8 +49,9 @@ class Mp4Writer:
         preset: str = PRESET,
         crf: int = CRF,
         redrawn: bool = False,
+        comment: str | None = None,
     ) -> None:
-        self._path, self._reader, self._redrawn = path, reader, redrawn
+        self._path, self._reader, self._redrawn, self._comment = path, reader, redrawn, comment
         self._audio, self._metadata = audio, metadata
         self._preset, self._crf = preset, crf
         self._output: OutputContainer | None = None
@@ -137,6 +138,8 @@ class Mp4Writer:
         if (like.width, like.height) != (frame.width, frame.height):
             self.padded = (like.width, like.height)
         self._stream = stream
+        if self._comment is not None:
+            output.metadata["comment"] = self._comment
         if self._audio != "drop" or self._metadata == "keep":
             self._carry_over(output)
         output.start_encoding()
