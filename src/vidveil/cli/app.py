@@ -20,14 +20,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-AGAIN = "what is finished is whole, the rest is as it was; run again to go on"
+FILES = "finished files are whole; run again to do the others, each from its beginning"
+SHARDS = "run again to go on"
 
-app.command()(reported(anonymize.anonymize, AGAIN))
+app.command()(reported(anonymize.anonymize, FILES))
 app.command()(reported(review.review))
 app.command()(reported(evaluate.evaluate))
 app.command()(reported(report.report))
 app.command()(reported(train.train))
-app.command()(reported(extract.extract, AGAIN))
+app.command()(reported(extract.extract, SHARDS))
 app.command()(reported(ls.ls))
 app.add_typer(data.app, name="data")
 app.command()(reported(fetch.fetch))
