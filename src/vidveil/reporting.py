@@ -139,9 +139,9 @@ class Reporter:
 
     def __init__(self, command: str, console: "Console | None") -> None:
         self._command = Phase(command, None, "", 0)
-        self._heard = monotonic()
+        self._last_line = monotonic()
         self._given = console
-        self._file = _Heard(cast(TextIO, console.file if console else sys.stderr), self)
+        self._file = _WatchedFile(cast(TextIO, console.file if console else sys.stderr), self)
         self.terminal = console.is_terminal if console else _is_terminal(sys.stderr)
         self._console: Console | None = console
         self._bars: Bars | None = None
@@ -169,13 +169,13 @@ class Reporter:
         with self._lock:
             self._hide()
 
-    def hear(self) -> None:
+    def printed(self) -> None:
         """Something was printed."""
-        self._heard = monotonic()
+        self._last_line = monotonic()
 
     def due(self) -> bool:
         """Whether nothing was printed for too long."""
-        return monotonic() - self._heard >= INTERVAL
+        return monotonic() - self._last_line >= INTERVAL
 
     def say(self, line: str) -> None:
         if self.terminal:
@@ -202,12 +202,12 @@ class Reporter:
         return now[0].describe() if now[0].counts else f"{self._command.title}: {now[0].describe()}"
 
     def _watch(self) -> None:
-        while not self._stopped.wait(TICK if self.terminal else max(self._heard + INTERVAL - monotonic(), 0.001)):
+        while not self._stopped.wait(TICK if self.terminal else max(self._last_line + INTERVAL - monotonic(), 0.001)):
             if self.terminal:
                 self._draw()
             elif self.due():
                 self.say(self.describe())
-                self.hear()
+                self.printed()
 
     def _draw(self) -> None:
         with self._lock:
@@ -225,14 +225,14 @@ class Reporter:
             self._bars = None
 
 
-class _Heard:
+class _WatchedFile:
     """A file that tells the reporter when something is written to it."""
 
     def __init__(self, file: TextIO, reporter: Reporter) -> None:
         self._file, self._reporter = file, reporter
 
     def write(self, text: str) -> int:
-        self._reporter.hear()
+        self._reporter.printed()
         return self._file.write(text)
 
     def __getattr__(self, name: str) -> Any:
