@@ -112,6 +112,15 @@ def test_every_frame_is_searched_where_that_is_wanted():
     assert (detector.whole, detector.close) == (30, 0)
 
 
+@pytest.mark.parametrize(("every", "searches"), [(0.2, 5), (0.0, 100)])
+def test_times_that_are_too_short_make_searches_no_rarer(every, searches):
+    """As a damaged header tells them: all of the film within a hundredth of a second."""
+    detector = Counting()
+    ticks = [i // 10 for i in range(100)]
+    follow(film(Head(still(100, 80)), frames=100, ticks=ticks), detector, every=every)
+    assert detector.whole == searches
+
+
 def test_both_sides_of_a_cut_are_searched():
     detector = Counting()
     follow(Film(shots=[Shot([], 13, light=80), Shot([], 13, light=140)]), detector)

@@ -32,6 +32,7 @@ from vidveil.guard.view import piece, turn_of
 from vidveil.video.frame import Box, Frame
 
 IN_FLIGHT = 4  # key frames searched at once, at most; a constant, so that the result does not depend on the machine
+FRAMES = 30  # from one search of the whole picture to the next, at most: the times of a damaged file may be too short
 FAR = 0.4  # of its own size: who moves further between two key frames is looked for in all frames between
 ASTRAY = 0.12  # of its own size: who is this far from the straight way between two sightings is looked for further
 CLOSE = 1.2  # strangeness up to which a find between two key frames is believed
@@ -82,6 +83,8 @@ class Scene:
         key = self._last_key
         # now, if the next frame would come too late
         due = key is None or frame.seconds + max(step, 0.0) - key.seconds > self._settings.every + 1e-3
+        if key is not None and frame.index - key.index >= (FRAMES if self._settings.every else 1):
+            due = True
         if due and frame.picture is not None:
             self._ask(frame)
         while len(self._searches) > IN_FLIGHT or (self._searches and self._full()):
