@@ -55,7 +55,8 @@ def test_json_that_is_none_is_an_error_of_one_short_line(text, why):
 
 
 def test_the_largest_numbers_of_64_bits_are_read():
-    assert parse_json(f"[{2**64 - 1}, {-(2**63)}, 1e308]") == [2**64 - 1, -(2**63), 1e308]
+    assert parse_json(f"[{2**63 - 1}, {-(2**63)}, 1e308]") == [2**63 - 1, -(2**63), 1e308]
+    assert parse_yaml(f"[{2**63 - 1}, {-(2**63)}]") == [2**63 - 1, -(2**63)]
 
 
 def test_what_python_writes_for_infinity_is_read_where_that_is_wanted():
@@ -121,7 +122,7 @@ def test_small_holes_and_all_that_is_stored_are_no_harm(tmp_path):
 def test_text_of_another_encoding_is_refused_and_a_byte_order_mark_is_not(tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes('{"é": 1}'.encode("latin-1"))
-    with pytest.raises(ValueError, match="is not UTF-8 text"):
+    with pytest.raises(ValueError, match="is not UTF-8 text: save it as UTF-8"):
         read_json(path)
     path.write_bytes('{"é": 1}'.encode("utf-8-sig"))
     assert read_json_object(path) == {"é": 1}
@@ -255,3 +256,23 @@ def test_a_file_is_open_for_reading_and_closed_after_an_error(tmp_path):
         assert json.load(file) == {}
     values: Any = read_json(tmp_path / "a")
     assert values == {}
+
+
+@pytest.mark.parametrize("read", [parse_json, parse_yaml])
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 99_999_999_999_999_999_999])
+def test_a_whole_number_just_beyond_64_bits_is_refused(read, number):
+    with pytest.raises(ValueError, match=r"^holds (-?\d+, which does not fit into 64 bits|a number of \d+ digits)$"):
+        read(f"[{number}]")
+
+
+def test_json_of_many_small_values_is_refused_before_it_is_parsed(tmp_path):
+    (tmp_path / "a.json").write_text('{"input": [' + "[]," * 600_000 + "[]]}")
+    with pytest.raises(ValueError, match=r"^holds more than 1,000,000 values$"):
+        read_json_object(tmp_path / "a.json")
+    assert len(read_json(tmp_path / "a.json", values=2_000_000)["input"]) == 600_001
+
+
+@pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3", "x: {a: 1, 'a': 2}"])
+def test_a_key_that_yaml_gives_twice_is_an_error(text):
+    with pytest.raises(ValueError, match=r"^has the key 'a' twice$"):
+        parse_yaml(text)

@@ -57,11 +57,11 @@ def report(
 
 def _refuse_to_replace(output: Path) -> None:
     """A report may take the place of a report, and of nothing else."""
-    from vidveil.core.bounded import JSON_BYTES, read_text
+    from vidveil.core.bounded import RESULTS_BYTES, read_text
 
     picture = output.with_suffix(".png")
     try:
-        ours = f"![trade-off]({picture.name})" in read_text(output, JSON_BYTES)
+        ours = f"![trade-off]({picture.name})" in read_text(output, RESULTS_BYTES)
     except (OSError, ValueError):  # mostly since there is none
         ours = False
     there = next((path for path in (output, picture) if path.exists()), None)

@@ -22,15 +22,24 @@ from typing import Any
 
 from vidveil.core.text import printable
 
-JSON_BYTES = 64 << 20
+JSON_BYTES = 16 << 20
+"""Of manifests, notes, checkpoints and recipes: the largest have a few megabytes."""
+JSON_VALUES = 1_000_000
+"""Parsed values take up to a hundred bytes each, whatever they took in the file."""
+RESULTS_BYTES = 64 << 20
+RESULTS_VALUES = 4_000_000
+"""Of results: the largest have less than a megabyte and 50,000 values."""
 ANNOTATIONS_BYTES = 1 << 30
-"""Of JSON files that come with a dataset."""
+"""Of files that come with a dataset."""
+ANNOTATION_VALUES = 20_000_000
+"""Of JSON files that come with a dataset, and of the index of decoded videos: 20 for each of a million videos."""
 YAML_BYTES = 64 << 10
 LINE_BYTES = 1 << 20
-WHOLE = 20
-"""Characters of a whole number: with more it does not fit into 64 bits."""
+WHOLE_CHARACTERS = 20
+"""Of a whole number: with more it does not fit into 64 bits."""
 REAL = 400
 """Characters of a number with a decimal point."""
+NOT_UTF8 = "is not UTF-8 text: save it as UTF-8"
 
 
 def reason(error: Exception) -> str:
@@ -51,6 +60,11 @@ class SwollenError(ValueError):
 def is_file(path: str | Path) -> bool:
     """As `Path.is_file`; no name is too long for it, or holds what no name may hold."""
     return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether the path leads to anything: a file, a folder, a pipe."""
+    return os.path.exists(path)  # noqa: PTH110
 
 
 def is_folder(path: str | Path) -> bool:
@@ -111,21 +125,27 @@ def read_text(path: Path, limit: int) -> str:
     return _decoded(read_bytes(path, limit)).replace("\r\n", "\n")
 
 
-def read_json(path: Path, limit: int = JSON_BYTES, *, finite: bool = True) -> Any:
-    return parse_json(_decoded(read_bytes(path, limit)), finite=finite)
+def read_json(path: Path, limit: int = JSON_BYTES, values: int = JSON_VALUES, *, finite: bool = True) -> Any:
+    """`parse_json` of a file of at most `limit` bytes."""
+    return parse_json(_decoded(read_bytes(path, limit)), values, finite=finite)
 
 
-def read_json_object(path: Path, limit: int = JSON_BYTES, *, finite: bool = True) -> dict[str, Any]:
+def read_json_object(
+    path: Path, limit: int = JSON_BYTES, values: int = JSON_VALUES, *, finite: bool = True
+) -> dict[str, Any]:
     """`read_json` of a file that holds an object: names and values."""
-    found = read_json(path, limit, finite=finite)
+    found = read_json(path, limit, values, finite=finite)
     if not isinstance(found, dict):
         raise ValueError(f"is not a JSON object, but {kind_of(found)}")
     return found
 
 
-def parse_json(text: str, *, finite: bool = True) -> Any:
-    """Plain values. Refuses numbers that no 64 bits hold, and, unless `finite` is False, NaN and Infinity, which JSON
-    does not have and Python writes: recipes and checkpoints of ours may hold them."""
+def parse_json(text: str, values: int = JSON_VALUES, *, finite: bool = True) -> Any:
+    """Plain values, at most so many. Refuses numbers that do not fit into 64 bits and, unless `finite` is False, NaN
+    and Infinity, which JSON does not have and Python writes: recipes and checkpoints of ours may hold them."""
+    # Counted before anything is parsed. Commas and brackets in texts count, too: the limits leave room for them.
+    if text.count(",") + text.count("[") + text.count("{") > values:
+        raise ValueError(f"holds more than {values:,} values")
     constant = _constant if finite else float
     try:
         return json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=constant)
@@ -148,7 +168,7 @@ def json_lines(path: Path, limit: int = LINE_BYTES) -> Iterator[tuple[int, Any]]
                 if text.strip():
                     yield at, parse_json(text)
             except UnicodeDecodeError as error:
-                raise ValueError(f"line {at} is not UTF-8") from error
+                raise ValueError(f"line {at} {NOT_UTF8}") from error
             except ValueError as error:
                 raise ValueError(f"line {at} {error}") from error
 
@@ -158,11 +178,12 @@ def read_yaml(path: Path, limit: int = YAML_BYTES) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Plain values. Refuses aliases, with which a few lines stand for gigabytes, and numbers that no 64 bits hold."""
+    """Plain values. Refuses aliases, with which a few lines stand for gigabytes, keys that are given twice, and whole
+    numbers that do not fit into 64 bits."""
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Plain values and no aliases."""
+        """Plain values, no aliases, and no key twice."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
@@ -170,9 +191,19 @@ def parse_yaml(text: str) -> Any:
             return super().compose_node(parent, index)
 
         def construct_yaml_int(self, node: Any) -> int:
-            if len(node.value) > WHOLE:
+            if len(node.value) > WHOLE_CHARACTERS:
                 raise ValueError(f"holds a number of {len(node.value)} digits")
-            return int(super().construct_yaml_int(node))
+            return _in_64_bits(int(super().construct_yaml_int(node)))
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = set()
+            for name, _ in node.value:
+                if isinstance(name, yaml.ScalarNode) and name.tag != "tag:yaml.org,2002:merge":
+                    key = self.construct_object(name)
+                    if key in keys:
+                        raise ValueError(f"has the key {printable(repr(key))} twice")
+                    keys.add(key)
+            return super().construct_mapping(node, deep)
 
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
     try:
@@ -208,13 +239,19 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError("is not UTF-8 text") from error
+        raise ValueError(NOT_UTF8) from error
 
 
 def _whole(text: str) -> int:
-    if len(text) > WHOLE:
+    if len(text) > WHOLE_CHARACTERS:
         raise ValueError(f"holds a number of {len(text)} digits")
-    return int(text)
+    return _in_64_bits(int(text))
+
+
+def _in_64_bits(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"holds {value}, which does not fit into 64 bits")
+    return value
 
 
 def _real(text: str) -> float:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from vidveil.core.atomic import write_text
-from vidveil.core.bounded import ANNOTATIONS_BYTES, read_json
+from vidveil.core.bounded import ANNOTATION_VALUES, ANNOTATIONS_BYTES, read_json
 from vidveil.data.clips import ClipSet
 from vidveil.data.store import VideoStore, cache_folder
 from vidveil.data.store_files import turn, unwritable
@@ -28,7 +28,7 @@ def found_once(data: ClipSet, kind: str, about: list[Any], look: Callable[[], li
     path = cache_folder() / kind / f"{key}.json"
     with turn(path):
         with suppress(OSError, ValueError):  # not there, or damaged: then it is made
-            kept = read_json(path, ANNOTATIONS_BYTES)
+            kept = read_json(path, ANNOTATIONS_BYTES, ANNOTATION_VALUES)
             if isinstance(kept, list):
                 return kept
         found = look()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core import bounded
-from vidveil.core.bounded import ANNOTATIONS_BYTES, read_text
+from vidveil.core.bounded import ANNOTATION_VALUES, ANNOTATIONS_BYTES, read_text
 from vidveil.core.text import printable
 from vidveil.data.arrays_only import load_arrays
 from vidveil.data.decoded import decoded
@@ -65,7 +65,7 @@ def list_lines(path: Path, of: str) -> list[str]:
 def read_json(path: Path) -> Any:
     """What a file holds, whatever it is."""
     try:
-        return bounded.read_json(path, ANNOTATIONS_BYTES, finite=False)
+        return bounded.read_json(path, ANNOTATIONS_BYTES, ANNOTATION_VALUES, finite=False)
     except OSError as error:
         raise DataError(f"{path} {bounded.reason(error)}") from error
     except ValueError as error:

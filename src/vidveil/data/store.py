@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from vidveil import cache
 from vidveil.core.atomic import new_folder
-from vidveil.core.bounded import open_regular, parse_json, regular
+from vidveil.core.bounded import ANNOTATION_VALUES, open_regular, parse_json, regular
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.data.store_files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, turn, writing
@@ -147,7 +147,8 @@ class VideoStore:
         folder = Path(folder)
         try:
             with open_regular(folder / "index.json", INDEX_BYTES) as file:
-                index, born = parse_json(file.read().decode("utf-8")), os.fstat(file.fileno()).st_ino
+                index = parse_json(file.read().decode("utf-8"), ANNOTATION_VALUES)
+                born = os.fstat(file.fileno()).st_ino
         except FileNotFoundError as error:
             raise DataError(f"there are no decoded videos in {folder}") from error
         except (OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vidveil.core.atomic import write_text
-from vidveil.core.bounded import is_file, read_json_object, reason
+from vidveil.core.bounded import RESULTS_BYTES, RESULTS_VALUES, is_file, read_json_object, reason
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.errors import DataError
@@ -128,7 +128,7 @@ def locate(run: str) -> Path:
 def read(path: Path) -> Results:
     """Whatever is wrong with the file is said in one line."""
     try:
-        values = _shown(read_json_object(path))
+        values = _shown(read_json_object(path, RESULTS_BYTES, RESULTS_VALUES))
         if values.get("layout") != LAYOUT:
             layout = printable(values.get("layout"))
             raise DataError(f"{printable(path, 300)} has layout {layout}, this vidveil reads {LAYOUT}")

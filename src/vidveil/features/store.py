@@ -33,6 +33,8 @@ from vidveil.errors import DataError, OutputError
 
 LAYOUT = 1
 INDEX_BYTES = 256 << 20
+INDEX_VALUES = 4_000_000
+"""A video is one id, and ids may hold commas."""
 MOST = 1_000_000
 """Numbers a vector, and videos a shard."""
 VIDEOS = 256
@@ -219,7 +221,7 @@ def read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """What `store.json` says, and the videos' ids. Shards may be missing."""
     path = folder / "store.json"
     try:
-        told = read_json_object(path, INDEX_BYTES)
+        told = read_json_object(path, INDEX_BYTES, INDEX_VALUES)
         if told["layout"] != LAYOUT:
             layout = printable(told["layout"])
             raise DataError(f"{folder} has layout {layout}, this vidveil reads {LAYOUT}: extract it anew")
