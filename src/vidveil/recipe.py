@@ -17,11 +17,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vidveil.core.bounded import YAML_BYTES, is_file, parse_real, parse_yaml, read_text, reason
+from vidveil.core.bounded import YAML_BYTES, is_there, parse_real, parse_yaml, read_text, reason
 from vidveil.core.text import printable
 from vidveil.errors import RecipeError
 
 Recipe = TypeVar("Recipe")
+LARGEST = 2**32 - 1
+"""Of whole numbers: generators of random numbers take no larger seeds, and nothing else is as large."""
 FOLDER = Path(__file__).parent / "recipes"
 
 
@@ -34,7 +36,7 @@ def find(name: str) -> Path:
     """A recipe by its name, or by the path of a YAML file of one's own."""
     path = Path(name)
     if path.suffix in (".yaml", ".yml"):
-        if not is_file(path):
+        if not is_there(path):
             raise RecipeError(f"there is no recipe at {printable(path)}")
         return path
     if name not in names():
@@ -98,6 +100,10 @@ def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise RecipeError(f"{where}: {name} is missing")
+    for name in ("seed", "seeds", "data_seed"):
+        given = values.get(name)
+        if any(type(seed) is int and seed < 0 for seed in (given if isinstance(given, list | tuple) else [given])):
+            raise RecipeError(f"{where}: {name} must be 0 or more")
     try:
         return kind(**{key: _as(hints[key], value, f"{where}: {key}") for key, value in values.items()})
     except RecipeError as error:
@@ -193,6 +199,8 @@ def _as(hint: Any, value: Any, where: str) -> Any:
         raise RecipeError(f"{where} must be a number, not {value}")
     if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
+    if hint is int and type(value) is int and abs(value) > LARGEST:
+        raise RecipeError(f"{where} must be at most {LARGEST:,}, not {printable(value)}")
     if type(value) is not hint:
         kind = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}.get(hint, str(hint))
         raise RecipeError(f"{where} must be {kind}, not {_shown(value)}")

@@ -122,7 +122,10 @@ def anonymize(
     max_pixels: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Refuse larger pictures. Default: 100 million for images, 40 million for video."
+            min=1,
+            max=2**31 - 1,
+            metavar="N",
+            help="Refuse larger pictures. Default: 100 million for images, 40 million for video.",
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -252,7 +255,9 @@ def _seconds(text: str | None) -> Fraction | None:
             f"{printable(repr(text))} is no time: write seconds, or minutes:seconds, or hours:minutes:seconds"
         )
     seconds = Fraction(0)
-    for part in text.split(":"):
+    for at, part in enumerate(text.split(":")):
+        if at and Fraction(part) >= 60:
+            raise UsageError(f"{printable(repr(text))} is no time: after a colon there are less than 60")
         seconds = seconds * 60 + Fraction(part)
     return seconds
 

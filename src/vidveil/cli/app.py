@@ -23,16 +23,16 @@ app = typer.Typer(
 FILES = "finished files are whole; run again to do the others, each from its beginning"
 SHARDS = "run again to go on"
 
-app.command()(reported(anonymize.anonymize, FILES))
-app.command()(reported(review.review))
-app.command()(reported(evaluate.evaluate))
-app.command()(reported(report.report))
-app.command()(reported(train.train))
-app.command()(reported(extract.extract, SHARDS))
+app.command(short_help="Hide what identifies people in videos and streams.")(reported(anonymize.anonymize, FILES))
+app.command(short_help="List moments where somebody may be visible.")(reported(review.review))
+app.command(short_help="Attack what a method leaves, by a recipe.")(reported(evaluate.evaluate))
+app.command(short_help="Draw results as tables and pictures.")(reported(report.report))
+app.command(short_help="Train a recognizer or a method, by a recipe.")(reported(train.train))
+app.command(short_help="Compute features of the videos of a dataset.")(reported(extract.extract, SHARDS))
 app.command()(reported(ls.ls))
 app.add_typer(data.app, name="data")
 app.command()(reported(fetch.fetch))
-app.command()(reported(doctor.doctor))
+app.command(short_help="Check this installation.")(reported(doctor.doctor))
 app.command()(reported(demo.demo))
 
 
@@ -48,7 +48,12 @@ def vidveil(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Remove from video what identifies people, keep what a task needs, and tell exactly what was done."""
+    """Remove from video what identifies people, keep what a task needs, and report exactly what was done.
+
+    \b
+    vidveil anonymize clip.mp4       clip_anonymized.mp4: faces blurred, no sound, no metadata
+    vidveil anonymize --help         folders, cameras, other methods
+    """
 
 
 def main() -> None:

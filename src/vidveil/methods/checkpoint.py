@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vidveil.core.atomic import new_path, write_json
-from vidveil.core.bounded import is_file, open_regular, read_json_object, reason
+from vidveil.core.bounded import is_file, is_there, open_regular, read_json_object, reason
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.errors import RecipeError, UsageError, WeightsError
@@ -205,6 +205,6 @@ def _read(folder: Path) -> Checkpoint:
         from_values(_Said, {name: about[name] for name in vars(_Said()) if name in about})
     except ValueError as error:
         raise WeightsError(f"{folder / ABOUT} is damaged: {error}") from error
-    if not is_file(folder / WEIGHTS):
+    if not is_there(folder / WEIGHTS):
         raise WeightsError(f"{folder} lacks {WEIGHTS}: copy the whole folder")
     return Checkpoint(folder, about)

@@ -121,7 +121,7 @@ def _open(source: Source, max_pixels: int) -> InputContainer:
 
 def ffmpeg_limit(max_pixels: int) -> str:
     """FFmpeg counts rows that are padded to 64 pixels. What it lets through because of that, we count ourselves."""
-    return str(max_pixels + 64 * 65_536)
+    return str(min(max_pixels + 64 * 65_536, 2**31 - 1))
 
 
 def check_size(source: Source, stream: VideoStream, max_pixels: int) -> None:
