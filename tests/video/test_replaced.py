@@ -119,3 +119,34 @@ def test_sound_that_is_kept_is_said_to_identify(clip, audio, warned):
 def test_where_there_is_no_sound_nobody_is_warned_of_it(tmp_path):
     outcome, _ = run(Film(frames=5).make(tmp_path / "a.mp4"), options=Options(audio="keep"))
     assert outcome.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"frames": {}},
+        {"guard": {}},
+        {"guard": {"looked_for": 5}},
+        {"mask": {"kept_area": "x"}},
+        {"guard": {"looked_for": [], "moments": [], "moments_left_out": "x", "frames_with_regions": 0}},
+    ],
+)
+def test_an_edited_manifest_is_said_to_be_damaged(clip, change):
+    notes = clip.with_name("a_anonymized.json")
+    notes.write_text(json.dumps(json.loads(notes.read_text()) | change))
+    outcome, _ = run(clip, method="blur:weak")
+    assert str(outcome.error) == "a_anonymized.json is damaged; --overwrite replaces it"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"manifest": 2, "inp', "is not a manifest, or is damaged"),
+        ('{"manifest": 99}', "has layout 99, this vidveil writes 2"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_is_named(clip, text, says):
+    clip.with_name("a_anonymized.json").write_text(text)
+    assert str(run(clip)[0].error) == f"a_anonymized.json {says}; --overwrite replaces it"
+    said = run(clip, options=Options(overwrite=True))[1]
+    assert said == [f"a_anonymized.mp4 is replaced: --overwrite, and a_anonymized.json {says}"]
