@@ -150,3 +150,22 @@ def test_a_manifest_that_cannot_be_read_is_named(clip, text, says):
     assert str(run(clip)[0].error) == f"a_anonymized.json {says}; --overwrite replaces it"
     said = run(clip, options=Options(overwrite=True))[1]
     assert said == [f"a_anonymized.mp4 is replaced: --overwrite, and a_anonymized.json {says}"]
+
+
+@pytest.mark.parametrize("hides", [{"region": "faces"}, {"region": "frame", "guard": "people"}])
+@pytest.mark.parametrize("form", ["full", "share"])
+def test_hidden_people_are_not_replaced_by_an_order_that_looks_for_nobody(clip, tmp_path, monkeypatch, hides, form):
+    monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path / "keys"))
+    kind = hides.get("guard", "faces")
+    options = Options(manifest=form, overwrite=True)
+    done, _ = run(clip, method="blur:strong", options=options, **hides)
+    before = done.output.read_bytes()
+    for method in ("stride:5", "solid"):
+        outcome, _ = run(clip, method=method, options=Options(manifest=form))
+        assert str(outcome.error) == (
+            f"a_anonymized.mp4 hides {kind}, this would not look for them; "
+            f"--guard {kind} keeps them hidden, --overwrite replaces it"
+        )
+        assert done.output.read_bytes() == before
+    assert run(clip, method="stride:5", guard=kind, options=Options(manifest=form))[0].status is Status.DONE
+    assert run(clip, method="stride:5", options=Options(overwrite=True))[0].status is Status.DONE

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vidveil.core.bounded import reason
+from vidveil.core.text import printable
 from vidveil.errors import OutputError
 from vidveil.video.manifest import Manifest, Order, file_hash, load_manifest, place, read_manifest
 from vidveil.video.pipeline import Options
@@ -83,6 +84,11 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
     same = _shared(manifest, source, path) if manifest.form == "share" else _full(manifest, source, path)
     if drawn_from_tracks(manifest.order) and not drawn_from_tracks(order):
         raise OutputError(f"{path.name} was made with --tracks-in; --overwrite replaces it")
+    if order.lookout is None and (kinds := _looked_for(manifest.order)):
+        raise OutputError(
+            f"{path.name} hides {' and '.join(kinds)}, this would not look for them; "
+            f"--guard {kinds[-1]} keeps them hidden, --overwrite replaces it"
+        )
     if (guard := _guard(manifest.order)) != "none" and _guard(order) == "none":
         raise OutputError(f"{path.name} was made with --guard {guard}, this would be without; --overwrite replaces it")
     reasons = [f"--manifest was {manifest.form}, is {form}"] if manifest.form != form else []
@@ -192,6 +198,12 @@ def _shown(value: Any) -> str:
 
 def _guard(order: Order) -> str:
     return str((order.lookout or {}).get("guard", "none"))
+
+
+def _looked_for(order: Order) -> list[str]:
+    """Whom an output hides, by --region or by --guard; empty where the method works on the whole frame alone."""
+    words = [(order.lookout or {}).get(name) for name in ("region", "guard")]
+    return [printable(word) for word in dict.fromkeys(map(str, words)) if word not in ("frame", "none", "None")]
 
 
 def _there(path: Path) -> bool:
