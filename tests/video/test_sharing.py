@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from tests.watching import Remembering
 from tests.whole_frame import anonymize
 from vidveil.errors import UsageError
 from vidveil.review import read_review, tell
-from vidveil.video.jobs import Options, Status
+from vidveil.video.jobs import NAMES_STAY, Options, Status
 from vidveil.video.manifest import Manifest, Order
 from vidveil.video.sharing import WITHHELD, shareable, shareable_order
 from vidveil.video.user_key import key_file, make_key, read_key
@@ -46,7 +47,8 @@ def only(outcomes):
 
 def run(path, options=SHARE, **words):
     watcher = Remembering()
-    return only(anonymize(path, options=options, watcher=watcher, **words)), watcher.notes
+    outcome = only(anonymize(path, options=options, watcher=watcher, **words))
+    return outcome, [note for note in watcher.notes if not note.startswith((NAMES_STAY, "a key"))]
 
 
 def leaves(value: object) -> Iterator[object]:
@@ -107,7 +109,7 @@ def test_a_source_that_was_moved_is_known_and_one_that_was_edited_is_done_again(
     Film(frames=7).make(clip)
     again, notes = run(clip, output=out)
     assert again.status is Status.DONE
-    assert notes == ["Jane-Doe_anonymized.mp4 is replaced: the source changed"]
+    assert notes == ["Jane-Doe_anonymized.mp4 will be replaced when this is done: the source changed"]
 
 
 def test_another_file_of_the_same_name_is_in_the_way(clip, tmp_path):
@@ -123,10 +125,12 @@ def test_where_the_key_is_gone_the_error_says_what_to_do(clip):
     run(clip)
     before = key_file().read_bytes()
     key_file().unlink()
-    refused, _ = run(clip)
-    assert str(key_file()) in str(refused.error)
-    assert "--overwrite" in str(refused.error)
+    other = Film(frames=3).make(clip.with_name("other.mp4"))
+    for source in (clip, other):
+        with pytest.raises(UsageError, match=f"is gone: put {key_file()} back, or --overwrite"):
+            run(source)
     assert not key_file().exists()
+    assert not other.with_name("other_anonymized.mp4").exists()
     key_file().write_bytes(before)
     key_file().chmod(0o600)
     assert run(clip)[0].status is Status.UP_TO_DATE
@@ -144,13 +148,13 @@ def test_what_was_asked_for_in_another_way_is_done_again(clip, options, why):
     run(clip, replace(SHARE, start=Fraction(1, 25)))
     again, notes = run(clip, options if options.start else replace(options, start=Fraction(1, 25)))
     assert again.status is Status.DONE
-    assert notes == [f"Jane-Doe_anonymized.mp4 is replaced: {why}"]
+    assert notes == [f"Jane-Doe_anonymized.mp4 will be replaced when this is done: {why}"]
 
 
 def test_an_output_that_was_edited_is_done_again(clip):
     output = run(clip)[0].output
     output.write_bytes(output.read_bytes() + b"x")
-    assert run(clip)[1] == ["Jane-Doe_anonymized.mp4 is replaced: was changed since it was made"]
+    assert run(clip)[1] == ["Jane-Doe_anonymized.mp4 will be replaced when this is done: was changed since it was made"]
 
 
 def order(**other):
@@ -239,8 +243,8 @@ def test_a_key_that_others_may_have_read_or_written_is_refused(clip, spoil, tmp_
     else:
         key_file().rename(tmp_path / "key")
         os.mkfifo(key_file()) if spoil == "pipe" else key_file().symlink_to(tmp_path / "key")
-    refused, _ = run(clip)
-    assert "key" in str(refused.error)
+    with pytest.raises(UsageError, match="key"):
+        run(clip)
     assert not clip.with_name("Jane-Doe_anonymized.mp4").exists()
 
 
@@ -286,3 +290,29 @@ def test_what_may_be_the_original_is_not_drawn(clip):
 def test_a_form_that_there_is_not_is_refused():
     with pytest.raises(UsageError, match="full, share or none"):
         Options(manifest="some")
+
+
+def test_a_run_says_once_that_names_stay_and_where_the_new_key_is(clip):
+    Film(frames=3).make(clip.with_name("other.mp4"))
+    watcher = Remembering()
+    anonymize(clip.parent, options=SHARE, watcher=watcher)
+    assert watcher.notes.count(NAMES_STAY) == 1
+    (note,) = [note for note in watcher.notes if note.startswith("a key")]
+    assert str(key_file()) in note
+    assert "keep a copy, and give it to nobody" in note
+    again = Remembering()
+    anonymize(clip.parent, options=replace(SHARE, overwrite=True), watcher=again)
+    assert not [note for note in again.notes if note.startswith("a key")]
+
+
+def test_tags_that_are_kept_are_warned_of_and_only_counted_in_a_manifest_for_sharing(clip):
+    outcome, _ = run(clip, replace(SHARE, metadata="keep"))
+    (said,) = [line for line in outcome.warnings if "kept" in line]
+    assert re.fullmatch(r"\d+ tags? (is|are) kept \(.*title.*\): they may say who, where and when; .*", said)
+    (written,) = [line for line in manifest(outcome)["warnings"] if "kept" in line]
+    assert written == re.sub(r" \(.*\)", "", said)
+    full, _ = run(clip, Options(metadata="keep", overwrite=True))
+    assert said in manifest(full)["warnings"]
+    assert not [line for line in run(clip, Options(overwrite=True))[0].warnings if "kept" in line]
+    with pytest.raises(UsageError, match="--metadata keep"):
+        Options(rename=True, metadata="keep")

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
@@ -184,6 +184,15 @@ class ComparedFrames:
         if self.everywhere > frames / 2:
             where = f"in {self.everywhere:,} of {frames:,} frames something moves all over the picture"
             yield f"{where}: if that is the camera, the place shows, and who stands still in it"
+
+
+def kept_tags(names: Iterable[str], count: int) -> str | None:
+    """A warning of tags that are in the output: how many, and the well-known names among them; None without tags."""
+    if not count:
+        return None
+    many = "1 tag is" if count == 1 else f"{count} tags are"
+    listed = f" ({', '.join(names)})" if names else ""
+    return f"{many} kept{listed}: they may say who, where and when; --metadata drop leaves them out"
 
 
 def file_hash(path: Path, stop: Event | None = None) -> str:
