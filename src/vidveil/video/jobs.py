@@ -28,7 +28,7 @@ from vidveil.video.manifest import Manifest, Order, file_hash, read_manifest
 from vidveil.video.naming import name_outputs, names_a_file, output_folders
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
-from vidveil.video.renamed import rename_outputs
+from vidveil.video.renamed import new_map_note, rename_outputs
 from vidveil.video.sharing import check_key, shareable
 from vidveil.video.sources import Refusal, Source, find
 from vidveil.video.task import Task, with_lookout
@@ -119,6 +119,9 @@ def anonymize(
             check_key(output_folders(found, target), below=target is not None and not names_a_file(target))
     clashes: list[Refusal] = []
     if options.renames:
+        new = options.rename_map and new_map_note(options.rename_map, output_folders(found, target))
+        if new:
+            watcher.note(f"warning: {new}")
         named = rename_outputs(found, target, options.rename_map, dry_run=options.dry_run)
     else:
         named, clashes = name_outputs(found, target)
