@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vidveil.core.bounded import is_file, is_folder
+from vidveil.core.bounded import is_file, is_folder, reason
 from vidveil.errors import InputError
 from vidveil.video.frame import Box
-from vidveil.video.manifest import Manifest, file_hash, read_manifest
+from vidveil.video.manifest import Manifest, file_hash, load_manifest
 from vidveil.video.sources import MARK, SHEET
 
 MEANING = {
@@ -107,9 +107,11 @@ def read_review(word: Path) -> Review:
     path = word if word.suffix.lower() == ".json" else word.with_suffix(".json")
     if not is_file(path):
         raise InputError("no such file" if path == word else f"there is no manifest {path.name} beside it")
-    manifest = read_manifest(path)
-    if manifest is None:
-        raise InputError(f"{path.name} is not a manifest, a damaged manifest, or one of another version of vidveil")
+    called = "" if path == word else f"its manifest {path.name} "
+    try:
+        manifest = load_manifest(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{called}{reason(error)}") from error
     name = manifest.output["name"]
     if path != word and name != word.name:
         raise InputError(f"the manifest {path.name} belongs to {name}")
@@ -120,13 +122,11 @@ def read_review(word: Path) -> Review:
             raise ValueError("an output lies beside its manifest, and a run of frames has a first and a last")
         if manifest.guard is not None:
             moments = sorted(map(Moment.told, manifest.guard["moments"]), key=lambda m: (m.start, m.end))
-            left_out = int(manifest.guard.get("moments_left_out", 0))
-            if not isinstance(manifest.guard.get("looked_for", []), list):
-                raise ValueError("what was looked for is a list")
+            left_out = manifest.guard["moments_left_out"]
         if not isinstance((manifest.order.lookout or {}).get("exceptions") or [], list):
             raise ValueError("tracks left visible are a list")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{path.name} is a damaged manifest") from error
+        raise InputError(f"{called}is damaged") from error
     trouble, drawable = _compare(path.with_name(name), manifest)
     return Review(path, manifest, tuple(moments), left_out, trouble, drawable)
 

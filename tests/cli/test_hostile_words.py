@@ -14,7 +14,7 @@ CLIP = ("anonymize", "clip.mp4")
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch, capfd):
+def run_command(tmp_path, monkeypatch, capfd):
     """The exit code of a command, and what it says."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("VIDVEIL_TRACEBACK", raising=False)
@@ -53,14 +53,19 @@ def told(tmp_path, monkeypatch, capfd):
         ((*CLIP, "--method", f"dual_cls:{LONG}"), "no checkpoint"),
         ((*CLIP, "--method", f"dual_cls:{NUL}"), "no checkpoint"),
         ((*CLIP, "--method", "blur:" + "9" * 5000), "whole number"),
-        ((*CLIP, "--region", f"{LONG}.onnx"), "is not there"),
-        ((*CLIP, "--region", f"{NUL}.onnx"), "is not there"),
+        ((*CLIP, "--region", f"{LONG}.onnx"), "file name too long"),
+        ((*CLIP, "--region", f"{NUL}.onnx"), "null byte"),
         ((*CLIP, "--tracks-in", LONG), "cannot be read"),
         ((*CLIP, "--tracks-in", "pipe"), "cannot be read (it is not a regular file)"),
         (("train", f"{LONG}.yaml"), "no recipe"),
         (("train", NUL), "no recipe"),
         (("train", "action_puppets", "seed=" + "9" * 5000), "a number of 5000 digits"),
         (("evaluate", "raw_puppets", f"seeds=[{'9' * 5000}]"), "a number of 5000 digits"),
+        (("train", "action_puppets", "seed=99999999999999999999"), "does not fit into 64 bits"),
+        (("train", "action_puppets", "seed=4294967296"), "seed must be at most 4,294,967,295"),
+        (("train", "action_puppets", "data_seed=-1"), "data_seed must be 0 or more"),
+        (("evaluate", "raw_puppets", "seeds=[0,-1]"), "seeds must be 0 or more"),
+        ((*CLIP, "--start", "0:99"), "after a colon there are less than 60"),
         (("train", "action_puppets", "lr=1e400"), "lr must be a number"),
         (("train", "action_puppets", "lr=.nan"), "lr must be a number"),
         (("train", "action_puppets", "data=" + "[" * 2000), "nested too deeply"),
@@ -76,10 +81,10 @@ def told(tmp_path, monkeypatch, capfd):
         (("extract", "puppets", "--encoder", f"run:{NUL}"), "run"),
     ],
 )  # fmt: skip
-def test_a_strange_word_is_one_line_that_says_what_is_wrong(told, tmp_path, words, what):
+def test_a_strange_word_is_one_line_that_says_what_is_wrong(run_command, tmp_path, words, what):
 
     os.mkfifo(tmp_path / "pipe")
-    code, said = told(*words)
+    code, said = run_command(*words)
     lines = said.splitlines()
     assert code in (1, 2)
     assert what in said, said[:500]
@@ -105,10 +110,10 @@ RECIPES = {
 
 
 @pytest.mark.parametrize("kind", RECIPES)
-def test_a_recipe_that_makes_no_sense_is_one_line_that_names_it(told, tmp_path, kind):
+def test_a_recipe_that_makes_no_sense_is_one_line_that_names_it(run_command, tmp_path, kind):
     content, what = RECIPES[kind]
     (tmp_path / "mine.yaml").write_bytes(content)
-    code, said = told("train", "mine.yaml")
+    code, said = run_command("train", "mine.yaml")
     (line,) = said.splitlines()
     assert code == 1
     assert line.startswith("error: mine.yaml")
@@ -116,14 +121,14 @@ def test_a_recipe_that_makes_no_sense_is_one_line_that_names_it(told, tmp_path, 
     assert len(line) < 400
 
 
-def test_what_no_command_foresaw_is_one_line_too(told, monkeypatch):
+def test_what_no_command_foresaw_is_one_line_too(run_command, monkeypatch):
     import vidveil.recipe
 
     def fails(*_: object) -> None:
         raise RecursionError("x\n" * 5000)
 
     monkeypatch.setattr(vidveil.recipe, "find", fails)
-    code, said = told("train", "action_puppets")
+    code, said = run_command("train", "action_puppets")
     (line,) = said.splitlines()
     assert code == 1
     assert line.startswith("error: RecursionError: x?x?")
@@ -131,10 +136,10 @@ def test_what_no_command_foresaw_is_one_line_too(told, monkeypatch):
     assert len(line) < 1100
 
 
-def test_the_traceback_is_there_for_who_asks(told, monkeypatch):
+def test_the_traceback_is_there_for_who_asks(run_command, monkeypatch):
     import vidveil.recipe
 
     monkeypatch.setattr(vidveil.recipe, "find", lambda *_: {}["x"])
     monkeypatch.setenv("VIDVEIL_TRACEBACK", "1")
     with pytest.raises(KeyError):
-        told("train", "action_puppets")
+        run_command("train", "action_puppets")

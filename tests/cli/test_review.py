@@ -87,7 +87,7 @@ def test_several_are_told_one_after_the_other_and_explained_once(tmp_path, outpu
     assert result.stdout.count("sheet: ") == 2
     assert result.stdout.count("--tracks-in") == 1
     assert result.stderr.count("error: ") == 1
-    assert "notes.json is not a manifest" in result.stderr
+    assert f"error: {tmp_path / 'notes.json'}: is not a manifest, or is damaged\n" in result.stderr
 
 
 def test_two_manifests_do_not_draw_on_one_sheet(tmp_path, output):

@@ -197,7 +197,7 @@ def test_a_run_that_is_done_is_not_done_again_and_another_lookout_is(tmp_path):
     scene = film(Head(still(60, 60)), frames=10)
     assert hide(scene, tmp_path).outcome.status is Status.DONE
     assert hide(scene, tmp_path).outcome.status is Status.UP_TO_DATE
-    others = ({"on_lost": "hide"}, {"delay": 0.5}, {"shape": "box"}, {"exceptions": (4,)}, {"region": "frame"})
+    others = ({"on_lost": "hide"}, {"delay": 0.5}, {"shape": "box"}, {"exceptions": (4,)})
     for other in (*others, {"guard": "discs"}):
         assert hide(scene, tmp_path, **other).outcome.status is Status.DONE, other
         assert hide(scene, tmp_path, **other).outcome.status is Status.UP_TO_DATE, other

@@ -78,7 +78,10 @@ def test_an_output_with_a_guard_is_not_replaced_by_one_without(film, named, monk
     guarded = film.with_name("film_anonymized.mp4").read_bytes()
     done = command(film, "--method", named)
     assert done.exit_code == 1
-    assert "was made with --guard faces, this would be without; --overwrite replaces it" in done.output
+    assert (
+        "hides faces, this would not look for them; --guard faces keeps them hidden, --overwrite replaces it"
+        in done.output
+    )
     assert film.with_name("film_anonymized.mp4").read_bytes() == guarded
     assert command(film, "--method", named, "--overwrite").exit_code == 0
     assert command(film, "--method", named, "--guard", "faces").exit_code == 0  # more is hidden: nothing to ask about

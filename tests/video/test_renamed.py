@@ -62,9 +62,9 @@ def test_neither_names_nor_folders_of_the_sources_are_among_the_outputs(ward, tm
     assert all(map(NAME.fullmatch, videos))
     assert all(is_output(out / name) for name in found)
     for name in videos:
-        told = json.loads((out / name).with_suffix(".json").read_text())
-        assert told["form"] == "share"
-        assert told["output"]["name"] == name
+        found = json.loads((out / name).with_suffix(".json").read_text())
+        assert found["form"] == "share"
+        assert found["output"]["name"] == name
 
 
 def test_the_order_in_which_outputs_are_written_is_not_that_of_the_sources(ward, tmp_path):
@@ -139,7 +139,9 @@ def test_a_file_that_is_no_map_is_refused_and_left_alone(ward, tmp_path, text):
     map_file = tmp_path / "names.csv"
     map_file.write_text(text.format("0" * 16, "1" * 16))
     before = map_file.read_text()
-    with pytest.raises(UsageError, match=r"names.csv, line .* no map of names"):
+    with pytest.raises(
+        UsageError, match=r'names.csv, line .*: expected "source","output" in comma-separated UTF-8.*: restore a copy'
+    ):
         anonymize(ward, output=tmp_path / "out", options=Options(rename_map=map_file))
     assert map_file.read_text() == before
     assert not (tmp_path / "out").exists()
@@ -180,7 +182,7 @@ def test_a_camera_gets_a_random_name_and_no_map():
 
 
 def test_odd_names_come_back_from_the_map(tmp_path):
-    odd = [b'a, "b".mp4', b"line\nbreak.mp4", b"broken \xff.mp4", "größe.jpg".encode(), b" =1+1.png", b"cr\r.mp4"]
+    odd = [b'a, "b".mp4', b"line\nbreak.mp4", "größe.jpg".encode(), b" =1+1.png", b"cr\r.mp4"]
     (tmp_path / "in").mkdir()
     for name in odd:
         (tmp_path / "in" / os.fsdecode(name)).touch()
@@ -197,8 +199,8 @@ def test_a_dry_run_writes_no_map_and_reads_the_one_there_is(ward, tmp_path):
     anonymize(ward, output=tmp_path / "out", options=options)
     assert not map_file.exists()
     anonymize(ward, output=tmp_path / "out", options=replace(options, dry_run=False))
-    told = {o.output.name for o in anonymize(ward, output=tmp_path / "out", options=replace(options, overwrite=True))}
-    assert told == set(rows(map_file).values())
+    found = {o.output.name for o in anonymize(ward, output=tmp_path / "out", options=replace(options, overwrite=True))}
+    assert found == set(rows(map_file).values())
 
 
 def test_what_a_killed_run_with_other_names_left_elsewhere_is_removed(ward, tmp_path, monkeypatch):
@@ -226,3 +228,51 @@ def test_the_command_renames_and_refuses_what_would_undo_it(ward, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Jane/b.mp4 -> " in done.stderr  # the user's own screen
     assert len(rows(tmp_path / "names.csv")) == 3
+
+
+def test_a_map_in_any_folder_that_holds_outputs_is_refused(ward, tmp_path):
+    anonymize(ward / "c.mp4", output=tmp_path / "other", options=RENAME)
+    with pytest.raises(UsageError, match="among the outputs"):
+        anonymize(ward, output=tmp_path / "out", options=Options(rename_map=tmp_path / "other/names.csv"))
+    assert not (tmp_path / "other/names.csv").exists()
+
+
+def test_a_map_in_a_folder_that_is_not_there_names_the_folder(ward, tmp_path):
+    map_file = tmp_path / "private/names.csv"
+    with pytest.raises(UsageError) as caught:
+        anonymize(ward, output=tmp_path / "out", options=Options(rename_map=map_file))
+    assert str(caught.value) == f"--rename-map {map_file}: there is no folder {map_file.parent}; make it first"
+
+
+def test_a_map_that_a_spreadsheet_wrote_is_read_where_it_is_utf_8_and_refused_in_latin_1(ward, tmp_path):
+    Film(frames=3).make(ward / "größe.mp4")
+    map_file, out = tmp_path / "names.csv", tmp_path / "out"
+    anonymize(ward, output=out, options=Options(rename_map=map_file))
+    text = map_file.read_text()
+    map_file.write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    again = anonymize(ward, output=out, options=Options(rename_map=map_file))
+    assert {outcome.status for outcome in again} == {Status.UP_TO_DATE}
+    map_file.write_bytes(text.encode("latin-1"))
+    line = next(number for number, row in enumerate(text.splitlines(), 1) if "größe" in row)
+    with pytest.raises(UsageError, match=rf"names.csv, line {line}: expected .* UTF-8"):
+        anonymize(ward, output=out, options=Options(rename_map=map_file))
+    assert map_file.read_bytes() == text.encode("latin-1")
+
+
+def test_a_source_whose_name_is_no_text_is_in_no_map(tmp_path):
+    (tmp_path / os.fsdecode(b"broken \xff.mp4")).touch()
+    Film(frames=3).make(tmp_path / "a.mp4")
+    (tmp_path / "private").mkdir()
+    map_file = tmp_path / "private/names.csv"
+    outcomes = anonymize(tmp_path, output=tmp_path / "out", options=Options(rename_map=map_file))
+    assert sorted(outcome.ok for outcome in outcomes) == [False, True]
+    assert list(rows(map_file)) == [str(tmp_path / "a.mp4")]
+
+
+def test_a_new_map_says_that_it_knows_none_of_the_outputs_there(ward, tmp_path):
+    out, watcher = tmp_path / "out", Remembering()
+    anonymize(ward / "c.mp4", output=out, options=RENAME)
+    for _ in range(2):
+        options = Options(rename_map=tmp_path / "names.csv")
+        anonymize(ward / "c.mp4", output=out, options=options, watcher=watcher)
+    assert len([note for note in watcher.notes if "names.csv is new" in note]) == 1

@@ -1,6 +1,7 @@
 """An output is replaced only with a line that says so, and why."""
 
 import json
+import os
 from fractions import Fraction
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.media import Film
 from tests.watching import Remembering
 from tests.whole_frame import anonymize
+from vidveil.errors import UsageError
 from vidveil.video.jobs import Options, Status
 
 
@@ -43,7 +45,7 @@ def test_other_options_are_named(clip, method, options, why, tmp_path, monkeypat
     monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path / "keys"))
     outcome, said = run(clip, method=method, options=Options(**options))
     assert outcome.status is Status.DONE
-    assert said == [f"a_anonymized.mp4 is replaced: {why}"]
+    assert said == [f"a_anonymized.mp4 will be replaced when this is done: {why}"]
 
 
 def test_a_guard_that_looks_elsewhere_is_named():
@@ -74,21 +76,29 @@ def test_another_version_is_named(clip):
     now = manifest["order"]["vidveil"]
     manifest["order"]["vidveil"] = "0.0.9"
     notes.write_text(json.dumps(manifest))
-    assert run(clip, method="blur:weak")[1] == [f"a_anonymized.mp4 is replaced: made by vidveil 0.0.9, this is {now}"]
+    assert run(clip, method="blur:weak")[1] == [
+        f"a_anonymized.mp4 will be replaced when this is done: made by vidveil 0.0.9, this is {now}"
+    ]
 
 
 def test_a_source_that_changed_and_an_output_that_did_are_named(clip):
     output = clip.with_name("a_anonymized.mp4")
     output.write_bytes(output.read_bytes() + b"x")
-    assert run(clip, method="blur:weak")[1] == ["a_anonymized.mp4 is replaced: was changed since it was made"]
+    assert run(clip, method="blur:weak")[1] == [
+        "a_anonymized.mp4 will be replaced when this is done: was changed since it was made"
+    ]
     Film(frames=7).make(clip)
-    assert run(clip, method="blur:weak")[1] == ["a_anonymized.mp4 is replaced: the source changed"]
+    assert run(clip, method="blur:weak")[1] == [
+        "a_anonymized.mp4 will be replaced when this is done: the source changed"
+    ]
 
 
 def test_what_has_no_manifest_is_named_when_it_is_overwritten(clip):
     clip.with_name("a_anonymized.json").unlink()
     said = run(clip, method="blur:weak", options=Options(overwrite=True))[1]
-    assert said == ["a_anonymized.mp4 is replaced: --overwrite, and no manifest says where it is from"]
+    assert said == [
+        "a_anonymized.mp4 will be replaced when this is done: --overwrite, and no manifest says where it is from"
+    ]
 
 
 def test_a_dry_run_says_what_would_be_replaced(clip):
@@ -98,7 +108,7 @@ def test_a_dry_run_says_what_would_be_replaced(clip):
 
 def test_a_preview_for_which_it_is_made_again_is_named(clip, tmp_path):
     said = run(clip, method="blur:weak", options=Options(preview=tmp_path / "look.mp4"))[1]
-    assert said == ["a_anonymized.mp4 is replaced: look.mp4 is to be made with it"]
+    assert said == ["a_anonymized.mp4 will be replaced when this is done: look.mp4 is to be made with it"]
 
 
 def test_nothing_is_said_where_nothing_is_replaced(clip):
@@ -119,3 +129,69 @@ def test_sound_that_is_kept_is_said_to_identify(clip, audio, warned):
 def test_where_there_is_no_sound_nobody_is_warned_of_it(tmp_path):
     outcome, _ = run(Film(frames=5).make(tmp_path / "a.mp4"), options=Options(audio="keep"))
     assert outcome.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"frames": {}},
+        {"guard": {}},
+        {"guard": {"looked_for": 5}},
+        {"mask": {"kept_area": "x"}},
+        {"guard": {"looked_for": [], "moments": [], "moments_left_out": "x", "frames_with_regions": 0}},
+    ],
+)
+def test_an_edited_manifest_is_said_to_be_damaged(clip, change):
+    notes = clip.with_name("a_anonymized.json")
+    notes.write_text(json.dumps(json.loads(notes.read_text()) | change))
+    outcome, _ = run(clip, method="blur:weak")
+    assert str(outcome.error) == "a_anonymized.json is damaged; --overwrite replaces it"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"manifest": 2, "inp', "is not a manifest, or is damaged"),
+        ('{"manifest": 99}', "has layout 99, this vidveil writes 2"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_is_named(clip, text, says):
+    clip.with_name("a_anonymized.json").write_text(text)
+    assert str(run(clip)[0].error) == f"a_anonymized.json {says}; --overwrite replaces it"
+    said = run(clip, options=Options(overwrite=True))[1]
+    assert said == [f"a_anonymized.mp4 will be replaced when this is done: --overwrite, and a_anonymized.json {says}"]
+
+
+@pytest.mark.parametrize("hides", [{"region": "faces"}, {"region": "frame", "guard": "people"}])
+@pytest.mark.parametrize("form", ["full", "share"])
+def test_hidden_people_are_not_replaced_by_an_order_that_looks_for_nobody(clip, tmp_path, monkeypatch, hides, form):
+    monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path / "keys"))
+    kind = hides.get("guard", "faces")
+    options = Options(manifest=form, overwrite=True)
+    done, _ = run(clip, method="blur:strong", options=options, **hides)
+    before = done.output.read_bytes()
+    for method in ("stride:5", "solid"):
+        outcome, _ = run(clip, method=method, options=Options(manifest=form))
+        assert str(outcome.error) == (
+            f"a_anonymized.mp4 hides {kind}, this would not look for them; "
+            f"--guard {kind} keeps them hidden, --overwrite replaces it"
+        )
+        assert done.output.read_bytes() == before
+    assert run(clip, method="stride:5", guard=kind, options=Options(manifest=form))[0].status is Status.DONE
+    assert run(clip, method="stride:5", options=Options(overwrite=True))[0].status is Status.DONE
+
+
+def test_a_missing_folder_of_a_preview_is_named_before_anything_is_made(clip, tmp_path):
+    with pytest.raises(UsageError, match=r"--preview .*look.mp4: there is no folder .*gone; make it first"):
+        run(clip, output=tmp_path / "out", options=Options(preview=tmp_path / "gone/look.mp4"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_of_an_output_that_is_no_text_is_refused_before_work(clip, tmp_path):
+    with pytest.raises(UsageError, match="-o is not valid UTF-8"):
+        run(clip, output=os.fsdecode(os.fsencode(tmp_path) + b"/x\xff.mp4"))
+
+
+def test_a_name_that_is_too_long_is_said_to_be(clip, tmp_path):
+    outcome, _ = run(clip, output=tmp_path / f"{'x' * 252}.mp4")
+    assert "the name of the output or of its manifest is too long" in str(outcome.error)

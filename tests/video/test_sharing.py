@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from tests.watching import Remembering
 from tests.whole_frame import anonymize
 from vidveil.errors import UsageError
 from vidveil.review import read_review, tell
-from vidveil.video.jobs import Options, Status
+from vidveil.video.jobs import NAMES_STAY, Options, Status
 from vidveil.video.manifest import Manifest, Order
 from vidveil.video.sharing import WITHHELD, shareable, shareable_order
 from vidveil.video.user_key import key_file, make_key, read_key
@@ -46,7 +47,8 @@ def only(outcomes):
 
 def run(path, options=SHARE, **words):
     watcher = Remembering()
-    return only(anonymize(path, options=options, watcher=watcher, **words)), watcher.notes
+    outcome = only(anonymize(path, options=options, watcher=watcher, **words))
+    return outcome, [note for note in watcher.notes if not note.startswith((NAMES_STAY, "a key"))]
 
 
 def leaves(value: object) -> Iterator[object]:
@@ -66,17 +68,17 @@ def test_a_shared_manifest_holds_nothing_that_identifies_the_source(clip, tmp_pa
     data = clip.read_bytes()
     options = replace(SHARE, start=Fraction(1, 25), end=Fraction(4, 25))
     outcome, _ = run(clip, options, output=f"{tmp_path}/out.mp4")
-    told = manifest(outcome)
-    text = json.dumps(told)
+    shared = manifest(outcome)
+    text = json.dumps(shared)
     for word in ("Jane", "Ward", "title", "handler", "gpmd", "mov,mp4", hashlib.sha256(data).hexdigest(), "1/25"):
         assert word not in text
-    assert len(data) not in list(leaves(told))
-    assert told["form"] == "share"
-    assert told["input"].keys() == {"token", "place", "order"}
-    assert told["order"]["start"] == told["order"]["end"] == WITHHELD
-    assert told["dropped"]["streams"] == ["audio", "data"]
-    assert told["dropped"]["tag_count"] > 1
-    assert told["output"]["sha256"] == hashlib.sha256(outcome.output.read_bytes()).hexdigest()
+    assert len(data) not in list(leaves(shared))
+    assert shared["form"] == "share"
+    assert shared["input"].keys() == {"token", "place", "order"}
+    assert shared["order"]["start"] == shared["order"]["end"] == WITHHELD
+    assert shared["dropped"]["streams"] == ["audio", "data"]
+    assert shared["dropped"]["tag_count"] > 1
+    assert shared["output"]["sha256"] == hashlib.sha256(outcome.output.read_bytes()).hexdigest()
 
 
 def test_without_the_key_nobody_can_check_a_guess(clip):
@@ -107,7 +109,7 @@ def test_a_source_that_was_moved_is_known_and_one_that_was_edited_is_done_again(
     Film(frames=7).make(clip)
     again, notes = run(clip, output=out)
     assert again.status is Status.DONE
-    assert notes == ["Jane-Doe_anonymized.mp4 is replaced: the source changed"]
+    assert notes == ["Jane-Doe_anonymized.mp4 will be replaced when this is done: the source changed"]
 
 
 def test_another_file_of_the_same_name_is_in_the_way(clip, tmp_path):
@@ -123,10 +125,12 @@ def test_where_the_key_is_gone_the_error_says_what_to_do(clip):
     run(clip)
     before = key_file().read_bytes()
     key_file().unlink()
-    refused, _ = run(clip)
-    assert str(key_file()) in str(refused.error)
-    assert "--overwrite" in str(refused.error)
+    other = Film(frames=3).make(clip.with_name("other.mp4"))
+    for source in (clip, other):
+        with pytest.raises(UsageError, match=f"is gone: put {key_file()} back, or --overwrite"):
+            run(source)
     assert not key_file().exists()
+    assert not other.with_name("other_anonymized.mp4").exists()
     key_file().write_bytes(before)
     key_file().chmod(0o600)
     assert run(clip)[0].status is Status.UP_TO_DATE
@@ -144,13 +148,13 @@ def test_what_was_asked_for_in_another_way_is_done_again(clip, options, why):
     run(clip, replace(SHARE, start=Fraction(1, 25)))
     again, notes = run(clip, options if options.start else replace(options, start=Fraction(1, 25)))
     assert again.status is Status.DONE
-    assert notes == [f"Jane-Doe_anonymized.mp4 is replaced: {why}"]
+    assert notes == [f"Jane-Doe_anonymized.mp4 will be replaced when this is done: {why}"]
 
 
 def test_an_output_that_was_edited_is_done_again(clip):
     output = run(clip)[0].output
     output.write_bytes(output.read_bytes() + b"x")
-    assert run(clip)[1] == ["Jane-Doe_anonymized.mp4 is replaced: was changed since it was made"]
+    assert run(clip)[1] == ["Jane-Doe_anonymized.mp4 will be replaced when this is done: was changed since it was made"]
 
 
 def order(**other):
@@ -166,7 +170,7 @@ def test_names_of_the_users_own_files_are_withheld():
         "region": "jane.onnx", "guard": "faces:2", "guard_with": "blur:8", "shape": None, "on_lost": "hold",
         "hide_for": 2.0, "delay": 1.0, "search_every": 0.2, "tracks_in": "0" * 64, "exceptions": [3], "new": "jane",
     }  # fmt: skip
-    told = shareable_order(
+    shared = shareable_order(
         order(
             method="dual_cls:jane | stride:5 | jane_run",
             weights=f"centerface sha256:{'0' * 16} + jane.onnx sha256:{'1' * 16} as {'2' * 8}",
@@ -174,12 +178,12 @@ def test_names_of_the_users_own_files_are_withheld():
             knobs={"keep": 0.8, "fill": "black", "stride": 2, "after": "dual_cls:jane", "new": "jane"},
         )
     )
-    assert "jane" not in str(told)
-    assert told.method == f"dual_cls:{WITHHELD} | stride:5 | {WITHHELD}"
-    assert told.weights == f"centerface sha256:{'0' * 16} + {WITHHELD}"
-    assert (told.lookout or {})["region"] == (told.lookout or {})["tracks_in"] == WITHHELD
-    assert (told.lookout or {})["guard"] == "faces:2"
-    assert (told.lookout or {})["exceptions"] == [3]
+    assert "jane" not in str(shared)
+    assert shared.method == f"dual_cls:{WITHHELD} | stride:5 | {WITHHELD}"
+    assert shared.weights == f"centerface sha256:{'0' * 16} + {WITHHELD}"
+    assert (shared.lookout or {})["region"] == (shared.lookout or {})["tracks_in"] == WITHHELD
+    assert (shared.lookout or {})["guard"] == "faces:2"
+    assert (shared.lookout or {})["exceptions"] == [3]
 
 
 def test_names_in_moments_and_warnings_are_withheld_and_cameras_have_no_token(tmp_path):
@@ -201,12 +205,12 @@ def test_names_in_moments_and_warnings_are_withheld_and_cameras_have_no_token(tm
         incomplete="ends at 4 s of 3601 s",
         warnings=["dual_cls:jane leaves what it keeps as it is"],
     )  # fmt: skip
-    told = shareable(full, b"k" * 32, None, tmp_path)
-    assert "jane" not in str(told)
-    assert "3601" not in str(told)
-    assert told.input["token"] is told.input["place"] is None
-    assert told.kept["streams"] == ["audio, replaced by noise"]
-    assert told.kept["reencoded"] == ["aac"]
+    shared = shareable(full, b"k" * 32, None, tmp_path)
+    assert "jane" not in str(shared)
+    assert "3601" not in str(shared)
+    assert shared.input["token"] is shared.input["place"] is None
+    assert shared.kept["streams"] == ["audio, replaced by noise"]
+    assert shared.kept["reencoded"] == ["aac"]
 
 
 def test_the_key_is_its_owners_alone_and_stays(keys):
@@ -239,8 +243,8 @@ def test_a_key_that_others_may_have_read_or_written_is_refused(clip, spoil, tmp_
     else:
         key_file().rename(tmp_path / "key")
         os.mkfifo(key_file()) if spoil == "pipe" else key_file().symlink_to(tmp_path / "key")
-    refused, _ = run(clip)
-    assert "key" in str(refused.error)
+    with pytest.raises(UsageError, match="key"):
+        run(clip)
     assert not clip.with_name("Jane-Doe_anonymized.mp4").exists()
 
 
@@ -286,3 +290,29 @@ def test_what_may_be_the_original_is_not_drawn(clip):
 def test_a_form_that_there_is_not_is_refused():
     with pytest.raises(UsageError, match="full, share or none"):
         Options(manifest="some")
+
+
+def test_a_run_says_once_that_names_stay_and_where_the_new_key_is(clip):
+    Film(frames=3).make(clip.with_name("other.mp4"))
+    watcher = Remembering()
+    anonymize(clip.parent, options=SHARE, watcher=watcher)
+    assert watcher.notes.count(NAMES_STAY) == 1
+    (note,) = [note for note in watcher.notes if note.startswith("a key")]
+    assert str(key_file()) in note
+    assert "keep a copy, and give it to nobody" in note
+    again = Remembering()
+    anonymize(clip.parent, options=replace(SHARE, overwrite=True), watcher=again)
+    assert not [note for note in again.notes if note.startswith("a key")]
+
+
+def test_tags_that_are_kept_are_warned_of_and_only_counted_in_a_manifest_for_sharing(clip):
+    outcome, _ = run(clip, replace(SHARE, metadata="keep"))
+    (said,) = [line for line in outcome.warnings if "kept" in line]
+    assert re.fullmatch(r"\d+ tags? (is|are) kept \(.*title.*\): they may say who, where and when; .*", said)
+    (written,) = [line for line in manifest(outcome)["warnings"] if "kept" in line]
+    assert written == re.sub(r" \(.*\)", "", said)
+    full, _ = run(clip, Options(metadata="keep", overwrite=True))
+    assert said in manifest(full)["warnings"]
+    assert not [line for line in run(clip, Options(overwrite=True))[0].warnings if "kept" in line]
+    with pytest.raises(UsageError, match="--metadata keep"):
+        Options(rename=True, metadata="keep")

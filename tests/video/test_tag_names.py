@@ -30,7 +30,7 @@ def matroska(path: Path, file: dict[str, str], stream: dict[str, str] | None = N
     return path
 
 
-def told(outcome) -> dict:
+def manifest_of(outcome) -> dict:
     return json.loads(outcome.output.with_suffix(".json").read_text())
 
 
@@ -38,7 +38,7 @@ def told(outcome) -> dict:
 def test_a_name_that_somebody_made_up_is_counted_and_not_written(tmp_path, metadata):
     path = matroska(tmp_path / "a.mkv", {"Patient Jane": "1", "title": "x"}, {"Ward Seven": "y", "language": "eng"})
     (outcome,) = anonymize(path, options=Options(metadata=metadata))
-    manifest = told(outcome)
+    manifest = manifest_of(outcome)
     assert "Jane" not in json.dumps(manifest)
     assert "ward" not in json.dumps(manifest).lower()
     known, counts = ("kept", (1, 1)) if metadata == "keep" else ("dropped", (2, 0))
@@ -50,7 +50,7 @@ def test_a_name_that_somebody_made_up_is_counted_and_not_written(tmp_path, metad
 def test_a_name_that_somebody_gave_to_a_tag_of_a_chapter_is_counted(tmp_path):
     path = Film(chapters=2, format="matroska").make(tmp_path / "a.mkv")
     (outcome,) = anonymize(path)
-    assert "chapter title" in told(outcome)["dropped"]["tags"]
+    assert "chapter title" in manifest_of(outcome)["dropped"]["tags"]
     assert not is_known("chapter Patient Jane")
 
 
@@ -82,8 +82,8 @@ def test_the_tag_of_a_codec_that_nobody_knows_is_not_written(tmp_path):
     assert data.count(b"gpmd")
     path.write_bytes(data.replace(b"gpmd", b"Jane"))
     (outcome,) = anonymize(path)
-    assert "Jane" not in json.dumps(told(outcome))
-    assert "data" in told(outcome)["dropped"]["streams"]
+    assert "Jane" not in json.dumps(manifest_of(outcome))
+    assert "data" in manifest_of(outcome)["dropped"]["streams"]
     assert codec_tag("gpmd") == "gpmd"
 
 
@@ -91,7 +91,7 @@ def test_a_manifest_from_before_unknown_tags_were_counted_is_read(tmp_path):
     path = Film(tags={"title": "x"}).make(tmp_path / "a.mp4")
     (first,) = anonymize(path)
     notes = first.output.with_suffix(".json")
-    manifest = told(first)
+    manifest = manifest_of(first)
     del manifest["dropped"]["unknown_tags"], manifest["kept"]["unknown_tags"]
     notes.write_text(json.dumps(manifest))
     (again,) = anonymize(path)
@@ -101,9 +101,9 @@ def test_a_manifest_from_before_unknown_tags_were_counted_is_read(tmp_path):
 def test_a_manifest_from_before_that_names_other_tags_does_not_stay(tmp_path):
     path = Film(frames=5).make(tmp_path / "a.mp4")
     (first,) = anonymize(path)
-    manifest = told(first)
+    manifest = manifest_of(first)
     manifest["dropped"]["tags"].append("Patient Jane")
     first.output.with_suffix(".json").write_text(json.dumps(manifest))
     (again,) = anonymize(path)
     assert again.status is Status.DONE
-    assert "Jane" not in json.dumps(told(again))
+    assert "Jane" not in json.dumps(manifest_of(again))

@@ -102,7 +102,8 @@ def anonymize(
         Literal["full", "share", "none"] | None,
         typer.Option(
             help="What is written about each output. share: without the source's name, hash, size and place; you can "
-            "resume. none: nothing, and so no way to resume. Default: full, and share with --rename."
+            "resume; outputs keep their names, unless --rename changes them. none: nothing, and so no way to resume. "
+            "Default: full, and share with --rename."
         ),
     ] = None,
     rename: Annotated[

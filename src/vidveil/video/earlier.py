@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from vidveil.core.bounded import reason
+from vidveil.core.text import printable
 from vidveil.errors import OutputError
-from vidveil.video.manifest import Manifest, Order, file_hash, place, read_manifest
+from vidveil.video.manifest import Manifest, Order, file_hash, load_manifest, place, read_manifest
 from vidveil.video.pipeline import Options
 from vidveil.video.sharing import input_token, order_token, place_token, shareable_order
 from vidveil.video.sources import Source
@@ -68,11 +70,10 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
         in_the_way = next(filter(_there, (path, notes)), None)
         if in_the_way is None:
             return Earlier()
-        manifest = read_manifest(notes)  # again: another process may have put both there since, the manifest first
-        if manifest is None:
-            raise OutputError(
-                f"{in_the_way.name} exists and no manifest says where it is from; --overwrite replaces it"
-            )
+        try:  # again: another process may have put both there since, the manifest first
+            manifest = load_manifest(notes)
+        except (OSError, ValueError) as error:
+            raise OutputError(f"{_without_origin(path, notes, error)}; --overwrite replaces it") from error
     made = manifest.output
     if made["name"] != path.name:
         raise OutputError(f"{notes.name} belongs to {made['name']}; --overwrite replaces it")
@@ -83,6 +84,11 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
     same = _shared(manifest, source, path) if manifest.form == "share" else _full(manifest, source, path)
     if drawn_from_tracks(manifest.order) and not drawn_from_tracks(order):
         raise OutputError(f"{path.name} was made with --tracks-in; --overwrite replaces it")
+    if order.lookout is None and (kinds := _looked_for(manifest.order)):
+        raise OutputError(
+            f"{path.name} hides {' and '.join(kinds)}, this would not look for them; "
+            f"--guard {kinds[-1]} keeps them hidden, --overwrite replaces it"
+        )
     if (guard := _guard(manifest.order)) != "none" and _guard(order) == "none":
         raise OutputError(f"{path.name} was made with --guard {guard}, this would be without; --overwrite replaces it")
     reasons = [f"--manifest was {manifest.form}, is {form}"] if manifest.form != form else []
@@ -94,6 +100,13 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
     if same is False or (same is None and not reasons and file_hash(source.path) != manifest.input["sha256"]):
         reasons.append(SOURCE_CHANGED)
     return Earlier(replaced="; ".join(reasons)) if reasons else Earlier(done=manifest)
+
+
+def _without_origin(path: Path, notes: Path, error: Exception) -> str:
+    """Why nobody knows where an output is from."""
+    if not _there(notes):
+        return f"{path.name} exists and no manifest says where it is from"
+    return f"{notes.name} {reason(error)}"
 
 
 def _full(manifest: Manifest, source: Source, path: Path) -> bool | None:
@@ -129,8 +142,13 @@ def _shared(manifest: Manifest, source: Source, path: Path) -> bool:
 def _by_overwrite(path: Path, order: Order) -> str | None:
     if not _there(path):
         return None
-    manifest = read_manifest(manifest_path(path))
-    if manifest is None or manifest.output["name"] != path.name:
+    notes = manifest_path(path)
+    try:
+        manifest = load_manifest(notes)
+    except (OSError, ValueError) as error:
+        known = _there(notes)
+        return f"--overwrite, and {f'{notes.name} {reason(error)}' if known else 'no manifest says where it is from'}"
+    if manifest.output["name"] != path.name:
         return "--overwrite, and no manifest says where it is from"
     return "; ".join(_changes(manifest, order, path)) or "--overwrite"
 
@@ -180,6 +198,12 @@ def _shown(value: Any) -> str:
 
 def _guard(order: Order) -> str:
     return str((order.lookout or {}).get("guard", "none"))
+
+
+def _looked_for(order: Order) -> list[str]:
+    """Whom an output hides, by --region or by --guard; empty where the method works on the whole frame alone."""
+    words = [(order.lookout or {}).get(name) for name in ("region", "guard")]
+    return [printable(word) for word in dict.fromkeys(map(str, words)) if word not in ("frame", "none", "None")]
 
 
 def _there(path: Path) -> bool:

@@ -18,22 +18,26 @@ from av.error import FFmpegError
 
 from vidveil import __version__
 from vidveil.core.atomic import commit, part_of, temporary, to_disk
+from vidveil.core.bounded import is_folder
 from vidveil.errors import InputError, OutputError, UsageError, VidveilError
 from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masker import masker_in
 from vidveil.video.earlier import drawn_from_tracks, look_for_earlier, manifest_path
 from vidveil.video.manifest import Manifest, Order, file_hash, read_manifest
-from vidveil.video.naming import name_outputs, names_a_file
+from vidveil.video.naming import name_outputs, names_a_file, output_folders
 from vidveil.video.pipeline import Options, process
 from vidveil.video.read import Reader
-from vidveil.video.renamed import rename_outputs
-from vidveil.video.sharing import shareable
+from vidveil.video.renamed import new_map_note, rename_outputs
+from vidveil.video.sharing import check_key, shareable
 from vidveil.video.sources import Refusal, Source, find
 from vidveil.video.task import Task, with_lookout
 from vidveil.video.unfinished import listed, remove_unfinished
-from vidveil.video.user_key import make_key
+from vidveil.video.user_key import key_file, make_key, read_key
 
 __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize"]
+
+
+NAMES_STAY = "outputs keep the names of their sources, and so do their manifests: --rename gives random ones"
 
 
 class Status(Enum):
@@ -106,8 +110,17 @@ def anonymize(
     if passed_over:
         watcher.note(_passed_over(passed_over))
     target = None if output is None else str(output)
+    _check_text("-o", target)
+    if options.manifest_form == "share":
+        if not options.renames and not names_a_file(target):
+            watcher.note(NAMES_STAY)
+        if not options.overwrite:
+            check_key(output_folders(found, target), below=target is not None and not names_a_file(target))
     clashes: list[Refusal] = []
     if options.renames:
+        new = options.rename_map and new_map_note(options.rename_map, output_folders(found, target))
+        if new:
+            watcher.note(f"warning: {new}")
         named = rename_outputs(found, target, options.rename_map, dry_run=options.dry_run)
     else:
         named, clashes = name_outputs(found, target)
@@ -148,6 +161,14 @@ def anonymize(
     return outcomes
 
 
+def _check_text(option: str, name: str | None) -> None:
+    """Manifests are UTF-8, and FFmpeg opens no other name."""
+    try:
+        (name or "").encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the name after {option} is not valid UTF-8: give another one") from error
+
+
 def _passed_over(files: list[Path]) -> str:
     return f"passed over as no video or image by their names, give them one by one to have them done: {_some(files)}"
 
@@ -166,6 +187,10 @@ def _check_extra(
 ) -> None:
     if len(found) > 1:
         raise UsageError(f"{option} takes one source")
+    _check_text(option, str(preview))
+    folders = [path.parent for _, path in named]  # those are made
+    if not is_folder(preview.parent) and not any(folder.is_relative_to(preview.parent) for folder in folders):
+        raise UsageError(f"{option} {preview}: there is no folder {preview.parent}; make it first")
     if preview.suffix.lower() != suffix:
         raise UsageError(f"the name after {option} must end in {suffix}")
     files = [source.path for source in found if not source.live]
@@ -221,6 +246,8 @@ def _plain(error: OSError) -> str:
         return "the disk is full: nothing was written"
     if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return "the output's folder cannot be written to"
+    if error.errno == errno.ENAMETOOLONG:
+        return "the name of the output or of its manifest is too long: give a shorter one with -o"
     return f"cannot be written ({(error.strerror or str(error) or type(error).__name__).lower()})"
 
 
@@ -260,7 +287,15 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         if earlier.replaced is not None:
             watcher.note(f"{path.name} would be replaced: {earlier.replaced}")
         return _dry_run(source, path, options)
-    key = make_key() if options.manifest_form == "share" else None
+    key = None
+    if options.manifest_form == "share":
+        is_new = read_key() is None
+        key = make_key()
+        if is_new:
+            watcher.note(
+                f"a key for manifests for sharing was made: {key_file()}; without it no output that has one can be "
+                "resumed: keep a copy, and give it to nobody"
+            )
     path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         stack.enter_context(listed([path, manifest_path(path), *task.extras]))
@@ -272,7 +307,7 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         if earlier.done is not None:
             return _up_to_date(source, path, earlier.done)
         if earlier.replaced is not None:
-            watcher.note(f"{path.name} is replaced: {earlier.replaced}")
+            watcher.note(f"{path.name} will be replaced when this is done: {earlier.replaced}")
         manifest = process(
             source,
             part,

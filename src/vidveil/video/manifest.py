@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
@@ -24,6 +24,8 @@ LAYOUT = 2
 OF_A_FILE: dict[str, type] = {"name": str, "sha256": str, "bytes": int}
 OF_A_SHARED_ONE: dict[str, type] = {"token": str, "place": str, "order": str}
 """What a manifest says of the input, and of the output the first."""
+OF_FRAMES: dict[str, type] = {"written": int, "hidden": int}
+OF_A_GUARD: dict[str, type] = {"looked_for": list, "moments": list, "moments_left_out": int, "frames_with_regions": int}
 CHUNK = 1 << 20
 
 
@@ -80,18 +82,48 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest | None:
-    """The manifest at `path`, or None if there is none, or it is something else, or of another layout."""
+    """The manifest at `path`, or None if there is none that can be read."""
+    try:
+        return load_manifest(path)
+    except (OSError, ValueError):
+        return None
+
+
+def load_manifest(path: Path) -> Manifest:
+    """The manifest at `path`. Raises OSError, or ValueError with a reason that goes after the file's name."""
     try:
         found = read_json_object(path)
-        if found.pop("manifest", None) != LAYOUT:
-            return None
+    except ValueError as error:
+        raise ValueError("is not a manifest, or is damaged") from error
+    layout = found.pop("manifest", None)
+    if type(layout) is not int:
+        raise ValueError("is not a manifest, or is damaged")
+    if layout != LAYOUT:
+        raise ValueError(f"has layout {layout}, this vidveil writes {LAYOUT}")
+    try:
         manifest = from_values(Manifest, found)
-        of_input = {"full": OF_A_FILE, "share": OF_A_SHARED_ONE}.get(manifest.form)
-        if of_input and _holds(manifest.input, of_input, empty=True) and _holds(manifest.output, OF_A_FILE):
-            return manifest
-    except (OSError, ValueError):
-        pass
-    return None
+    except ValueError as error:
+        raise ValueError("is damaged") from error
+    if not _is_whole(manifest):
+        raise ValueError("is damaged")
+    return manifest
+
+
+def _is_whole(manifest: Manifest) -> bool:
+    """Whether all that vidveil reads again is there, and of its type."""
+    of_input = {"full": OF_A_FILE, "share": OF_A_SHARED_ONE}.get(manifest.form)
+    if of_input is None or not _holds(manifest.input, of_input, empty=True):
+        return False
+    if not _holds(manifest.output, OF_A_FILE) or not _holds(manifest.frames, OF_FRAMES):
+        return False
+    if manifest.mask is not None and type(manifest.mask.get("kept_area")) not in (int, float):
+        return False
+    guard = manifest.guard
+    return guard is None or (
+        _holds(guard, OF_A_GUARD)
+        and all(isinstance(kind, str) for kind in guard["looked_for"])
+        and all(isinstance(moment, dict) for moment in guard["moments"])
+    )
 
 
 def _holds(values: dict[str, Any], kinds: dict[str, type], *, empty: bool = False) -> bool:
@@ -152,6 +184,15 @@ class ComparedFrames:
         if self.everywhere > frames / 2:
             where = f"in {self.everywhere:,} of {frames:,} frames something moves all over the picture"
             yield f"{where}: if that is the camera, the place shows, and who stands still in it"
+
+
+def kept_tags(names: Iterable[str], count: int) -> str | None:
+    """A warning of tags that are in the output: how many, and the well-known names among them; None without tags."""
+    if not count:
+        return None
+    many = "1 tag is" if count == 1 else f"{count} tags are"
+    listed = f" ({', '.join(names)})" if names else ""
+    return f"{many} kept{listed}: they may say who, where and when; --metadata drop leaves them out"
 
 
 def file_hash(path: Path, stop: Event | None = None) -> str:

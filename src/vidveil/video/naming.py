@@ -53,6 +53,13 @@ def names_a_file(output: str | None) -> bool:
     return bool(Path(output).suffix) and not _is_folder(Path(output))
 
 
+def output_folders(sources: Iterable[Source], output: str | None) -> list[Path]:
+    """The folder that `-o` names, or those of the sources."""
+    if output is not None:
+        return [Path(output).parent if names_a_file(output) else Path(output)]
+    return list(dict.fromkeys(Path() if source.live else source.path.parent for source in sources))
+
+
 def _own_folders(roots: Iterable[Path]) -> dict[Path, str]:
     """A folder for each folder that was given, named after it; none is needed for one alone."""
     folders: dict[Path, str] = {}

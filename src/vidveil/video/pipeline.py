@@ -26,6 +26,7 @@ from vidveil.video.manifest import (
     MaskedFrames,
     Order,
     file_hash,
+    kept_tags,
     place,
     versions,
 )
@@ -85,6 +86,10 @@ class Options:
             raise UsageError(f"manifest is {', '.join(MANIFESTS[:-1])} or {MANIFESTS[-1]}, not {self.manifest!r}")
         if self.renames and self.manifest == "full":
             raise UsageError("a full manifest holds the name that --rename hides: --manifest share, or none")
+        if self.renames and self.metadata == "keep":
+            raise UsageError(
+                "--metadata keep writes the source's tags into outputs that --rename makes nameless: drop one"
+            )
         if self.size not in SIZES:
             raise UsageError(f"size is {' or '.join(SIZES)}, not {self.size!r}")
         if not 1 <= self.crf <= 51:  # 0 is lossless, in a profile that browsers do not play
@@ -188,6 +193,10 @@ def process(
             reader.report.warn(f"{learned.spec} shows nothing that was filmed: the guard marks where somebody is")
         if options.audio == "keep" and any(name.startswith("audio") for name in _kept_streams(writer)):
             reader.report.warn(VOICES)
+        if options.metadata == "keep" and source.kind is not Kind.IMAGE:
+            info = reader.info
+            if said_of_tags := kept_tags(info.tags, len(info.tags) + info.unknown_tags):
+                reader.report.warn(said_of_tags)
         for number in sorted(missing):
             reader.report.warn(f"--except {number}: there is no such track")
         writer.finish()

@@ -8,11 +8,11 @@ import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vidveil.core.atomic import temporary, write_bytes
-from vidveil.core.bounded import read_bytes, reason
+from vidveil.core.atomic import is_part, temporary, write_bytes
+from vidveil.core.bounded import is_folder, read_bytes, reason
 from vidveil.errors import OutputError, UsageError
 from vidveil.video.naming import names_a_file, output_suffix
-from vidveil.video.sources import MARK, Source
+from vidveil.video.sources import MARK, Source, is_output
 
 COLUMNS = ["source", "output"]
 LARGEST = 256 << 20
@@ -65,7 +65,8 @@ def _mapped_names(sources: Sequence[Source], path: Path, *, dry_run: bool) -> li
         with temporary(path):  # a lock: two runs that write one map do not lose each other's names
             earlier = _read(path)
             names = _with_new(sources, path, earlier)
-            write_bytes(path, _csv(earlier | names), 0o600)
+            # A name that is not UTF-8 is that of a source that cannot be opened: it fails, and is in no map.
+            write_bytes(path, _csv(earlier | {file: name for file, name in names.items() if _is_text(file)}), 0o600)
     except OSError as error:
         raise OutputError(f"{path.name} cannot be written ({(error.strerror or str(error)).lower()})") from error
     return list(names.values())
@@ -75,7 +76,15 @@ def _check_place(path: Path, folders: Iterable[Path], output: str | None) -> Non
     """Whoever gives a folder of outputs away must not give the map with it. Without -o sources lie there, too."""
     if path.suffix.lower() != ".csv":
         raise UsageError("the name after --rename-map must end in .csv")
+    if not is_folder(path.parent):
+        raise UsageError(f"--rename-map {path}: there is no folder {path.parent}; make it first")
     place = Path(os.path.realpath(path.parent))
+    try:
+        among = any(is_output(file) for file in place.iterdir() if not is_part(file.name))
+    except OSError as error:
+        raise UsageError(f"--rename-map {path}: {place} {reason(error)}") from error
+    if among:
+        raise UsageError(f"{path.name} would lie among the outputs: give --rename-map a place outside of {place}")
     for folder in {Path(os.path.realpath(folder)) for folder in set(folders)}:
         if place == folder or (output is not None and place.is_relative_to(folder)):
             raise UsageError(f"{path.name} would lie among the outputs: give --rename-map a place outside of {folder}")
@@ -98,7 +107,28 @@ def _csv(names: dict[str, str]) -> bytes:
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
     writer.writerows(sorted(names.items()))
-    return text.getvalue().encode("utf-8", "surrogateescape")  # names of files may be no text
+    return text.getvalue().encode("utf-8")
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def new_map_note(path: Path, folders: Iterable[Path]) -> str | None:
+    """What to say where a map is new and outputs of random names are there, of which it knows none."""
+    if os.path.lexists(path):
+        return None
+    for folder in folders:
+        if is_folder(folder) and any(_NAME.fullmatch(file.name) for file in folder.iterdir()):
+            return (
+                f"{path.name} is new, and {folder} holds outputs of random names, which will be made again under "
+                "other names: if there is an older map, give it"
+            )
+    return None
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -109,12 +139,14 @@ def _read(path: Path) -> dict[str, str]:
         return {}
     except (OSError, ValueError) as error:
         raise UsageError(f"{path.name} {reason(error)}: give --rename-map another name") from error
-    rows = csv.reader(io.StringIO(data.decode("utf-8", "surrogateescape"), newline=""), strict=True)
     names: dict[str, str] = {}
+    at = 1
     try:
+        rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
         if next(rows, None) != COLUMNS:
             raise ValueError
         for row in rows:
+            at = rows.line_num
             source, name = row
             if not _NAME.fullmatch(name) or source in names:
                 raise ValueError
@@ -122,6 +154,8 @@ def _read(path: Path) -> dict[str, str]:
         if len(set(names.values())) < len(names):
             raise ValueError
     except (ValueError, csv.Error) as error:
-        at = max(1, rows.line_num)
-        raise UsageError(f"{path.name}, line {at}: is no map of names that vidveil wrote; give another name") from error
+        if isinstance(error, UnicodeDecodeError):
+            at = data.count(b"\n", 0, error.start) + 1
+        expected = 'expected "source","output" in comma-separated UTF-8, as vidveil wrote it'
+        raise UsageError(f"{path.name}, line {at}: {expected}: restore a copy") from error
     return names

@@ -8,13 +8,15 @@ that the user who made the output can resume, and nobody else can check a guess.
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+from vidveil.errors import UsageError
 from vidveil.guard.watch import DETECTORS, TRACKS
 from vidveil.methods import METHODS, is_learned
-from vidveil.video.manifest import Manifest, Order, way
-from vidveil.video.user_key import token
+from vidveil.video.manifest import Manifest, Order, kept_tags, read_manifest, way
+from vidveil.video.user_key import key_file, read_key, token
 from vidveil.weights import WEIGHTS
 from vidveil.weights_given import GIVEN
 
@@ -42,6 +44,23 @@ def order_token(key: bytes, order: Order, output: str) -> str:
     return token(key, "order", asdict(order), output)
 
 
+def check_key(folders: Iterable[Path], *, below: bool) -> None:
+    """Raises UsageError where there are manifests for sharing and their key is gone: a new one knows none of them.
+
+    `below` looks into folders within these as well.
+    """
+    if read_key() is not None:
+        return
+    for folder in folders:
+        for notes in folder.glob("**/*.json" if below else "*.json"):
+            manifest = read_manifest(notes)
+            if manifest is not None and manifest.form == "share":
+                raise UsageError(
+                    f"{folder} holds manifests for sharing, and the key that recognises them is gone: "
+                    f"put {key_file()} back, or --overwrite makes a new one"
+                )
+
+
 def shareable(manifest: Manifest, key: bytes, source: Path | None, folder: Path) -> Manifest:
     """The manifest as it may be given away. `source` is the file, None for cameras and streams."""
     sha256, output, order = manifest.input["sha256"], manifest.output["name"], manifest.order
@@ -59,7 +78,7 @@ def shareable(manifest: Manifest, key: bytes, source: Path | None, folder: Path)
         kept=_contents(manifest.kept) | {"reencoded": [_after(" to ", name) for name in manifest.kept["reencoded"]]},
         guard=None if manifest.guard is None else _guard(manifest.guard),
         incomplete=None if manifest.incomplete is None else BROKE_OFF,
-        warnings=_without(manifest.warnings, order),
+        warnings=_without(map(_counted, manifest.warnings, repeat(manifest.kept)), order),
     )
 
 
@@ -141,6 +160,12 @@ def _guard(guard: dict[str, Any]) -> dict[str, Any]:
             {name: moment[name] for name in _MOMENT} | {"kind": _kind(moment["kind"])} for moment in guard["moments"]
         ],
     }
+
+
+def _counted(warning: str, kept: dict[str, Any]) -> str:
+    """A warning that names tags counts them."""
+    count = len(kept["tags"]) + kept["unknown_tags"]
+    return (kept_tags([], count) or warning) if warning == kept_tags(kept["tags"], count) else warning
 
 
 def _without(warnings: Iterable[str], order: Order) -> list[str]:
