@@ -37,6 +37,8 @@ from vidveil.methods import METHODS, dual_cls, stprivacy
 from vidveil.recipe import as_values, find, names, read
 from vidveil.training.runs import runs_folder
 
+pytestmark = pytest.mark.xdist_group("recipes")  # its fixtures take long: made by one worker
+
 COMMAND = re.compile(r"#   vidveil (?:train|evaluate) (\w+)((?: --data FOLDER| \S+=\S+)*)(?: {2,}.*)?$")
 ALONE = re.compile(r"#   ((?:\w+=\S+ )*\w+=\S+)(?: {2,}.*)?$")
 TABLES = ["baselines_i3d", "baselines_vit_s", "raw_bias", "dual_cls_vp_table", "stprivacy_vp_table"]

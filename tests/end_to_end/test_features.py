@@ -17,6 +17,8 @@ from vidveil.features.store import FeatureStore
 from vidveil.methods.checkpoint import find
 from vidveil.methods.splavu import rebuilt
 
+pytestmark = pytest.mark.xdist_group("features")  # its fixtures take long: made by one worker
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):

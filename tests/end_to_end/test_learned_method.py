@@ -12,6 +12,8 @@ from safetensors.numpy import load_file
 
 from tests import media
 
+pytestmark = pytest.mark.xdist_group("learned method")  # its fixtures take long: made by one worker
+
 FEW = ["data=puppets:rho=0,share=0.05", "frames=4", "size=32", "batch=16"]
 TRUTHS = {"identity_hidden", "action_kept", "tubelets_kept", "score_auroc", "score_auroc_all"}
 

@@ -12,6 +12,8 @@ from time import sleep
 import pytest
 from safetensors.numpy import load_file
 
+pytestmark = pytest.mark.xdist_group("measuring")  # its fixtures take long: made by one worker
+
 FEW = ["data=puppets:share=0.05", "frames=4", "size=32", "batch=16"]
 QUICK = [*FEW, "epochs=1", "attacker_epochs=1", "permutations=200", "resamples=50"]
 

@@ -33,6 +33,8 @@ COMMANDS = {
 WATCH = """
 import sys
 
+pytestmark = pytest.mark.xdist_group("no telemetry")  # its fixtures take long: made by one worker
+
 def _note(event, arguments):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.sendmsg"):
         address = arguments[0] if event.startswith("socket.geth") or event == "socket.getaddrinfo" else arguments[1]

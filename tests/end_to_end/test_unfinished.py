@@ -8,9 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 from tests.guard.onnx_writer import constant
 from tests.media import Film
+from vidveil.cli.app import app
 from vidveil.core.atomic import part_of
 
 COMMAND = [sys.executable, "-m", "vidveil", "anonymize"]
@@ -26,8 +29,8 @@ def detector(tmp_path) -> Path:
     return path
 
 
-def vidveil(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+def vidveil(*words: object) -> Result:
+    return CliRunner().invoke(app, ["anonymize", *map(str, words)])
 
 
 def hidden(folder: Path) -> set[str]:
@@ -59,7 +62,7 @@ def test_a_preview_and_tracks_of_a_killed_run_are_removed_by_a_run_that_asks_for
     assert part_of(preview).name in hidden(elsewhere)
 
     done = vidveil(film, "--region", detector)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert hidden(films) == set()
     assert hidden(elsewhere) == set()
     assert "note: removed what an earlier run left unfinished: " in done.stderr
@@ -69,9 +72,9 @@ def test_a_preview_and_tracks_of_a_killed_run_are_removed_by_a_run_that_asks_for
 def test_what_another_video_of_the_folder_left_is_removed_and_a_dry_run_removes_nothing(tmp_path):
     film = Film().make(tmp_path / "a.mp4")
     part_of(tmp_path / "gone_anonymized.mp4").write_bytes(b"somebody")
-    assert vidveil(film, "--region", "frame", "--dry-run").returncode == 0
+    assert vidveil(film, "--region", "frame", "--dry-run").exit_code == 0
     assert hidden(tmp_path)
-    assert vidveil(film, "--region", "frame").returncode == 0
+    assert vidveil(film, "--region", "frame").exit_code == 0
     assert hidden(tmp_path) == set()
 
 
@@ -82,7 +85,7 @@ def test_a_preview_is_removed_by_a_run_that_writes_to_another_folder(tmp_path):
     preview = tmp_path / "look" / "p.mp4"
     kill_half_way([film, "-o", tmp_path / "one", "--preview", preview, "--region", "frame"], part_of(preview))
     assert hidden(tmp_path / "look")
-    assert vidveil(film, "-o", tmp_path / "two", "--region", "frame").returncode == 0
+    assert vidveil(film, "-o", tmp_path / "two", "--region", "frame").exit_code == 0
     assert hidden(tmp_path / "look") == set()
 
 
@@ -97,7 +100,7 @@ def test_a_list_of_unfinished_files_can_make_nobody_delete_another_file(tmp_path
     (precious / "thesis.txt").write_text("precious")
     files = [str(precious / "thesis.txt"), str(precious / "thing"), "/etc/passwd", 3]
     part_of(lists / "0.json").write_text(json.dumps(files))
-    assert vidveil(film, "--region", "frame").returncode == 0
+    assert vidveil(film, "--region", "frame").exit_code == 0
     assert (precious / "thesis.txt").read_text() == "precious"
     assert (precious / ".thing.vidveil.part" / "letter.txt").read_text() == "precious"
     assert not list(lists.iterdir())
@@ -112,7 +115,7 @@ def test_no_name_next_to_the_tracks_can_be_planted_to_empty_a_file(tmp_path, det
         for stem in (".t.jsonl.vidveil.part", "t.jsonl", ".t.jsonl"):
             (tmp_path / f"{stem}{ending}").symlink_to(victim)
     done = vidveil(film, "--region", detector, "--tracks-out", tmp_path / "t.jsonl")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert victim.read_text() == "precious"
     assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])["frames"] > 0
 

@@ -23,6 +23,8 @@ from vidveil.recipe import read as read_recipe
 from vidveil.report.tables import overview, table
 from vidveil.training.runs import runs_folder
 
+pytestmark = pytest.mark.xdist_group("untrimmed")  # its fixtures take long: made by one worker
+
 SMALL = {"encoder": "run:mine", "frames": 4, "size": 32, "epochs": 2, "lr": 1e-3, "warmup_epochs": 0.0, "device": "cpu"}
 SMALL |= {"permutations": 19, "resamples": 50, "seeds": (0, 1)}
 WHOLE = ("detection_map", "detection_map_50")

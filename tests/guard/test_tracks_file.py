@@ -171,7 +171,7 @@ def test_a_box_within_a_picture_of_the_picture_stays_as_it_is(tmp_path):
         ('{"frame": 0, "track": 1, "box": [0, 0, ' + "9" * 400 + ", 10]}", "line 2 holds a number of 400 digits"),
         ('{"frame": 0, "track": 1, "box": [0, 0, ' + "9" * 5000 + ", 10]}", "line 2 holds a number of 5000 digits"),
         ('{"frame": 0, "track": ' + "9" * 5000 + ', "box": null}', "line 2 holds a number of 5000 digits"),
-        (LINE | {"track": 2**63}, "frame and track are whole numbers"),
+        (LINE | {"track": 2**63}, "does not fit into 64 bits"),
         (LINE | {"box": [False, 0, True, 10]}, "a box is four numbers or null"),
         (LINE | {"score": True}, "score is a number"),
         (LINE | {"score": "0.5"}, "score is a number"),

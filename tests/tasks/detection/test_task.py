@@ -17,6 +17,8 @@ from vidveil.tasks.detection.task import OPTIONS, gathered
 from vidveil.training import checkpoint
 from vidveil.training.options import Options
 
+pytestmark = pytest.mark.xdist_group("detection")  # its fixtures take long: made by one worker
+
 QUICK = Options(epochs=9, lr=3e-3, weight_decay=0.025, ema=0.95, warmup_epochs=2, validate_every=3, device="cpu")
 
 
