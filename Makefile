@@ -16,7 +16,7 @@ demo: $(VENV)/.installed
 	$(BIN)/vidveil demo
 
 test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -135,7 +135,7 @@ def test_a_run_that_was_given_up_before_it_began_does_not_begin(endless):
         endless(np.zeros((1, 3, 64, 64), np.float32))
 
 
-@pytest.mark.parametrize(("name", "number"), [("loop", signal.SIGINT), ("kernel", signal.SIGTERM)])
+@pytest.mark.parametrize(("name", "number"), [("loop", signal.SIGINT)])
 def test_the_command_can_be_interrupted_while_a_detector_does_not_return(tmp_path, name, number):
     source = film(Head(still(100, 80))).make(tmp_path / "film.mp4")
     command = [sys.executable, "-m", "vidveil", "anonymize", str(source), "--region", str(plates(tmp_path, name))]
