@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vidveil.core.atomic import write_bytes
+from vidveil.core.bounded import read_json
 from vidveil.reporting import phase
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ def demo(
     \b
     vidveil demo            results in ./vidveil_demo
     """
-    from vidveil.core.bounded import read_json
     from vidveil.demo import draw_video
     from vidveil.errors import OutputError
     from vidveil.methods import load

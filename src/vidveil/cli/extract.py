@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from vidveil.cli.recipe_words import Data, Strict
+from vidveil.core.bounded import is_folder
 
 
 def extract(
@@ -43,7 +44,6 @@ def extract(
     Clips do not overlap. What was cut off goes on where it was; a folder of another encoder is refused.
     """
     from vidveil.cli.device import device_for
-    from vidveil.core.bounded import is_folder
     from vidveil.data import load_data
     from vidveil.data.catalogue import DATA
     from vidveil.data.folder import videos_in

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vidveil.core.atomic import write_text
+from vidveil.core.bounded import RESULTS_BYTES, is_file, is_folder, read_text
+from vidveil.core.text import printable
 from vidveil.errors import DataError, OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +59,6 @@ def report(
 
 def _refuse_to_replace(output: Path) -> None:
     """A report may take the place of a report, and of nothing else."""
-    from vidveil.core.bounded import RESULTS_BYTES, read_text
 
     picture = output.with_suffix(".png")
     try:
@@ -78,7 +79,6 @@ def _check_name(output: Path) -> None:
 
 def _read(run: str) -> tuple[Path, "Results"]:
     """The results, by the file they are in."""
-    from vidveil.core.bounded import is_file
     from vidveil.evaluation.results import locate, read
 
     path = locate(run)
@@ -94,8 +94,6 @@ def _what_is_there_instead(run: str, path: Path) -> str:
     """A run without results may still be at it; a name without a run may be a slip of the pen."""
     from difflib import get_close_matches
 
-    from vidveil.core.bounded import is_folder
-    from vidveil.core.text import printable
     from vidveil.training.runs import list_runs
 
     known = {info.name: info for info in list_runs()}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidveil.core.bounded import is_folder
 from vidveil.core.text import one_line
 from vidveil.errors import OutputError, UsageError, VidveilError
 from vidveil.reporting import phase
@@ -39,7 +40,6 @@ def review(
 
     The sheet is drawn from the anonymized output, never from the original.
     """
-    from vidveil.core.bounded import is_folder
     from vidveil.review import explain, read_review, tell
 
     manifests = [file for word in manifests for file in (_below(word) if is_folder(word) else [word])]
