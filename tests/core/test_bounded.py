@@ -213,6 +213,7 @@ def _array(path: Path, shape: str, kind: str = "'<f4'", size: int = 0) -> Path:
         ("(1099511627776,)", "'<f4'", 4 << 40, "stands for"),
         ("(-1, 8)", "'<f4'", 64, "makes no sense"),
         ("(2,)", "'|O'", 64, "Python objects"),
+        ("(2, 4", "'<f4'", 64, "damaged header"),
     ],
 )
 def test_an_array_that_claims_more_than_its_file_holds_is_refused(tmp_path, shape, kind, size, why):

@@ -3,6 +3,7 @@
 import math
 import zipfile
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -24,7 +25,10 @@ def read_header(stored: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(npy.read_magic(stored))
     if read is None:
         raise ValueError("is of an unknown version")
-    shape, _, dtype = read(stored)
+    try:
+        shape, _, dtype = read(stored)
+    except TokenError as error:  # NumPy looks for Python 2's numbers in what it cannot parse
+        raise ValueError("has a damaged header") from error
     if dtype.hasobject:
         raise ObjectsError("holds Python objects, which are programs; save it as an array of numbers")
     if any(type(side) is not int or side < 0 for side in shape):
