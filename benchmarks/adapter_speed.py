@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 if TYPE_CHECKING:
-    from vidveil.methods.splavu import AAM
+    from vidveil.methods.splavu.model import AAM
 
 HERE = Path(__file__).parent
 VIDEOS, WIDTH, CLASSES, ROUNDS = 6766, 768, 51, 5
@@ -36,8 +36,8 @@ VECTORS, PASSES = 200_000, 3
 
 
 def store(folder: Path, videos: int, static: int) -> None:
-    from vidveil.features.labels import FILE
-    from vidveil.features.store import fill
+    from vidveil.data.features.labels import FILE
+    from vidveil.data.store.features import fill
 
     rng = np.random.default_rng(0)
     encoder = {"spec": "noise", "width": WIDTH, "frames": 16, "size": 224, "fingerprint": "0" * 64}
@@ -62,8 +62,8 @@ def store(folder: Path, videos: int, static: int) -> None:
 def learned(folder: Path, device: str) -> tuple[float, float, float]:
     """Seconds of a training, reading the store included; of one of one epoch; and of the first one of all, which has to
     load libraries and to wake an accelerator."""
-    from vidveil.evaluation.train_adapter import run
-    from vidveil.methods.splavu_recipe import SplavuRecipe
+    from vidveil.methods.splavu.recipe import SplavuRecipe
+    from vidveil.methods.splavu.run import run
 
     recipe = SplavuRecipe(
         name="speed", data=f"features:{folder}", epochs=100, batch=512, lr=1e-4, validate_every=100, device=device,  # type: ignore[arg-type]
@@ -97,9 +97,9 @@ def flops(adapter: "AAM") -> int:
 
 @torch.inference_mode()
 def rates(adapter_of: str, folder: Path, device: str) -> dict[str, float]:
-    from vidveil.features.anonymize import anonymize_features, checkpoint_of
-    from vidveil.features.changing import changing
-    from vidveil.methods.splavu import rebuilt
+    from vidveil.app.feature_stores import anonymize_features, checkpoint_of
+    from vidveil.methods.splavu.apply import changing
+    from vidveil.methods.splavu.model import rebuilt
 
     checkpoint = checkpoint_of(adapter_of)
     adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
@@ -130,7 +130,7 @@ def rates(adapter_of: str, folder: Path, device: str) -> dict[str, float]:
 
 
 def main() -> None:
-    from vidveil.training.machine import describe
+    from vidveil.core.machine import describe
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))

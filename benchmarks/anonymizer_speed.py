@@ -59,10 +59,10 @@ from anonymizer_work import (  # noqa: E402
 )  # fmt: skip
 from dual_cls_flops import forward_flops, tokens_by_block, training_flops  # noqa: E402
 
-from vidveil.layers import dual_cls_attention  # noqa: E402
-from vidveil.layers.dual_cls_attention import DualCLSAttention  # noqa: E402
-from vidveil.methods.dual_cls_weights import load_picture_weights  # noqa: E402
-from vidveil.methods.fast import in_bfloat16  # noqa: E402
+from vidveil.methods.dual_cls import attention as dual_cls_attention  # noqa: E402
+from vidveil.methods.dual_cls.attention import DualCLSAttention  # noqa: E402
+from vidveil.methods.dual_cls.fast import in_bfloat16  # noqa: E402
+from vidveil.methods.dual_cls.weights import load_picture_weights  # noqa: E402
 
 PLAIN = DualCLSAttention.forward
 
@@ -179,7 +179,7 @@ def kernels(step: Callable[[], object]) -> dict[str, Any]:
 
 def agreement_with_published(path: Path, setting: Setting) -> dict[str, float]:
     """bf16 against fp32 of a ViT-S that starts from a picture ViT's weights, by keep rate."""
-    from vidveil.recognizers.pretrained import read_tensors
+    from vidveil.models.recognizers.pretrained import read_tensors
 
     net = made(setting, "vit_s").eval()
     load_picture_weights(net, read_tensors(path))

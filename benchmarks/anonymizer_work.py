@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend
 
-from vidveil.layers import dual_cls_attention
-from vidveil.layers.dual_cls_attention import Attended, DualCLSAttention, attention_map, cls_reads, fused
-from vidveil.layers.gradient_reversal import reverse_gradient
-from vidveil.methods.dual_cls import Block, DualCLS, Network
-from vidveil.methods.fast import compiling, in_bfloat16
+from vidveil.methods.dual_cls import attention as dual_cls_attention
+from vidveil.methods.dual_cls.attention import Attended, DualCLSAttention, attention_map, cls_reads, fused
+from vidveil.methods.dual_cls.fast import compiling, in_bfloat16
+from vidveil.methods.dual_cls.model import Block, DualCLS, Network
+from vidveil.models.layers.gradient_reversal import reverse_gradient
 
 OURS = list(dual_cls_attention.FASTEST)
 FLASH = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]

@@ -4,8 +4,8 @@ A product of (a, b) and (b, c) counts 2·a·b·c. Norms, GELU, softmax and selec
 share of the ceiling is work that a matrix unit must do.
 """
 
-from vidveil.methods.dual_cls import SIZES, DualCLS
-from vidveil.tubelets import kept_count
+from vidveil.core.tubelets import kept_count
+from vidveil.methods.dual_cls.model import SIZES, DualCLS
 
 
 def tokens_by_block(network: DualCLS, keep: float) -> list[tuple[int, int]]:

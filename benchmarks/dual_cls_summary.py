@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 from dual_cls_table import AGAINST, BEST, RESULTS, starts
 
-from vidveil.evaluation.intervals import RESAMPLES, Difference, Estimate, Resamples, difference
 from vidveil.evaluation.results import Point, Results
 from vidveil.evaluation.results import read as read_results
-from vidveil.evaluation.tradeoff import compare
 from vidveil.report.paired import LEAKAGES, RETENTIONS, Leakage, Method, Setting, at_retention, beside_curve, method
 from vidveil.report.same_clips import comparable
+from vidveil.statistics.intervals import RESAMPLES, Difference, Estimate, Resamples, difference
+from vidveil.statistics.tradeoff import compare
 
 AT = RETENTIONS[0]
 TRUTH_SHARE = 0.89

@@ -31,8 +31,8 @@ def network_and_clips(weights: Path | None) -> tuple[Any, Any]:
     import torch
     from anonymizer_work import Setting, clips, made
 
-    from vidveil.methods.dual_cls_weights import load_picture_weights
-    from vidveil.recognizers.pretrained import read_tensors
+    from vidveil.methods.dual_cls.weights import load_picture_weights
+    from vidveil.models.recognizers.pretrained import read_tensors
 
     torch.set_num_threads(THREADS)
     setting = Setting("cpu", "vit_s", 112, 1.0)
@@ -46,7 +46,7 @@ def contestant(name: str, path: Path | None, weights: Path | None, line: Connect
     """Answers each request with the seconds of REPEATS runs; first of all with its masks."""
     import torch
 
-    from vidveil.methods.export import ExportedScorer
+    from vidveil.methods.dual_cls.export import ExportedScorer
 
     net, several = network_and_clips(weights)
     scorer = net if path is None else ExportedScorer(path, threads=THREADS)
@@ -71,7 +71,7 @@ def contestant(name: str, path: Path | None, weights: Path | None, line: Connect
 
 
 def run(out: Path | None, weights: Path | None) -> None:
-    from vidveil.methods.export import export_onnx, export_openvino
+    from vidveil.methods.dual_cls.export import export_onnx, export_openvino
 
     net, _ = network_and_clips(weights)
     context, lines, masks = get_context("spawn"), {}, {}

@@ -21,10 +21,10 @@ from typing import Any
 from dual_cls_summary import interval, told
 from job_queue import Job, go_on, options_of
 
-from vidveil.evaluation.intervals import RESAMPLES, Resamples
 from vidveil.evaluation.results import read as read_results
 from vidveil.report.paired import Method, Setting, differences, method
 from vidveil.report.same_clips import Run, comparable
+from vidveil.statistics.intervals import RESAMPLES, Resamples
 
 RESULTS = Path(__file__).parent / "results" / "figure_table"
 BEST = "pixels"

@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from vidveil.recipe import as_values, find, read
+from vidveil.core.recipe import as_values, find, read
 
 POLL = 5.0  # seconds between looks at what a process of several jobs has finished: others may wait for it
 CROWDED = ("out of memory", "ALLOC_FAILED")
@@ -76,8 +76,8 @@ def run(jobs: Sequence[Job], runs: Path, logs: Path, into: Path | None) -> set[s
 def evaluate_all(commands: Sequence[Sequence[str]]) -> bool:
     """One after the other. What is finished is left alone, what was interrupted goes on, what fails is told; whether
     all went well."""
-    from vidveil.evaluation.engine import evaluate
-    from vidveil.evaluation.veiled import forgotten_at_the_end
+    from vidveil.data.store.anonymized import forgotten_at_the_end
+    from vidveil.evaluation.protocols.clips import evaluate
     from vidveil.training.runs import runs_folder
 
     well = True

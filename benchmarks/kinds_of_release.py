@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.views import even_picks
-from vidveil.evaluation.intervals import Resamples
-from vidveil.evaluation.linkage import Lineup, rank
-from vidveil.evaluation.measure import choose
-from vidveil.evaluation.projections import lda, whitening
+from vidveil.evaluation.measures.measure import choose
 from vidveil.methods import load
-from vidveil.recognizers import build
-from vidveil.recognizers.recognizer import Recognizer
+from vidveil.models.recognizers import build
+from vidveil.models.recognizers.recognizer import Recognizer
+from vidveil.statistics.intervals import Resamples
+from vidveil.statistics.linkage import Lineup, rank
+from vidveil.statistics.projections import lda, whitening
 
 Floats = NDArray[np.floating[Any]]
 Video = NDArray[np.uint8]

@@ -37,7 +37,7 @@ def made(folder: Path, name: str, seconds: float, ffmpeg: FFmpeg) -> Path:
     path = folder / f"{name}.mp4"
     say(f"drawing {seconds:g} s of {name}")
     if name == "people":
-        from vidveil.demo import draw_video
+        from vidveil.app.demo import draw_video
 
         raw = folder / "small.mp4"
         aside(draw_video, raw, frames=round(seconds * RATE))
@@ -63,8 +63,8 @@ def as_command(words: list[str]) -> None:
     def build(spec: str, _: str | None) -> Anonymizer:
         import torch
 
-        from vidveil.methods.dual_cls import DualCLS, Network
-        from vidveil.methods.masker import TubeletMasker
+        from vidveil.methods.dual_cls.model import DualCLS, Network
+        from vidveil.methods.masking.masker import TubeletMasker
 
         torch.manual_seed(0)
         # A trained network is not drawn, and drawing it well takes longer than loading it.

@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import Any
 
 from vidveil import __version__
-from vidveil.video.naming import name_outputs
+from vidveil.app.naming import name_outputs
 from vidveil.video.sources import find
 
 RESULTS = Path(__file__).resolve().parent / "results" / "naming_speed.json"

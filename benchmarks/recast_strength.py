@@ -30,14 +30,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vidveil.core.errors import VidveilError
 from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.crops import person_crops
 from vidveil.data.views import DRAWS, turned
-from vidveil.errors import VidveilError
-from vidveil.evaluation.linkage import Lineup, Rule, rank
-from vidveil.evaluation.projections import lda, whitening
 from vidveil.methods import load
+from vidveil.statistics.linkage import Lineup, Rule, rank
+from vidveil.statistics.projections import lda, whitening
 
 Coarse = NDArray[np.uint8]
 """(T, SIDE, SIDE)"""

@@ -13,11 +13,11 @@ from dual_cls_summary import told
 from numpy.typing import NDArray
 from splavu_table import SETS, SETTINGS, run_of
 
-from vidveil.evaluation.intervals import Estimate, Resamples, difference
 from vidveil.evaluation.results import Point
 from vidveil.evaluation.results import read as read_results
-from vidveil.evaluation.tradeoff import Leak, excess
 from vidveil.report.same_clips import Run, open_run
+from vidveil.statistics.intervals import Estimate, Resamples, difference
+from vidveil.statistics.tradeoff import Leak, excess
 from vidveil.training.runs import runs_folder
 
 USES = ("action_top1", "retrieval_map", "action_top1_raw_heads")

@@ -149,8 +149,9 @@ def everything(sets: list[str], only: list[str]) -> Iterator[list[Command]]:
 @cache
 def look_once() -> None:
     """Hundreds of runs are about the same features: they are loaded once."""
-    from vidveil.evaluation import feature_engine, train_adapter
-    from vidveil.features.sets import load_features
+    from vidveil.data.features.sets import load_features
+    from vidveil.evaluation.protocols import features as feature_engine
+    from vidveil.methods.splavu import run as train_adapter
 
     for module in (feature_engine, train_adapter):
         setattr(module, "load_features", cache(load_features))  # noqa: B010 - it is no name of theirs to mypy
@@ -160,10 +161,11 @@ def do(command: Command, runs: Path) -> None:
     """Unless it is done."""
     import shutil
 
-    from vidveil.evaluation import feature_engine, train_adapter
-    from vidveil.evaluation.feature_recipe import FeaturesRecipe
-    from vidveil.methods.splavu_recipe import SplavuRecipe
-    from vidveil.recipe import find, read
+    from vidveil.core.recipe import find, read
+    from vidveil.evaluation.protocols import features as feature_engine
+    from vidveil.evaluation.recipes.features import FeaturesRecipe
+    from vidveil.methods.splavu import run as train_adapter
+    from vidveil.methods.splavu.recipe import SplavuRecipe
 
     folder = runs / command.name
     if (folder / ("results.json" if command.verb == "evaluate" else "checkpoint/checkpoint.json")).is_file():

@@ -167,7 +167,7 @@ def everything(only: list[str], judges: list[str], part: tuple[int, int] = (0, 1
 @cache
 def load_once() -> None:
     """Features of clips and of whole videos, for all runs of this process."""
-    from vidveil.features import untrimmed
+    from vidveil.tasks import long_videos as untrimmed
 
     setattr(untrimmed, "long_features", cache(untrimmed.long_features))  # noqa: B010 - mypy would have it as it was
     look_once()
@@ -177,10 +177,11 @@ def do(command: Command, runs: Path) -> None:
     """Unless it is done."""
     import shutil
 
-    from vidveil.evaluation import feature_engine, train_adapter
-    from vidveil.evaluation.feature_recipe import FeaturesRecipe
-    from vidveil.methods.splavu_recipe import SplavuRecipe
-    from vidveil.recipe import find, read
+    from vidveil.core.recipe import find, read
+    from vidveil.evaluation.protocols import features as feature_engine
+    from vidveil.evaluation.recipes.features import FeaturesRecipe
+    from vidveil.methods.splavu import run as train_adapter
+    from vidveil.methods.splavu.recipe import SplavuRecipe
 
     folder = runs / command.name
     if (folder / ("results.json" if command.verb == "evaluate" else "checkpoint/checkpoint.json")).is_file():
@@ -195,7 +196,7 @@ def do(command: Command, runs: Path) -> None:
     if isinstance(recipe, FeaturesRecipe):
         results = feature_engine.run(recipe, resume=folder.is_dir())
     else:
-        from vidveil.evaluation import untrimmed_engine
+        from vidveil.evaluation.protocols import untrimmed as untrimmed_engine
 
         wait_for(runs / recipe.raw if recipe.raw else None)
         results = untrimmed_engine.run(recipe, resume=folder.is_dir())

@@ -17,11 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vidveil.errors import InputError, VidveilError
-from vidveil.methods.checkpoint import find
-from vidveil.methods.stprivacy import STPrivacy
-from vidveil.methods.stprivacy_anonymizer import read_network
-from vidveil.tubelets import over_pixels
+from vidveil.core.errors import InputError, VidveilError
+from vidveil.core.tubelets import over_pixels
+from vidveil.methods.stprivacy.anonymizer import read_network
+from vidveil.methods.stprivacy.model import STPrivacy
+from vidveil.models.checkpoint import find
 
 Picture = NDArray[np.uint8]
 COLUMNS, GAP, MARGIN = 6, 3, 9

@@ -24,10 +24,10 @@ from job_queue import Job, go_on, options_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from vidveil.evaluation.intervals import Difference, Estimate
     from vidveil.evaluation.results import Point
     from vidveil.report.paired import Setting
     from vidveil.report.same_clips import Run
+    from vidveil.statistics.intervals import Difference, Estimate
 
 RESULTS = Path(__file__).parent / "results" / "stprivacy"
 BOTH = "both"
@@ -101,10 +101,10 @@ def with_columns(only: str) -> str:
 def summary(runs: Path, rho: str) -> dict[str, Any]:
     """Use and leakage of all that is finished, of as many trainings as each has, and how they differ from STPrivacy as
     it is, if that is finished, in the same draws of people."""
-    from vidveil.evaluation.intervals import RESAMPLES, Resamples
     from vidveil.evaluation.results import read
     from vidveil.report.paired import method
     from vidveil.report.same_clips import comparable
+    from vidveil.statistics.intervals import RESAMPLES, Resamples
 
     files = [file for name in (BOTH, *TRAINED) if (file := runs / run_of(name, rho) / "results.json").is_file()]
     if not files:
@@ -171,7 +171,7 @@ def attributes_by_seed(point: "Point", raw: "Point") -> tuple[float, ...]:
 
 
 def _difference(one: "Estimate | None", other: "Estimate | None") -> "Difference | None":
-    from vidveil.evaluation.intervals import difference
+    from vidveil.statistics.intervals import difference
 
     return difference(one, other) if one and other else None
 

@@ -30,9 +30,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.layers.token_retention import Predictor, sampled, sparsity
-from vidveil.methods.stprivacy import Block, Network, STPrivacy, stage_count
-from vidveil.training.machine import describe
+from vidveil.core.machine import describe
+from vidveil.methods.stprivacy.model import Block, Network, STPrivacy, stage_count
+from vidveil.methods.stprivacy.token_retention import Predictor, sampled, sparsity
 
 CLASSES = 51
 SHARPER = 8.0

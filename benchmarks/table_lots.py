@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from dual_cls_summary import told
 
-from vidveil.errors import DataError
-from vidveil.evaluation.intervals import Estimate, difference
+from vidveil.core.errors import DataError
 from vidveil.report.paired import Method, Setting, beside_curve
+from vidveil.statistics.intervals import Estimate, difference
 
 
 def beside_lots(one: Setting, left: Estimate, lots: Method) -> dict[str, Any]:

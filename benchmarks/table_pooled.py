@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from table import NAMED, PEOPLE
 
-from vidveil.errors import DataError
+from vidveil.core.errors import DataError
 from vidveil.evaluation.results import Metric, Point
 from vidveil.report.same_clips import Run, tag_of
 

@@ -17,12 +17,12 @@ from table import LEARNED, MODES, NAMED, PARTS, ROWS, SETS, STRONG, TRAINED, Row
 from table_lots import beside_lots
 from table_pooled import LINKAGE, METRICS, TOP1, merged, pooled
 
-from vidveil.evaluation.intervals import Estimate, Resamples
 from vidveil.evaluation.results import Metric, Point
 from vidveil.evaluation.results import read as read_results
-from vidveil.evaluation.tradeoff import Leak, excess, retention
 from vidveil.report.paired import Method, Setting, method
 from vidveil.report.same_clips import Run, open_run
+from vidveil.statistics.intervals import Estimate, Resamples
+from vidveil.statistics.tradeoff import Leak, excess, retention
 
 BESIDE = {"whole": "whole", "crop": "crop", "median": "whole"}
 """Part → the part whose raw video a share is one of."""

@@ -284,7 +284,7 @@ def say(line: str) -> None:
 
 def about(options: argparse.Namespace, ffmpeg: FFmpeg | None) -> dict[str, Any]:
     """Where and of what: enough to judge the numbers, nothing that tells whose machine it was."""
-    from vidveil.video.manifest import versions
+    from vidveil.app.manifest import versions
 
     found = aside(versions)
     found["ffmpeg_in_av"] = found.pop("ffmpeg")

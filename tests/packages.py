@@ -26,7 +26,7 @@ TOY = WeightsFile(
 )
 FETCH = f"""
 import sys
-from vidveil.errors import VidveilError
+from vidveil.core.errors import VidveilError
 from vidveil.weights import WEIGHTS, WeightsFile, weights
 WEIGHTS["toy"] = {TOY!r}
 try:

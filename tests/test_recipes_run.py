@@ -21,20 +21,25 @@ from tests.data import (
     made_vispr,
 )
 from tests.data.made_films import fill
-from tests.data.test_casia_b import walk
+from tests.data.readers.test_casia_b import walk
 from tests.data.test_readers import walks
-from tests.guard.stage import Discs
-from vidveil.data import DATA, celebv_hq, p_hvu, toyota
+from tests.detect.stage import Discs
+from vidveil.core.recipe import as_values, find, names, read
+from vidveil.data import DATA
 from vidveil.data.clips import SPLITS
-from vidveil.evaluation import feature_engine, train, train_method
-from vidveil.evaluation.engine import evaluate
-from vidveil.evaluation.gait import SCOPES
-from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.data.readers import celebv_hq, p_hvu, toyota
+from vidveil.detect import watch
+from vidveil.detect.detections import Cells
+from vidveil.evaluation import train_recognizer as train
+from vidveil.evaluation.attacks.gait import SCOPES
+from vidveil.evaluation.protocols import features as feature_engine
+from vidveil.evaluation.protocols.clips import evaluate
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results
-from vidveil.guard import watch
-from vidveil.guard.detections import Cells
-from vidveil.methods import METHODS, dual_cls, stprivacy
-from vidveil.recipe import as_values, find, names, read
+from vidveil.methods import METHODS
+from vidveil.methods.dual_cls import model as dual_cls
+from vidveil.methods.masking import train as train_method
+from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.training.runs import runs_folder
 
 pytestmark = pytest.mark.xdist_group("recipes")  # its fixtures take long: made by one worker

@@ -16,9 +16,9 @@ import pytest
 import vidveil
 from tests.packages import DATA, FETCH, TOY, make_source_archive, make_wheel, open_shop, without_root_powers
 from vidveil import weights as module
-from vidveil import weights_download
-from vidveil.errors import UsageError, WeightsError
+from vidveil.core.errors import UsageError, WeightsError
 from vidveil.weights import WEIGHTS, cache_folder, describe, state, weights
+from vidveil.weights import download as weights_download
 
 
 @pytest.fixture

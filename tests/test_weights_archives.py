@@ -15,10 +15,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.packages import open_shop
-from vidveil import weights_convert, weights_download
-from vidveil.errors import WeightsError
+from vidveil.core.errors import WeightsError
 from vidveil.weights import WEIGHTS, WeightsFile, cache_folder, state, weights
-from vidveil.weights_convert import digest
+from vidveil.weights import convert as weights_convert
+from vidveil.weights import download as weights_download
+from vidveil.weights.convert import digest
 
 KEPT = {"b": np.arange(6, dtype=np.float16).reshape(2, 3), "a": np.float32([1e6, -2])}
 

@@ -1,6 +1,6 @@
 """A watcher that remembers what it was told."""
 
-from vidveil.video.jobs import Outcome
+from vidveil.app.jobs import Outcome
 
 
 class Remembering:

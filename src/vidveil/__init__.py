@@ -14,22 +14,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vidveil.core import telemetry
-from vidveil.errors import VidveilError
+from vidveil.core.errors import VidveilError
 
 telemetry.forbid()  # first of all: nothing imported so far is outside the standard library and these two
 
 if TYPE_CHECKING:
-    from vidveil.evaluation.engine import evaluate
+    from vidveil.app.jobs import anonymize
+    from vidveil.evaluation.protocols.clips import evaluate
     from vidveil.methods import Anonymizer, load
-    from vidveil.video.jobs import anonymize
 
 __version__ = "0.1.0"
 __all__ = ["Anonymizer", "VidveilError", "__version__", "anonymize", "evaluate", "load"]
 
 _HOME = {
     "Anonymizer": "vidveil.methods",
-    "anonymize": "vidveil.video.jobs",
-    "evaluate": "vidveil.evaluation.engine",
+    "anonymize": "vidveil.app.jobs",
+    "evaluate": "vidveil.evaluation.protocols.clips",
     "load": "vidveil.methods",
 }
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from vidveil.methods.dual_cls import DualCLS, Network
+from vidveil.methods.dual_cls.model import DualCLS, Network
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from dual_cls_flops import forward_flops, tokens_by_block, training_flops

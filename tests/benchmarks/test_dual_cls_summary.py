@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.report.made_up import metric, on_disk
-from vidveil.evaluation.tradeoff import Excess
+from vidveil.statistics.tradeoff import Excess
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 

@@ -9,13 +9,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from job_queue import wanted
 
-from vidveil.evaluation.recipe import EvaluateRecipe
-from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.methods.stprivacy import stage_count
-from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
-from vidveil.recipe import find, read
+from vidveil.core.recipe import find, read
+from vidveil.core.tubelets import kept_count
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
+from vidveil.methods.dual_cls.recipe import DualCLSRecipe
+from vidveil.methods.stprivacy.model import stage_count
+from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.report.paired import SAME_SHARE
-from vidveil.tubelets import kept_count
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "dual_cls_table.py"
 

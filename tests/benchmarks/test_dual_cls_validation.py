@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from vidveil.data.puppets import masks
-from vidveil.methods.dual_cls import DualCLS, Network
+from vidveil.methods.dual_cls.model import DualCLS, Network
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import dual_cls_validation as validation

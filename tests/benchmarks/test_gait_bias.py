@@ -7,9 +7,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import gait_bias
 
+from vidveil.core.recipe import find, read
 from vidveil.data.puppets import parse
 from vidveil.data.puppets.plan import SHORTCUT, plan, rows
-from vidveil.recipe import find, read
 
 TEXT = gait_bias.PAGE.read_text()
 PAGE = " ".join(TEXT.split())

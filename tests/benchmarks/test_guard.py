@@ -73,8 +73,8 @@ def test_what_counts_as_hidden_is_what_vidveil_paints(box: tuple[float, ...], sh
     import torch
 
     from vidveil import load
+    from vidveil.core.frame import Region
     from vidveil.methods.regional import InRegions
-    from vidveil.video.frame import Region
 
     region = Region(box=box, shape=shape, kind="faces", track=1, score=1.0, source="detected")
     painter = InRegions(load("solid"), watch=lambda _: [(region,)])

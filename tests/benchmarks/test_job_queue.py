@@ -10,7 +10,7 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import job_queue
 
-from vidveil.recipe import as_values, find, read
+from vidveil.core.recipe import as_values, find, read
 
 
 def test_a_run_of_the_same_name_by_another_command_is_seen(tmp_path):
@@ -146,7 +146,7 @@ def test_several_evaluations_of_one_job_are_done_in_turn_whatever_fails_and_what
             raise RuntimeError("no memory")
         return SimpleNamespace(points=[])
 
-    monkeypatch.setattr("vidveil.evaluation.engine.evaluate", evaluate)
+    monkeypatch.setattr("vidveil.evaluation.protocols.clips.evaluate", evaluate)
     for fails in ([], ["name=row-u2"]):
         done.clear()
         assert job_queue.evaluate_all(commands) == (not fails)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vidveil.evaluation.feature_recipe import FeaturesRecipe
-from vidveil.methods.splavu_recipe import SplavuRecipe
-from vidveil.recipe import find, read
+from vidveil.core.recipe import find, read
+from vidveil.evaluation.recipes.features import FeaturesRecipe
+from vidveil.methods.splavu.recipe import SplavuRecipe
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

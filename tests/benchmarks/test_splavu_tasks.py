@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from vidveil.core.recipe import find, names, read
 from vidveil.evaluation.results import Metric, Point, Results
-from vidveil.methods.splavu_recipe import SplavuRecipe
-from vidveil.recipe import find, names, read
+from vidveil.methods.splavu.recipe import SplavuRecipe
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -152,7 +152,7 @@ def test_what_was_judged_before_stays_where_raw_features_gave_the_same(tmp_path,
 
 
 def test_a_finished_run_is_not_done_again_and_a_begun_one_goes_on(tmp_path, monkeypatch):
-    from vidveil.evaluation import train_adapter
+    from vidveil.methods.splavu import run as train_adapter
 
     done = []
     monkeypatch.setattr(splavu_tasks, "load_once", lambda: None)

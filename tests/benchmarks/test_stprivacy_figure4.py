@@ -10,11 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.report.made_up import metric, on_disk, point, share
-from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.core.recipe import as_values, find, read
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import read as read_results
-from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
-from vidveil.methods.stprivacy_training import check
-from vidveil.recipe import as_values, find, read
+from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
+from vidveil.methods.stprivacy.train import check
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

@@ -17,14 +17,14 @@ import table_pooled
 import table_summary
 from job_queue import wanted
 
-from vidveil.errors import DataError
-from vidveil.evaluation.intervals import Resamples
-from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.core.errors import DataError
+from vidveil.core.recipe import find, read
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Metric, Point, Results
-from vidveil.methods.dual_cls_recipe import DualCLSRecipe
-from vidveil.methods.stprivacy_recipe import STPrivacyRecipe
-from vidveil.recipe import find, read
+from vidveil.methods.dual_cls.recipe import DualCLSRecipe
+from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.report.same_clips import Run
+from vidveil.statistics.intervals import Resamples
 
 ROOT = Path(__file__).parents[2]
 

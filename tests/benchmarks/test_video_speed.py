@@ -22,7 +22,7 @@ def bench(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from vidveil.demo import draw_video
+    from vidveil.app.demo import draw_video
 
     path = tmp_path_factory.mktemp("private") / "visitor.mp4"
     draw_video(path, frames=25)

@@ -9,16 +9,16 @@ import torch
 from typer.testing import CliRunner
 
 from tests import media
+from tests.data.features import made
+from tests.data.features.made import FRAMES, hashes
 from tests.data.made_weizmann import PATHS, length, spoil, weizmann
-from tests.features import made
-from tests.features.made import FRAMES, hashes
 from vidveil.cli.app import app
+from vidveil.core.errors import DataError, OutputError, UsageError
 from vidveil.data import load_data
-from vidveil.encoders.own import OwnEncoder
-from vidveil.errors import DataError, OutputError, UsageError
-from vidveil.features.labels import labelled
-from vidveil.features.sets import load_features
-from vidveil.features.store import FeatureStore, fill
+from vidveil.data.features.labels import labelled
+from vidveil.data.features.sets import load_features
+from vidveil.data.store.features import FeatureStore, fill
+from vidveil.models.encoders.own import OwnEncoder
 
 WORDS = ("weizmann:people=0", "--encoder", "run:mine", "--device", "cpu")
 FOLDER = "weizmann_people_0_run_mine"

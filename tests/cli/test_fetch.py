@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from tests.packages import DATA, TOY, make_wheel, open_shop
 from vidveil.cli import doctor
 from vidveil.cli.app import app
-from vidveil.errors import UsageError, WeightsError
+from vidveil.core.errors import UsageError, WeightsError
 from vidveil.weights import WEIGHTS, cache_folder
 
 pytestmark = pytest.mark.usefixtures("shop")

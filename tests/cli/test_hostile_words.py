@@ -122,12 +122,12 @@ def test_a_recipe_that_makes_no_sense_is_one_line_that_names_it(run_command, tmp
 
 
 def test_what_no_command_foresaw_is_one_line_too(run_command, monkeypatch):
-    import vidveil.recipe
+    import vidveil.core.recipe
 
     def fails(*_: object) -> None:
         raise RecursionError("x\n" * 5000)
 
-    monkeypatch.setattr(vidveil.recipe, "find", fails)
+    monkeypatch.setattr(vidveil.core.recipe, "find", fails)
     code, said = run_command("train", "action_puppets")
     (line,) = said.splitlines()
     assert code == 1
@@ -137,9 +137,9 @@ def test_what_no_command_foresaw_is_one_line_too(run_command, monkeypatch):
 
 
 def test_the_traceback_is_there_for_who_asks(run_command, monkeypatch):
-    import vidveil.recipe
+    import vidveil.core.recipe
 
-    monkeypatch.setattr(vidveil.recipe, "find", lambda *_: {}["x"])
+    monkeypatch.setattr(vidveil.core.recipe, "find", lambda *_: {}["x"])
     monkeypatch.setenv("VIDVEIL_TRACEBACK", "1")
     with pytest.raises(KeyError):
         run_command("train", "action_puppets")

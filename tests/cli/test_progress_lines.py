@@ -13,15 +13,15 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tests import media
-from tests.data.test_make_ucf101_5 import download  # noqa: F401
-from tests.features import made
+from tests.app.test_review import moment, told
+from tests.data.features import made
+from tests.data.readers.test_make_ucf101_5 import download  # noqa: F401
 from tests.packages import make_wheel, open_shop
-from tests.test_review import moment, told
-from vidveil import reporting
+from vidveil.app.demo import draw_video
 from vidveil.cli import data, demo, doctor
 from vidveil.cli.app import app
 from vidveil.cli.reported import reported
-from vidveil.demo import draw_video
+from vidveil.core import progress as reporting
 from vidveil.training.runs import Run
 
 FEW = ["data=puppets:share=0.05", "frames=4", "size=32", "batch=16", "epochs=1", "warmup_epochs=0", "device=cpu"]
@@ -114,7 +114,7 @@ def test_review_names_the_manifest_that_is_read_and_the_sheet_that_is_drawn(plac
 def test_demo_names_its_attacks(monkeypatch):
     monkeypatch.setattr(demo, "PEOPLE", 2)
     monkeypatch.setattr(demo, "METHODS", (("pixelate:16", "frame"),))
-    monkeypatch.setattr("vidveil.demo.draw_video", partial(draw_video, frames=10))
+    monkeypatch.setattr("vidveil.app.demo.draw_video", partial(draw_video, frames=10))
     done = vidveil("demo")
     assert has(done, r"demo: anonymizing visitor.mp4, \d+ s so far")
     assert has(done, r"demo: attack on pixelate:16, frame, \d+ s so far")
@@ -176,15 +176,15 @@ def test_a_run_that_is_interrupted_says_how_to_go_on():
 @pytest.mark.parametrize(
     ("words", "inside"),
     [
-        (["train", "action_puppets", "name=never", *FEW], "vidveil.evaluation.train.load_data"),
-        (["evaluate", "raw_puppets", "name=never", *FEW], "vidveil.evaluation.engine.load_data"),
-        (["extract", "puppets", "--encoder", "run:mine"], "vidveil.encoders.load_encoder"),
+        (["train", "action_puppets", "name=never", *FEW], "vidveil.evaluation.train_recognizer.load_data"),
+        (["evaluate", "raw_puppets", "name=never", *FEW], "vidveil.evaluation.protocols.clips.load_data"),
+        (["extract", "puppets", "--encoder", "run:mine"], "vidveil.models.encoders.load_encoder"),
         (["report", "."], "vidveil.evaluation.results.locate"),
-        (["review", "clip.json"], "vidveil.review.read_review"),
-        (["demo"], "vidveil.demo.draw_video"),
+        (["review", "clip.json"], "vidveil.app.review.read_review"),
+        (["demo"], "vidveil.app.demo.draw_video"),
         (["doctor"], "vidveil.cli.doctor._try_it"),
         (["fetch", "centerface"], "vidveil.weights.weights"),
-        (["data", "make", "ucf101_5", "--from", ".", "--data", "."], "vidveil.data.make_ucf101_5.make"),
+        (["data", "make", "ucf101_5", "--from", ".", "--data", "."], "vidveil.data.readers.make_ucf101_5.make"),
     ],
 )
 @pytest.mark.usefixtures("place")

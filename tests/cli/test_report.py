@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tests.report.made_up import on_disk, results
 from vidveil.cli.app import app
-from vidveil.errors import DataError, OutputError, UsageError
+from vidveil.core.errors import DataError, OutputError, UsageError
 
 runner = CliRunner()
 

@@ -6,10 +6,10 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from tests.app.test_review import moment, told
 from tests.media import Film
-from tests.test_review import moment, told
 from vidveil.cli.app import app
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 
 runner = CliRunner()
 

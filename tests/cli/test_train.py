@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from vidveil.cli.app import app
-from vidveil.evaluation import train_method
-from vidveil.evaluation.trained import Trained
+from vidveil.methods.masking import train as train_method
+from vidveil.methods.trained import Trained
 
 DRAWN = "--method stprivacy:stprivacy_puppets"
 

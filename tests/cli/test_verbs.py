@@ -14,7 +14,7 @@ from tests.media import Film
 from vidveil import __version__, methods
 from vidveil.cli import anonymize
 from vidveil.cli.app import app
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 from vidveil.video import write
 
 runner = CliRunner()

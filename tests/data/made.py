@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet, Videos
-from vidveil.data.store import VideoStore
+from vidveil.data.store.videos import VideoStore
 
 
 def noise(*shapes: tuple[int, int, int], seed: int = 0) -> list[NDArray[np.uint8]]:

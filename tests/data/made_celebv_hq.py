@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from vidveil.data import celebv_hq
+from vidveil.data.readers import celebv_hq
 
 NAMES = ("Blurry", "Male", "Young", "Rosy_Cheeks", "Pointy Nose", "brown_hair")
 STAYS = {"sep_flag": False, "labels": "happy"}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.data.made import InMemory
 from tests.media import Film
-from vidveil.data import hmdb51, pa_hmdb51
+from vidveil.data.readers import hmdb51, pa_hmdb51
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 real = pytest.mark.skipif(not (REAL / "labels.tar.xz").is_file(), reason="VIDVEIL_DATA has no labels.tar.xz")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vidveil.data import ntu60
+from vidveil.data.readers import ntu60
 
 WOMEN = (8, 15, 16, 17, 28, 37, 39)  # made up, as is who of the tested is what
 MEN = (1, 7, 10, 18, 20, 25, 27)  # P010 is the third, whose turn it would be to be held out

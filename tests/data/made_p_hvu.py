@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from vidveil.data import p_hvu
+from vidveil.data.readers import p_hvu
 
 HEAD = "Tags,youtube_id,time_start,time_end"
 TAGS = {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vidveil.data import toyota
+from vidveil.data.readers import toyota
 
 TRAINED = (3, 4, 6, 7, 9, 12, 13, 15, 17, 19, 25)
 TESTED = (2, 10, 11, 14, 16, 18, 20)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.media import Film
-from vidveil.data import ucf101
+from vidveil.data.readers import ucf101
 
 
 def ucf(root: Path) -> list[str]:

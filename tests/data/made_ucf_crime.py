@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.media import Film
-from vidveil.data.ucf_crime import RANGES, TRAINED
+from vidveil.data.readers.ucf_crime import RANGES, TRAINED
 
 TRAIN = [
     *(f"Abuse/Abuse{number:03d}_x264.mp4" for number in (1, 2, 3)),

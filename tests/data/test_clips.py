@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.data.made import InMemory, clip_set, noise, stored
+from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.errors import DataError
 
 SPLIT = np.array(["train", "train", "val", "test"])
 

@@ -6,7 +6,7 @@ from tests.data.made_hmdb51 import hmdb, vp
 from vidveil.data import available, completeness, load_data
 from vidveil.data.catalogue import DATA, Holds
 from vidveil.data.completeness import count_files, state
-from vidveil.evaluation.telling import about_data
+from vidveil.evaluation.points import about_data
 
 
 def put(root, *paths):

@@ -3,7 +3,7 @@ import pytest
 
 from tests.evaluation.toy import toy
 from vidveil.data.crops import person_boxes, person_crops, square
-from vidveil.data.store import VideoStore
+from vidveil.data.store.videos import VideoStore
 
 
 def test_the_square_holds_everybody_who_was_found():

@@ -9,8 +9,8 @@ import pytest
 
 from tests.data.made import InMemory, clip_set, noise
 from tests.data.test_readers import walks
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data import DATA, available, catalogue, load_data
-from vidveil.errors import DataError, UsageError
 
 PLAIN = {"frames": 8, "size": 64}
 OTHERS = [name for name in DATA if DATA[name].needs]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests.media import Film, level
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data import decode as module
-from vidveil.data import decoded as cache
 from vidveil.data.decode import decode, decode_all, decoder
-from vidveil.data.decoded import decoded
-from vidveil.data.store_files import Failed
-from vidveil.errors import DataError, UsageError
+from vidveil.data.store import decoded as cache
+from vidveil.data.store.decoded import decoded
+from vidveil.data.store.files import Failed
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 both = pytest.mark.parametrize("by", ["av", "opencv"])

@@ -9,11 +9,11 @@ import av
 import numpy as np
 import pytest
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data import frame_readers
 from vidveil.data.decode import decode, decoder, part_of, spread_over
-from vidveil.data.decoded import decoded
 from vidveil.data.frame_readers import Part, frames_in, measure
-from vidveil.errors import DataError, UsageError
+from vidveil.data.store.decoded import decoded
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere")) / "videos"
 BITS = 9

@@ -12,15 +12,15 @@ from tests.data.made_hmdb51 import TITLES, clip, hmdb, pa, vp
 from tests.data.made_weizmann import PATHS, length, spoil, weizmann
 from tests.data.test_readers import table
 from tests.media import Film
-from vidveil.data import decoded as cache
+from vidveil.core.errors import DataError
 from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
-from vidveil.data.decoded import name_failed
 from vidveil.data.left_out import without_failed
-from vidveil.data.store import VideoStore
-from vidveil.data.store_files import Failed
-from vidveil.errors import DataError
-from vidveil.evaluation.telling import about_data
+from vidveil.data.store import decoded as cache
+from vidveil.data.store.decoded import name_failed
+from vidveil.data.store.files import Failed
+from vidveil.data.store.videos import VideoStore
+from vidveil.evaluation.points import about_data
 
 DAMAGED = "it is damaged or no video"
 

@@ -11,9 +11,11 @@ import pytest
 from tests.data.made import InMemory
 from tests.data.made_ucf101 import ucf, vp
 from tests.media import Film
-from vidveil.data import gait, published, small_sets, surveillance, ucf101
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import SPLITS
-from vidveil.errors import DataError, UsageError
+from vidveil.data.readers import casia_a as gait
+from vidveil.data.readers import published, small_sets, ucf101
+from vidveil.data.readers import surveillance_fight as surveillance
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 real = pytest.mark.skipif(not (REAL / "ucf101_5").is_dir(), reason="VIDVEIL_DATA is not set")

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from tests.evaluation.toy import toy
+from vidveil.core.frame import Region
 from vidveil.data import regions as looking
 from vidveil.data.found import found_once
 from vidveil.data.regions import regions
-from vidveil.evaluation.conditions import Setting, anonymized
 from vidveil.methods import load
-from vidveil.video.frame import Region
+from vidveil.methods.anonymized_data import Setting, anonymized
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_a_method_paints_the_regions_that_were_found():
 
 
 def test_a_chain_is_searched_as_it_goes_since_a_stage_may_leave_frames_out(searched, monkeypatch):
-    monkeypatch.setattr("vidveil.guard.watch.regions_of", lambda clip, **_: [()] * clip.shape[1])
+    monkeypatch.setattr("vidveil.detect.watch.regions_of", lambda clip, **_: [()] * clip.shape[1])
     data = toy()
     after = anonymized(data, Setting(method="stride:2 | solid", region="faces"))
     assert not searched

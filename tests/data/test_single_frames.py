@@ -8,8 +8,8 @@ import pytest
 from tests.data.made import InMemory, clip_set, noise, stored
 from vidveil.data.loader import Loader
 from vidveil.data.single_frames import SingleFrames, by_frame
-from vidveil.evaluation.conditions import Setting, anonymized
-from vidveil.evaluation.veiled import forget
+from vidveil.data.store.anonymized import forget
+from vidveil.methods.anonymized_data import Setting, anonymized
 
 SHAPES = ((20, 32, 32), (3, 32, 32), (13, 32, 32))
 

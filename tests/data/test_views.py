@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import interpolate
 
 from tests.data.made import noise, numbered
+from vidveil.core.errors import UsageError
 from vidveil.data.views import (
     CONTROL,
     DRAWS,
@@ -26,7 +27,6 @@ from vidveil.data.views import (
     training_view,
     turned,
 )
-from vidveil.errors import UsageError
 
 MIDDLE = np.full(DRAWS, 0.5)
 

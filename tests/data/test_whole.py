@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.media import Film
+from vidveil.core.errors import DataError
 from vidveil.data.decode import decode
 from vidveil.data.whole import Streamed, WholeFiles
-from vidveil.errors import DataError
 
 
 @pytest.fixture

@@ -462,8 +462,8 @@ def _command(home: Path, words: Sequence[str]) -> tuple[int, str]:
 
 
 def _opened(folder: Path) -> tuple[int, str]:
-    from vidveil.data.store import VideoStore
-    from vidveil.errors import DataError
+    from vidveil.core.errors import DataError
+    from vidveil.data.store.videos import VideoStore
 
     said = io.StringIO()
     try:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tests import media
+from tests.data.features import made
+from tests.data.features.made import hashes, one_by_one
 from tests.data.made_weizmann import weizmann
-from tests.features import made
-from tests.features.made import hashes, one_by_one
-from vidveil.features.store import FeatureStore
-from vidveil.methods.checkpoint import find
-from vidveil.methods.splavu import rebuilt
+from vidveil.data.store.features import FeatureStore
+from vidveil.methods.splavu.model import rebuilt
+from vidveil.models.checkpoint import find
 
 pytestmark = pytest.mark.xdist_group("features")  # its fixtures take long: made by one worker
 

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.detect.onnx_writer import constant
 from tests.end_to_end.mutations import HEIGHT, MARK, TILE, WHOLES, WIDTH, Mutant, draw, make_wholes
-from tests.guard.onnx_writer import constant
 
 SEED = int(os.environ.get("VIDVEIL_FUZZ_SEED", "1"))
 FILES = int(os.environ.get("VIDVEIL_FUZZ_FILES", "2800"))

@@ -14,14 +14,14 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.data.features import made as features
+from tests.detect.onnx_writer import constant
 from tests.end_to_end.small_files import SUBJECTS
-from tests.features import made as features
-from tests.guard.onnx_writer import constant
 from tests.media import Film
 from tests.methods import made_checkpoint
 from tests.report.made_up import point, results
-from vidveil.data.store import VideoStore
-from vidveil.video.jobs import anonymize
+from vidveil.app.jobs import anonymize
+from vidveil.data.store.videos import VideoStore
 
 SEED = int(os.environ.get("VIDVEIL_FUZZ_SMALL_SEED", "1"))
 FILES = int(os.environ.get("VIDVEIL_FUZZ_SMALL_FILES", "152"))

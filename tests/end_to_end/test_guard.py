@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.guard.hiding import HIDDEN, hide
-from tests.guard.stage import (
+from tests.detect.hiding import HIDDEN, hide
+from tests.detect.stage import (
     BLUE,
     GREEN,
     MAGENTA,
@@ -19,8 +19,8 @@ from tests.guard.stage import (
     turned,
     walk,
 )
-from vidveil.guard import watch
-from vidveil.video.jobs import Status
+from vidveil.app.jobs import Status
+from vidveil.detect import watch
 
 
 @pytest.fixture(autouse=True)

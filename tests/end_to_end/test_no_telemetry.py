@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import vidveil
-from tests.guard.onnx_writer import constant
+from tests.detect.onnx_writer import constant
 from tests.media import Film
 from vidveil.core.telemetry import OPT_OUT
 

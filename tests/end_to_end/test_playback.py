@@ -16,7 +16,7 @@ import av
 import pytest
 
 from tests.end_to_end.mutations import FINE, RATE, SOUND_RATE, X264, Whole, hum, pictures
-from tests.methods.test_stprivacy_anonymizer import kept
+from tests.methods.stprivacy.test_anonymizer import kept
 
 COMMAND = ["-m", "vidveil"] if find_spec("vidveil.__main__") else ["-c", "from vidveil.cli import main; main()"]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

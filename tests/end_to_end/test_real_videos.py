@@ -9,7 +9,7 @@ import pytest
 
 from tests.media import lumas, times
 from tests.whole_frame import anonymize
-from vidveil.video.jobs import Options
+from vidveil.app.jobs import Options
 
 FOLDER = Path(os.environ.get("VIDVEIL_DATA", "nowhere")) / "videos"
 VIDEOS = sorted(FOLDER.glob("*.mp4")) if FOLDER.is_dir() else []

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from tests.camera import camera
-from tests.guard.stage import Discs
+from tests.detect.stage import Discs
 from tests.media import Film, detail, level, lumas, picture, times
-from vidveil.guard import watch
-from vidveil.guard.detections import Cells
-from vidveil.video.jobs import Options, Status, anonymize
+from vidveil.app.jobs import Options, Status, anonymize
+from vidveil.detect import watch
+from vidveil.detect.detections import Cells
 
 WHOLE_FRAME = ["--method", "blur:strong", "--region", "frame"]
 SERVER = ["/usr/bin/python3", str(Path(__file__).with_name("rtsp_server.py"))]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from tests.guard.onnx_writer import constant
+from tests.detect.onnx_writer import constant
 from tests.media import Film
 from vidveil.cli.app import app
 from vidveil.core.atomic import part_of

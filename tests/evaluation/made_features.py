@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
-from vidveil.features.labels import FILE, FeatureRows, write_labels
-from vidveil.features.sets import FeatureSet, load_features
-from vidveil.features.store import fill
+from vidveil.data.features.labels import FILE, FeatureRows, write_labels
+from vidveil.data.features.sets import FeatureSet, load_features
+from vidveil.data.store.features import fill
 
 WIDTH, ACTIONS, VIDEOS = 24, 3, 6
 """Of a feature; and how many videos everybody has."""

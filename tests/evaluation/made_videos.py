@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vidveil.features.sets import FeatureSet
+from vidveil.data.features.sets import FeatureSet
 from vidveil.tasks import anomaly, detection
 
 BEND = 2

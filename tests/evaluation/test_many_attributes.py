@@ -9,16 +9,18 @@ import torch
 from rich.console import Console
 
 from tests.evaluation.toy import FRAMES, SIZE, toy
+from vidveil.core.recipe import as_values
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation import floors, many_labels, measure_attributes, metrics
-from vidveil.evaluation.engine import Engine
-from vidveil.evaluation.learner import Learned
-from vidveil.evaluation.measure import Measure, Number, logit_of
-from vidveil.evaluation.measure_attributes import MANY
-from vidveil.evaluation.recipe import EvaluateRecipe
-from vidveil.evaluation.telling import attribute_excess, point, verdict
-from vidveil.recipe import as_values
+from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.measures import attributes as measure_attributes
+from vidveil.evaluation.measures import many_labels
+from vidveil.evaluation.measures.attributes import MANY
+from vidveil.evaluation.measures.measure import Measure, Number, logit_of
+from vidveil.evaluation.points import attribute_excess, point, verdict
+from vidveil.evaluation.protocols.clips import Engine
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.report.tables import table
+from vidveil.statistics import floors, metrics
 from vidveil.tasks import Predictions
 from vidveil.training.runs import Run
 

@@ -9,18 +9,18 @@ import torch
 from rich.console import Console
 
 from tests.evaluation.toy import FRAMES, SIZE, several, toy
+from vidveil.core.errors import DataError, UsageError
+from vidveil.core.recipe import as_values
 from vidveil.data.clips import ClipSet
-from vidveil.errors import DataError, UsageError
-from vidveil.evaluation import train
-from vidveil.evaluation.engine import Engine
-from vidveil.evaluation.learner import Learned
-from vidveil.evaluation.measure import Measure, Number
-from vidveil.evaluation.measure_actions import readable
-from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.evaluation import train_recognizer as train
+from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.measures.actions import readable
+from vidveil.evaluation.measures.measure import Measure, Number
+from vidveil.evaluation.measures.subgroups import subgroups
+from vidveil.evaluation.points import labels_fingerprint, point
+from vidveil.evaluation.protocols.clips import Engine
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
-from vidveil.evaluation.subgroups import subgroups
-from vidveil.evaluation.telling import labels_fingerprint, point
-from vidveil.recipe import as_values
 from vidveil.report.compared import section
 from vidveil.report.tables import table
 from vidveil.tasks import Predictions

@@ -7,13 +7,13 @@ import torch
 from rich.console import Console
 
 from tests.evaluation.masked import FRAMES, SIZE, Masker, loader, people
-from vidveil.errors import RecipeError, UsageError
-from vidveil.evaluation import engine
-from vidveil.evaluation.engine import Engine, refuse_mistakes
+from vidveil.core.errors import RecipeError, UsageError
+from vidveil.core.recipe import as_values, build
 from vidveil.evaluation.per_clip import read_per_clip
-from vidveil.evaluation.recipe import EvaluateRecipe
+from vidveil.evaluation.protocols import clips as engine
+from vidveil.evaluation.protocols.clips import Engine, refuse_mistakes
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import read
-from vidveil.recipe import as_values, build
 from vidveil.training.runs import Run
 
 RECIPE = EvaluateRecipe(

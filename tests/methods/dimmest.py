@@ -5,8 +5,8 @@ import math
 import numpy as np
 import torch
 
-from tests.guard.stage import frame_of, stored_as
-from vidveil.methods.masker import Decision, TubeletMasker
+from tests.detect.stage import frame_of, stored_as
+from vidveil.methods.masking.masker import Decision, TubeletMasker
 
 FRAMES, SIZE, CELL = 8, 32, 8
 GRID = SIZE // CELL

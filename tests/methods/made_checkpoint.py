@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from vidveil.methods import checkpoint
-from vidveil.methods.dual_cls import DualCLS, Network
+from vidveil.methods.dual_cls.model import DualCLS, Network
+from vidveil.models import checkpoint
 
 FRAMES, SIZE = 4, 32
 

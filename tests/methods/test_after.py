@@ -14,12 +14,12 @@ from tests.methods.dimmest import frames
 from tests.methods.made_checkpoint import FRAMES, SIZE, network
 from vidveil import load
 from vidveil.cli.app import app
-from vidveil.errors import UsageError, WeightsError
-from vidveil.evaluation.conditions import Setting, anonymized
-from vidveil.methods.checkpoint import find
-from vidveil.methods.dual_cls_anonymizer import read_network
-from vidveil.methods.masker import TubeletMasker, tuned
-from vidveil.tubelets import over_pixels, paint
+from vidveil.core.errors import UsageError, WeightsError
+from vidveil.core.tubelets import over_pixels, paint
+from vidveil.methods.anonymized_data import Setting, anonymized
+from vidveil.methods.dual_cls.anonymizer import read_network
+from vidveil.methods.masking.masker import TubeletMasker, tuned
+from vidveil.models.checkpoint import find
 
 
 @pytest.fixture(autouse=True)
@@ -128,8 +128,8 @@ def test_people_can_be_recognised_by_eye_only_if_the_method_before_leaves_them(r
 
 def test_exported_and_compiled_networks_remember_the_method_before(runs, tmp_path):
     pytest.importorskip("onnx", reason="vidveil[export] is not installed")
-    from vidveil.methods.export import ExportedScorer, export_onnx
-    from vidveil.methods.fast import CompiledScorer
+    from vidveil.methods.dual_cls.export import ExportedScorer, export_onnx
+    from vidveil.methods.dual_cls.fast import CompiledScorer
 
     trained(runs, "figure:8")
     made = read_network(find("mine"))

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidveil import load
-from vidveil.errors import UsageError
-from vidveil.video.frame import Frame
+from vidveil.core.errors import UsageError
+from vidveil.core.frame import Frame
 
 HIDING = ("blur:weak", "blur:strong", "pixelate:8", "downsample:2", "downsample:4", "solid")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.methods import made_checkpoint
-from vidveil.recipe import find, names, read
+from vidveil.core.recipe import find, names, read
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "methods" / "dual_cls.md"
@@ -76,7 +76,7 @@ def test_every_recipe_of_the_method_stands_on_the_page():
 
 
 def test_every_way_of_training_and_every_fill_is_explained():
-    from vidveil.methods.dual_cls_recipe import DualCLSRecipe
+    from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 
     explained = section("How it is trained")
     hints = DualCLSRecipe.__annotations__

@@ -6,10 +6,10 @@ import torch
 
 from tests.methods.test_motion import frame, scene, shown
 from vidveil import load
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
+from vidveil.core.frame import Frame
 from vidveil.methods import figure
 from vidveil.methods.figure import SPAN, Box, box_of, looked_at, parts
-from vidveil.video.frame import Frame
 
 HEIGHT, WIDTH = 96, 128
 

@@ -4,9 +4,9 @@ import pytest
 
 from tests.methods import made_checkpoint
 from vidveil import load
-from vidveil.errors import UsageError
+from vidveil.core.anonymizer import Chain
+from vidveil.core.errors import UsageError
 from vidveil.methods import DEFAULT, METHODS, classical
-from vidveil.methods.anonymizer import Chain
 
 LEARNED = {"dual_cls", "stprivacy"}
 

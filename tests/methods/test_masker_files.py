@@ -10,16 +10,16 @@ from typer.testing import CliRunner
 
 import vidveil
 from tests import media
-from tests.guard.stage import Discs, Film, Head, Shot, shown, still
+from tests.detect.stage import Discs, Film, Head, Shot, shown, still
 from tests.methods import made_checkpoint
 from tests.methods.dimmest import CELL, FRAMES, GRID, SIZE, clip, masker, only
 from vidveil import methods
+from vidveil.app.jobs import Options, Status
 from vidveil.cli.app import app
-from vidveil.errors import UsageError
-from vidveil.guard import watch
-from vidveil.methods.anonymizer import Chain
-from vidveil.methods.masker import TubeletMasker, tuned
-from vidveil.video.jobs import Options, Status
+from vidveil.core.anonymizer import Chain
+from vidveil.core.errors import UsageError
+from vidveil.detect import watch
+from vidveil.methods.masking.masker import TubeletMasker, tuned
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ import sys
 sys.modules["av"] = None
 import torch
 from vidveil.methods import load
-from vidveil.methods.masker import Decision, TubeletMasker
+from vidveil.methods.masking.masker import Decision, TubeletMasker
 
 class All:
     frames, size, tubelet = {FRAMES}, {SIZE}, (2, {CELL}, {CELL})

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.guard.stage import TURNS, frame_of, matrix_of, stored_as
+from tests.detect.stage import TURNS, frame_of, matrix_of, stored_as
 from tests.methods.dimmest import CELL, FRAMES, SIZE, Dimmest, frames, masker, only
-from vidveil.errors import UsageError
-from vidveil.methods import stretch
-from vidveil.methods.masker import Decision
-from vidveil.methods.windows import rgb, small_picture
+from vidveil.core.errors import UsageError
+from vidveil.methods.masking import stream as stretch
+from vidveil.methods.masking.masker import Decision
+from vidveil.methods.masking.windows import rgb, small_picture
 
 
 def black(frame):

@@ -9,9 +9,9 @@ import torch
 
 import vidveil
 from vidveil import load
-from vidveil.data.make_ucf101_5 import write_video
-from vidveil.errors import UsageError
-from vidveil.video.frame import Frame, SafeFrame
+from vidveil.core.errors import UsageError
+from vidveil.core.frame import Frame, SafeFrame
+from vidveil.data.readers.make_ucf101_5 import write_video
 
 
 def frame(index: int, luma: np.ndarray, *, full_range: bool = False, after_gap: bool = False) -> Frame:

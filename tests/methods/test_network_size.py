@@ -14,20 +14,20 @@ from typer.testing import CliRunner
 
 import vidveil
 from tests import media
-from tests.guard.stage import TURNS, matrix_of
+from tests.detect.stage import TURNS, matrix_of
 from tests.methods.dimmest import frames
-from tests.methods.test_stprivacy_anonymizer import CELL, FRAMES, SIZE, breaking, kept, told_by
+from tests.methods.stprivacy.test_anonymizer import CELL, FRAMES, SIZE, breaking, kept, told_by
 from vidveil import load
+from vidveil.app import pipeline
+from vidveil.app.jobs import Options, Status
+from vidveil.app.task import unstretched
 from vidveil.cli.app import app
-from vidveil.errors import UsageError
-from vidveil.guard.watch import Lookout
-from vidveil.methods.anonymizer import Chain, FrameMethod
-from vidveil.methods.masker import tuned
-from vidveil.methods.stprivacy_anonymizer import frames_of, yuv
-from vidveil.methods.windows import small_picture
-from vidveil.video import pipeline
-from vidveil.video.jobs import Options, Status
-from vidveil.video.task import unstretched
+from vidveil.core.anonymizer import Chain, FrameMethod
+from vidveil.core.errors import UsageError
+from vidveil.detect.watch import Lookout
+from vidveil.methods.masking.masker import tuned
+from vidveil.methods.masking.windows import small_picture
+from vidveil.methods.stprivacy.anonymizer import frames_of, yuv
 from vidveil.video.write import MAX_RATIO, pixel_shape
 
 BROKEN = "could not be anonymized (RuntimeError)"

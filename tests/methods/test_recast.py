@@ -6,7 +6,7 @@ import torch
 
 from tests.methods.test_figure import grey, room
 from vidveil import load
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 from vidveil.methods import recast
 from vidveil.methods.figure import Box, Figure
 from vidveil.methods.recast import View, seen_from, view_of

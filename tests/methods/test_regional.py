@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vidveil
-from tests.guard.stage import YELLOW, Discs, Film, Head, Shot, frame_of, matrix_of, still, turned
-from vidveil.errors import UsageError
-from vidveil.guard import watch
+from tests.detect.stage import YELLOW, Discs, Film, Head, Shot, frame_of, matrix_of, still, turned
+from vidveil.core.anonymizer import Chain, fail_closed
+from vidveil.core.errors import UsageError
+from vidveil.core.frame import Region
+from vidveil.detect import watch
 from vidveil.methods import load
-from vidveil.methods.anonymizer import Chain, fail_closed
 from vidveil.methods.regional import InRegions, ellipse, in_regions, paints
-from vidveil.video.frame import Region
 
 METHODS = ["solid", "blur:weak", "blur:strong", "pixelate:4", "downsample:2"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.methods.test_dual_cls_page import commands, rows
-from vidveil.recipe import find, names, read
+from vidveil.core.recipe import find, names, read
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "methods" / "stprivacy.md").read_text(encoding="utf-8")

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from tests.report.made_up import CLIPS, PEOPLE, on_disk
-from vidveil.evaluation.intervals import Resamples
 from vidveil.report import paired
 from vidveil.report.same_clips import open_run
+from vidveil.statistics.intervals import Resamples
 
 
 @pytest.fixture

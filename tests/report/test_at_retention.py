@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.report.made_up import CLIPS, PEOPLE, metric, on_disk, share
-from vidveil.evaluation.intervals import Resamples
 from vidveil.evaluation.results import read
 from vidveil.report import paired
 from vidveil.report.compared import section
 from vidveil.report.same_clips import open_run
+from vidveil.statistics.intervals import Resamples
 
 WHO = np.repeat(np.arange(PEOPLE), CLIPS)
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.report.made_up import CLIPS, PEOPLE, on_disk, share
-from vidveil.errors import DataError
-from vidveil.evaluation.intervals import Resamples
-from vidveil.evaluation.measure import Number
+from vidveil.core.errors import DataError
+from vidveil.evaluation.measures.measure import Number
 from vidveil.evaluation.per_clip import write_per_clip
-from vidveil.evaluation.telling import point
-from vidveil.evaluation.tradeoff import Leak
+from vidveil.evaluation.points import point
 from vidveil.report import paired
 from vidveil.report.same_clips import open_run
+from vidveil.statistics.intervals import Resamples
+from vidveil.statistics.tradeoff import Leak
 
 WHO = np.repeat(np.arange(PEOPLE), CLIPS)
 

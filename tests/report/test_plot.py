@@ -6,7 +6,7 @@ import cv2
 import pytest
 
 from tests.report.made_up import metric, point, results, sweep
-from vidveil.errors import OutputError
+from vidveil.core.errors import OutputError
 from vidveil.report.plot import places, trade_off
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.report.made_up import on_disk, results
-from vidveil.errors import DataError
-from vidveil.evaluation.recipe import EvaluateRecipe
-from vidveil.recipe import as_values
+from vidveil.core.errors import DataError
+from vidveil.core.recipe import as_values
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.report.same_clips import comparable, judged_otherwise, open_run, why_not
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.evaluation.toy import several, toy
-from vidveil.errors import DataError
+from vidveil.core.errors import DataError
 from vidveil.tasks import TASKS, Action, Actions, Attributes, Identity, Predictions
 from vidveil.tasks.retrieval import retrieval
 

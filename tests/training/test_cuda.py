@@ -6,7 +6,7 @@ from torch import nn
 
 from tests.training.test_loop import Log
 from tests.training.toy import Sums, loss, network
-from vidveil.errors import TrainingError
+from vidveil.core.errors import TrainingError
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 

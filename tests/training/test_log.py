@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.training.toy import Sums, accuracy, loss, network, train
-from vidveil import reporting
+from vidveil.core import progress as reporting
 from vidveil.training.events import EventFile
 from vidveil.training.log import Log, file_name
 from vidveil.training.loop import fit

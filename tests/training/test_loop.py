@@ -8,7 +8,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.training.toy import Sums, accuracy, loss, network, train
-from vidveil.errors import DeviceError, RecipeError, TrainingError
+from vidveil.core.errors import DeviceError, RecipeError, TrainingError
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 
@@ -198,7 +198,7 @@ def test_a_bad_number_is_named_with_its_place_and_no_checkpoint_is_lost(tmp_path
     assert "the output of 1 (Log)" in line
     assert "gradient is that of 2.weight" in line
     assert all(torch.isfinite(p).all() for p in model.parameters())
-    from vidveil.training.checkpoint import Keeper
+    from vidveil.training.checkpoints import Keeper
 
     kept = Keeper(tmp_path).load()
     assert kept.about["place"]["step"] == 13

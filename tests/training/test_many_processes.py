@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from tests.training.toy import PROCESSES, Sums, loss, network
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.runs import Run

@@ -20,8 +20,8 @@ from tests.training.toy import (
     train_and_die_while_saving,
     train_long,
 )
-from vidveil.errors import TrainingError
-from vidveil.training.checkpoint import Keeper
+from vidveil.core.errors import TrainingError
+from vidveil.training.checkpoints import Keeper
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.seeds import seeded

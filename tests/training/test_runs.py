@@ -10,8 +10,8 @@ from time import sleep
 import pytest
 
 from tests.training.toy import PROCESSES
-from vidveil.errors import OutputError, TrainingError, UsageError
-from vidveil.training.machine import commit, describe
+from vidveil.core.errors import OutputError, TrainingError, UsageError
+from vidveil.core.machine import commit, describe
 from vidveil.training.runs import Run, list_runs
 
 
@@ -143,7 +143,7 @@ def test_the_machine_is_described_without_names_of_hosts_users_or_folders(monkey
 def test_an_installation_inside_somebody_elses_repository_has_no_commit(tmp_path, monkeypatch):
     import subprocess
 
-    from vidveil.training import machine
+    from vidveil.core import machine
 
     monkeypatch.delenv("VIDVEIL_COMMIT", raising=False)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)

@@ -5,7 +5,7 @@ import math
 import pytest
 from torch import nn
 
-from vidveil.errors import RecipeError
+from vidveil.core.errors import RecipeError
 from vidveil.training.options import Options
 from vidveil.training.schedule import parameter_groups, rate
 

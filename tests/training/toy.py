@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from vidveil.core import atomic
-from vidveil.training import checkpoint
+from vidveil.training import checkpoints as checkpoint
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.seeds import seeded

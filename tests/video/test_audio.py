@@ -13,7 +13,7 @@ import pytest
 
 from tests.media import Film, packets
 from tests.whole_frame import anonymize
-from vidveil.video.jobs import Options
+from vidveil.app.jobs import Options
 
 RATE = 48_000
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.camera import camera
 from tests.media import Film, detail, level
-from vidveil.errors import InputError
+from vidveil.core.errors import InputError
+from vidveil.core.frame import Frame
 from vidveil.video import live
-from vidveil.video.frame import Frame
 from vidveil.video.live import Line, LiveClock, Sighting, backlog_first, begins_midway, interrupts_as
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from tests.media import Film
 from tests.whole_frame import anonymize
+from vidveil.app.jobs import Options, Status
 from vidveil.cli.app import app
-from vidveil.errors import UsageError
-from vidveil.video.jobs import Options, Status
+from vidveil.core.errors import UsageError
 
 MEASURED = """
 import re, sys

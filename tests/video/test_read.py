@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tests.media import Film, level, times
-from vidveil.errors import InputError
+from vidveil.core.errors import InputError
+from vidveil.core.frame import Frame
 from vidveil.video.connection import DAMAGED, UNDECODABLE, Connection
-from vidveil.video.frame import Frame
 from vidveil.video.live import Line
 from vidveil.video.read import Reader
 from vidveil.video.sources import find

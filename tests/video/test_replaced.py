@@ -9,8 +9,8 @@ import pytest
 from tests.media import Film
 from tests.watching import Remembering
 from tests.whole_frame import anonymize
-from vidveil.errors import UsageError
-from vidveil.video.jobs import Options, Status
+from vidveil.app.jobs import Options, Status
+from vidveil.core.errors import UsageError
 
 
 def run(path, *, options=None, **words):
@@ -49,8 +49,8 @@ def test_other_options_are_named(clip, method, options, why, tmp_path, monkeypat
 
 
 def test_a_guard_that_looks_elsewhere_is_named():
-    from vidveil.video.earlier import _different
-    from vidveil.video.manifest import Order
+    from vidveil.app.earlier import _different
+    from vidveil.app.manifest import Order
 
     def order(lookout):
         return Order(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vidveil.errors import InputError
-from vidveil.video.naming import name_outputs
+from vidveil.app.naming import name_outputs
+from vidveil.core.errors import InputError
 from vidveil.video.sources import SHEET_TAG, Kind, find, shown
 
 
@@ -235,7 +235,7 @@ def test_an_output_folder_that_cannot_be_is_no_crash(tmp_path, folder):
 
 LOOK = """
 import json, sys
-from vidveil.video.naming import name_outputs
+from vidveil.app.naming import name_outputs
 from vidveil.video.sources import find
 sources, refused, _ = find(sys.argv[1:])
 named, clashes = name_outputs(sources, None)

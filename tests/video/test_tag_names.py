@@ -8,7 +8,7 @@ import pytest
 
 from tests.media import Film
 from tests.whole_frame import anonymize
-from vidveil.video.jobs import Options, Status
+from vidveil.app.jobs import Options, Status
 from vidveil.video.tag_names import codec_tag, is_known, known_and_others
 
 

@@ -14,12 +14,12 @@ import pytest
 
 from tests.media import Film, lumas, picture
 from tests.whole_frame import anonymize
+from vidveil.app import earlier, manifest
+from vidveil.app.jobs import Options, Status
 from vidveil.core import atomic
+from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.atomic import part_of
-from vidveil.errors import OutputError, UsageError
-from vidveil.methods.anonymizer import FrameMethod
-from vidveil.video import earlier, manifest
-from vidveil.video.jobs import Options, Status
+from vidveil.core.errors import OutputError, UsageError
 
 
 def only(outcomes):
@@ -105,7 +105,7 @@ def test_of_many_who_want_a_name_one_has_it_at_a_time(tmp_path):
 def test_processes_that_make_one_output_leave_it_whole(tmp_path):
     source = Film(frames=10).make(tmp_path / "a.mp4")
     code = (
-        "import sys; from tests.whole_frame import anonymize; from vidveil.video.jobs import Options\n"
+        "import sys; from tests.whole_frame import anonymize; from vidveil.app.jobs import Options\n"
         "for crf in range(20, 40): print(anonymize(sys.argv[1], options=Options(crf=crf, overwrite=crf % 2))[0].error)"
     )
     command = [sys.executable, "-c", code, str(source)]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.media import Film, lumas, packets, times
 from tests.whole_frame import anonymize
-from vidveil.video.jobs import Options
+from vidveil.app.jobs import Options
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.media import Film, detail, lumas, packets, times
 from tests.whole_frame import anonymize
-from vidveil.video.frame import Frame
-from vidveil.video.jobs import Options, Outcome, Status
+from vidveil.app.jobs import Options, Outcome, Status
+from vidveil.core.frame import Frame
 from vidveil.video.read import Reader
 from vidveil.video.sources import find
 from vidveil.video.write import Mp4Writer

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from vidveil.core.errors import UsageError
 from vidveil.core.text import printable
-from vidveil.errors import UsageError
 
 if TYPE_CHECKING:
-    from vidveil.methods.masker import TubeletMasker
+    from vidveil.methods.masking.masker import TubeletMasker
 
 DEFAULT_METHOD = "blur:strong"
 
@@ -174,13 +174,13 @@ def anonymize(
     refuse_features(sources, method)
     import cv2
 
+    from vidveil.app.jobs import Options
+    from vidveil.app.jobs import anonymize as run
+    from vidveil.app.task import Task, with_lookout
     from vidveil.cli.progress import Screen
-    from vidveil.guard.watch import Lookout
+    from vidveil.detect.watch import Lookout
     from vidveil.methods import load
-    from vidveil.methods.masker import masker_in, tuned
-    from vidveil.video.jobs import Options
-    from vidveil.video.jobs import anonymize as run
-    from vidveil.video.task import Task, with_lookout
+    from vidveil.methods.masking.masker import masker_in, tuned
     from vidveil.video.write import PRESETS
 
     if preset not in PRESETS:
@@ -266,7 +266,7 @@ def _seconds(text: str | None) -> Fraction | None:
 def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
     """Nobody should find the original under the name of an anonymized file. In Python it may be asked for: measuring
     what a mask costs needs a mask that hides nothing."""
-    from vidveil.tubelets import kept_count
+    from vidveil.core.tubelets import kept_count
 
     scorer, keep = masker.scorer, masker.knobs["keep"]
     times, height, width = scorer.tubelet

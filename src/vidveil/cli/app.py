@@ -9,8 +9,8 @@ import typer
 from vidveil import __version__
 from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
 from vidveil.cli.reported import reported
+from vidveil.core.errors import LONGEST, VidveilError
 from vidveil.core.text import printable
-from vidveil.errors import LONGEST, VidveilError
 
 app = typer.Typer(
     name="vidveil",
@@ -75,7 +75,7 @@ def main() -> None:
         else:  # nothing that a command meets should come here
             what = printable(f"{type(error).__name__}: {error}", LONGEST - 200)
             code = _said(f"{what}; this is a bug, please report it with what VIDVEIL_TRACEBACK=1 says")
-    searches = sys.modules.get("vidveil.guard.searches")  # not imported by most verbs
+    searches = sys.modules.get("vidveil.detect.searches")  # not imported by most verbs
     if searches is not None and searches.given_up():
         sys.stdout.flush()
         sys.stderr.flush()

@@ -7,7 +7,7 @@ import typer
 
 from vidveil.cli.recipe_words import Data
 from vidveil.cli.reported import reported
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 
 app = typer.Typer(help="Make small sets out of large ones.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,11 +32,11 @@ def make(
     The download is left as it is. Begun again after an interruption, it makes what is missing.
     """
     from vidveil.data import given_folder
-    from vidveil.data.small_sets import read_manifest
+    from vidveil.data.readers.small_sets import read_manifest
 
     if name != "ucf101_5":
         raise UsageError(f"{name!r} cannot be made: ucf101_5 can, out of UCF101")
-    from vidveil.data.make_ucf101_5 import make as make_ucf101_5
+    from vidveil.data.readers.make_ucf101_5 import make as make_ucf101_5
 
     root = given_folder(data)
     if root is None:

@@ -8,7 +8,7 @@ import typer
 
 from vidveil.core.atomic import write_bytes
 from vidveil.core.bounded import read_json
-from vidveil.reporting import phase
+from vidveil.core.progress import phase
 
 if TYPE_CHECKING:
     from vidveil.methods import Anonymizer
@@ -31,10 +31,10 @@ def demo(
     \b
     vidveil demo            results in ./vidveil_demo
     """
-    from vidveil.demo import draw_video
-    from vidveil.errors import OutputError
+    from vidveil.app.demo import draw_video
+    from vidveil.app.jobs import Options, anonymize
+    from vidveil.core.errors import OutputError
     from vidveil.methods import load
-    from vidveil.video.jobs import Options, anonymize
 
     command = sys.argv[0] if "/" in sys.argv[0] else "vidveil"
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def demo(
 
 
 def _attack(method: object, name: str) -> float:
-    from vidveil.demo import linkage
+    from vidveil.app.demo import linkage
 
     with phase(f"attack on {name}"):
         return linkage(method, PEOPLE)  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def _draw_picture(path: Path, rows: list[tuple[str, float]], methods: dict[str, 
     import numpy as np
     import torch
 
-    from vidveil.demo import Person, clip
+    from vidveil.app.demo import Person, clip
 
     frame = list(clip(Person.draw_lot(0), take=0, frames=10))[-1]
     tensor = torch.from_numpy(frame).permute(2, 0, 1)[:, None].float() / 255

@@ -2,8 +2,8 @@
 
 import re
 
+from vidveil.core.errors import DeviceError, UsageError
 from vidveil.core.text import printable
-from vidveil.errors import DeviceError, UsageError
 
 
 def device_for(wanted: str, *, learned: bool) -> str:

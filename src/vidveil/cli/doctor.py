@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from vidveil.reporting import phase
+from vidveil.core.progress import phase
 
 PRODUCT = "import torch; torch.nn.Linear(64, 64).bfloat16()(torch.ones(64, 64).bfloat16())"
 AMX_OFF = ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
@@ -25,7 +25,7 @@ def doctor() -> None:
     """
     import av
 
-    from vidveil.video.manifest import versions
+    from vidveil.app.manifest import versions
 
     for name, version in versions().items():
         _line(name, version)
@@ -90,7 +90,7 @@ def _onnxruntime() -> str:
 
 def _weights() -> str:
     """Weights that are not here are no fault: they are fetched when they are first needed."""
-    from vidveil.errors import WeightsError
+    from vidveil.core.errors import WeightsError
     from vidveil.weights import WEIGHTS, state
 
     try:
@@ -114,8 +114,8 @@ def _try_it() -> str | None:
 
     Fetches nothing: without the weights that find faces, the whole picture is anonymized.
     """
-    from vidveil.demo import draw_video
-    from vidveil.video.jobs import anonymize
+    from vidveil.app.demo import draw_video
+    from vidveil.app.jobs import anonymize
     from vidveil.weights import state
 
     with tempfile.TemporaryDirectory(prefix="vidveil-") as folder:

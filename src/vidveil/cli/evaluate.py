@@ -21,24 +21,24 @@ def evaluate(
 
     Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
     """
-    from vidveil.evaluation.feature_recipe import FeaturesRecipe
-    from vidveil.evaluation.recipe import EvaluateRecipe
-    from vidveil.evaluation.untrimmed_recipe import AnomalyRecipe, DetectionRecipe
-    from vidveil.recipe import find, read_for
-    from vidveil.reporting import console
+    from vidveil.core.progress import console
+    from vidveil.core.recipe import find, read_for
+    from vidveil.evaluation.recipes.clips import EvaluateRecipe
+    from vidveil.evaluation.recipes.features import FeaturesRecipe
+    from vidveil.evaluation.recipes.untrimmed import AnomalyRecipe, DetectionRecipe
     from vidveil.training.recipe import LearningRecipe
 
     wanted = read_for("evaluate", LearningRecipe, find(recipe), overrides or [])
     if isinstance(wanted, FeaturesRecipe):
-        from vidveil.evaluation.feature_engine import run as run_features
+        from vidveil.evaluation.protocols.features import run as run_features
 
         results = run_features(wanted, root=data, resume=resume, strict=strict, console=console())
     elif isinstance(wanted, DetectionRecipe | AnomalyRecipe):
-        from vidveil.evaluation.untrimmed_engine import run as run_untrimmed
+        from vidveil.evaluation.protocols.untrimmed import run as run_untrimmed
 
         results = run_untrimmed(wanted, root=data, resume=resume, strict=strict, console=console())
     else:
-        from vidveil.evaluation.engine import run
+        from vidveil.evaluation.protocols.clips import run
 
         assert isinstance(wanted, EvaluateRecipe)
         results = run(wanted, root=data, resume=resume, strict=strict, console=console())

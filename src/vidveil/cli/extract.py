@@ -46,12 +46,12 @@ def extract(
     from vidveil.cli.device import device_for
     from vidveil.data import load_data
     from vidveil.data.catalogue import DATA
-    from vidveil.data.folder import videos_in
+    from vidveil.data.features.extract import extract as run
+    from vidveil.data.features.extract import told
+    from vidveil.data.features.labels import FILE, write_labels
     from vidveil.data.left_out import without_failed
-    from vidveil.encoders import load_encoder
-    from vidveil.features.extract import extract as run
-    from vidveil.features.extract import told
-    from vidveil.features.labels import FILE, write_labels
+    from vidveil.data.readers.folder import videos_in
+    from vidveil.models.encoders import load_encoder
 
     place = device_for(device, learned=True)
     sees = load_encoder(encoder, frames=frames, size=size, half=half, device=place)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from vidveil.errors import UsageError
-from vidveil.reporting import phase, say
+from vidveil.core.errors import UsageError
+from vidveil.core.progress import phase, say
 
 
 def fetch(

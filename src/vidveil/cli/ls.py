@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from vidveil.cli.recipe_words import Data
+from vidveil.core.errors import LONGEST, UsageError
 from vidveil.core.text import printable
-from vidveil.errors import LONGEST, UsageError
 
 What = Literal["methods", "weights", "data", "recipes", "runs"]
 
@@ -74,7 +74,7 @@ def _data(root: Path | None, only: str | None) -> None:
 
 
 def _recipes() -> None:
-    from vidveil.recipe import FOLDER, find, header, names
+    from vidveil.core.recipe import FOLDER, find, header, names
 
     _columns([(name, header(find(name))) for name in names()])
     typer.echo(
@@ -94,8 +94,8 @@ def _indented(text: str) -> None:
 def _keys(name: str) -> None:
     import yaml
 
-    from vidveil.recipe import as_values, find, header, read
-    from vidveil.recipe_keys import keys
+    from vidveil.core.recipe import as_values, find, header, read
+    from vidveil.core.recipe_keys import keys
 
     recipe = read(find(name))
     plain = as_values(recipe)

@@ -6,9 +6,9 @@ from time import monotonic
 
 from rich.text import Text
 
+from vidveil.app.jobs import Outcome, Status
+from vidveil.core.progress import Phase, console, phase
 from vidveil.core.text import one_line
-from vidveil.reporting import Phase, console, phase
-from vidveil.video.jobs import Outcome, Status
 
 
 class Screen:

@@ -7,8 +7,8 @@ import typer
 
 from vidveil.core.atomic import write_text
 from vidveil.core.bounded import RESULTS_BYTES, is_file, is_folder, read_text
+from vidveil.core.errors import DataError, OutputError, UsageError
 from vidveil.core.text import printable
-from vidveil.errors import DataError, OutputError, UsageError
 
 if TYPE_CHECKING:
     from vidveil.evaluation.results import Results

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from vidveil.reporting import reporting, say
+from vidveil.core.progress import reporting, say
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vidveil.core.bounded import is_folder
+from vidveil.core.errors import OutputError, UsageError, VidveilError
+from vidveil.core.progress import phase
 from vidveil.core.text import one_line
-from vidveil.errors import OutputError, UsageError, VidveilError
-from vidveil.reporting import phase
 
 if TYPE_CHECKING:
-    from vidveil.review import Review
+    from vidveil.app.review import Review
 
 
 def review(
@@ -40,7 +40,7 @@ def review(
 
     The sheet is drawn from the anonymized output, never from the original.
     """
-    from vidveil.review import explain, read_review, tell
+    from vidveil.app.review import explain, read_review, tell
 
     manifests = [file for word in manifests for file in (_below(word) if is_folder(word) else [word])]
     if output is not None and len(manifests) > 1:
@@ -75,7 +75,7 @@ def review(
 
 
 def _below(folder: Path) -> list[Path]:
-    from vidveil.video.manifest import read_manifest
+    from vidveil.app.manifest import read_manifest
 
     found = sorted(path for path in folder.rglob("*.json") if read_manifest(path) is not None)
     if not found:
@@ -84,7 +84,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _draw(found: "Review", path: Path, limit: int, sheets: set[Path]) -> None:
-    from vidveil.contact_sheet import write_sheet
+    from vidveil.app.contact_sheet import write_sheet
     from vidveil.video.sources import is_sheet
 
     if not found.moments or not limit or not found.drawable:

@@ -8,8 +8,8 @@ import typer
 
 from vidveil.cli.device import device_for
 from vidveil.core.bounded import is_file
+from vidveil.core.errors import DataError, UsageError, VidveilError
 from vidveil.core.text import printable
-from vidveil.errors import DataError, UsageError, VidveilError
 
 
 def names_adapter(method: str) -> bool:
@@ -17,7 +17,7 @@ def names_adapter(method: str) -> bool:
     if method.partition(":")[0].strip() == "splavu":
         return True
     from vidveil.methods import METHODS
-    from vidveil.methods.checkpoint import find, locate
+    from vidveil.models.checkpoint import find, locate
 
     return method.partition(":")[0] not in METHODS and locate(method) is not None and find(method).method == "splavu"
 
@@ -45,10 +45,10 @@ def anonymize_stores(
     Args:
         given: options that say something about video, of which there is none here.
     """
-    from vidveil.features.anonymize import anonymize_features, checkpoint_of, target_of
-    from vidveil.features.extract import told
-    from vidveil.features.layouts import check_target, open_layout
-    from vidveil.features.store import is_store
+    from vidveil.app.feature_stores import anonymize_features, checkpoint_of, target_of
+    from vidveil.data.features.extract import told
+    from vidveil.data.store.features import is_store
+    from vidveil.data.store.layouts import check_target, open_layout
 
     if given:
         raise UsageError(f"{method} works on stored features: leave out {', '.join(given)}")

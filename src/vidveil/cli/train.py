@@ -22,12 +22,12 @@ def train(
 
     Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
-    from vidveil.evaluation.train import run
-    from vidveil.evaluation.train_method import run as run_method
-    from vidveil.methods.checkpoint import tells_more_than_guessing
-    from vidveil.methods.masker import RAW, loaded_unless_raw
-    from vidveil.recipe import find, names, read_for
-    from vidveil.reporting import console
+    from vidveil.core.progress import console
+    from vidveil.core.recipe import find, names, read_for
+    from vidveil.evaluation.train_recognizer import run
+    from vidveil.methods.masking.masker import RAW, loaded_unless_raw
+    from vidveil.methods.masking.train import run as run_method
+    from vidveil.models.checkpoint import tells_more_than_guessing
     from vidveil.training.recipe import LearningRecipe, TrainRecipe
 
     wanted = read_for("train", LearningRecipe, find(recipe), overrides or [])

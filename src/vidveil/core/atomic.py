@@ -26,7 +26,7 @@ from pathlib import Path
 from time import sleep
 from typing import Any, BinaryIO
 
-from vidveil.errors import OutputError
+from vidveil.core.errors import OutputError
 
 MARK = ".vidveil.part"
 LONGEST = 255  # bytes that a name may have on the common file systems

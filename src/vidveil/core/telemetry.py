@@ -16,7 +16,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from vidveil.cache import cache_folder
+from vidveil.core.cache import cache_folder
 
 OPT_OUT = {
     "ORT_DISABLE_TELEMETRY": "1",

@@ -9,11 +9,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vidveil.core.errors import DataError, UsageError
+from vidveil.core.progress import phase, say
 from vidveil.core.text import printable
 from vidveil.data.catalogue import DATA, Dataset
 from vidveil.data.completeness import counted, state
-from vidveil.errors import DataError, UsageError
-from vidveil.reporting import phase, say
 
 if TYPE_CHECKING:
     from vidveil.data.clips import ClipSet

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
 from vidveil.data.found import found_once, has_truth
-from vidveil.data.store import VideoStore, cache_folder
+from vidveil.data.store.videos import VideoStore, cache_folder
 
 if TYPE_CHECKING:
-    from vidveil.guard.detectors import Yolox
+    from vidveil.detect.detectors import Yolox
 
 Box = tuple[int, int, int, int]
 """left, top, right, bottom in pixels"""
@@ -80,6 +80,6 @@ def _box(data: ClipSet, i: int) -> Box:
 
 @cache
 def _detector() -> "Yolox":
-    from vidveil.guard.detectors import Yolox
+    from vidveil.detect.detectors import Yolox
 
     return Yolox()

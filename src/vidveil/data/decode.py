@@ -23,10 +23,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from vidveil.core.errors import DataError, UsageError
+from vidveil.core.progress import counted
 from vidveil.data.frame_readers import Decoder, Length, Part, Video, announced, frames_in, measure
-from vidveil.data.store_files import Failed
-from vidveil.errors import DataError, UsageError
-from vidveil.reporting import counted
+from vidveil.data.store.files import Failed
 
 WORKERS = 8  # files at once, at most: decoding leaves Python's lock alone
 TOLERATED = 0.05  # of what a header tells of may be missing: those of old files are often off by a few frames

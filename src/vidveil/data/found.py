@@ -14,8 +14,8 @@ from typing import Any
 from vidveil.core.atomic import write_text
 from vidveil.core.bounded import ANNOTATION_VALUES, ANNOTATIONS_BYTES, read_json
 from vidveil.data.clips import ClipSet
-from vidveil.data.store import VideoStore, cache_folder
-from vidveil.data.store_files import turn, unwritable
+from vidveil.data.store.files import turn, unwritable
+from vidveil.data.store.videos import VideoStore, cache_folder
 
 SPLIT = re.compile(r"^(\w+):[^ ,]*")  # the set's name, and behind the colon which of its splits
 

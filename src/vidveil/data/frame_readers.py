@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.errors import DataError
+from vidveil.core.errors import DataError
 
 if TYPE_CHECKING:
     import av

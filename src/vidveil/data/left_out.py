@@ -7,11 +7,11 @@ tested. Nor are many tolerated (`decoded.TOLERATED`), and none at all if `strict
 
 import numpy as np
 
+from vidveil.core.errors import DataError
+from vidveil.core.progress import say
 from vidveil.data.clips import SPLITS, ClipSet
-from vidveil.data.decoded import NAMED, name_failed
-from vidveil.data.store import VideoStore
-from vidveil.errors import DataError
-from vidveil.reporting import say
+from vidveil.data.store.decoded import NAMED, name_failed
+from vidveil.data.store.videos import VideoStore
 
 
 def without_failed(clips: ClipSet, *, strict: bool = False) -> ClipSet:

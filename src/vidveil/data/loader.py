@@ -23,11 +23,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
 from vidveil.data.controls import Control
-from vidveil.data.resident import Resident
+from vidveil.data.store.resident import Resident
 from vidveil.data.views import ORDER, VIEW, Augment, augmented, cropped, draw, even_picks, parse_views, training_picks
-from vidveil.errors import UsageError
 
 AHEAD = 2  # batches
 PADDED = 2  # times the pixels of a batch, at most, that are resized for it

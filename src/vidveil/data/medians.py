@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
-from vidveil.data.store import VideoStore, cache_folder
-from vidveil.reporting import counted
+from vidveil.data.store.videos import VideoStore, cache_folder
 
 
 def medians(data: ClipSet) -> ClipSet:

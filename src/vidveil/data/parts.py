@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Literal
 
+from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
 from vidveil.data.crops import person_crops
 from vidveil.data.medians import medians
-from vidveil.errors import UsageError
 
 Part = Literal["whole", "person_crop", "median"]
 PARTS: dict[str, Callable[[ClipSet], ClipSet]] = {

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from vidveil.code import code_of
+from vidveil.core.code_hash import code_of
+from vidveil.core.frame import Region
+from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
 from vidveil.data.found import found_once
-from vidveil.guard.watch import Lookout, regions_of
-from vidveil.reporting import counted
-from vidveil.video.frame import Region
+from vidveil.detect.watch import Lookout, regions_of
 
 Places = list[tuple[Region, ...]]
 """Of a video, frame by frame."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
 from vidveil.data.left_out import without_failed
-from vidveil.data.published import EVERY
+from vidveil.data.readers.published import EVERY
 
 EACH = 8  # decoded frames to one that is a row
 ACTIONS = ("none",)

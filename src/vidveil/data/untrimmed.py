@@ -19,11 +19,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.errors import DataError
 from vidveil.data.catalogue import DEPTH
 from vidveil.data.clips import Split
 from vidveil.data.decode import decoder
 from vidveil.data.frame_readers import Length, measure
-from vidveil.errors import DataError
 
 NORMAL = "Normal"
 NAMED = 5  # videos that are missing, by name; the others are counted

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 
 Augment = Literal["none", "light", "crop", "squash", "turn"]
 Floats = NDArray[np.float64]

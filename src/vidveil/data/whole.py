@@ -17,9 +17,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.errors import DataError
 from vidveil.data.decode import decode, decoder, fitted
 from vidveil.data.frame_readers import Length, frames_in, measure
-from vidveil.errors import DataError
 
 
 @runtime_checkable

@@ -19,9 +19,9 @@ from safetensors.numpy import load_file, save_file
 
 from vidveil.core.atomic import new_path
 from vidveil.core.bounded import is_file, regular
-from vidveil.errors import DataError
-from vidveil.evaluation.intervals import Estimate
-from vidveil.evaluation.measure import Number
+from vidveil.core.errors import DataError
+from vidveil.evaluation.measures.measure import Number
+from vidveil.statistics.intervals import Estimate
 
 PEOPLE = "people"
 

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from vidveil.core.atomic import write_text
 from vidveil.core.bounded import RESULTS_BYTES, RESULTS_VALUES, is_file, read_json_object, reason
+from vidveil.core.errors import DataError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.errors import DataError
 from vidveil.training.runs import runs_folder
 
 LAYOUT = 1

@@ -10,10 +10,10 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from vidveil.core.anonymizer import Anonymized, Anonymizer, Chain
+from vidveil.core.errors import UsageError
 from vidveil.core.text import printable
-from vidveil.errors import UsageError
 from vidveil.methods import classical
-from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain
 from vidveil.methods.figure import Figure
 from vidveil.methods.motion import Motion
 from vidveil.methods.recast import Recast
@@ -39,7 +39,7 @@ def _learned(spec: str, argument: str | None) -> Anonymizer:
     name = spec.partition(":")[0].strip()
     if argument is None:
         raise UsageError(f"{name} needs a checkpoint: `vidveil train {name}_puppets`, then {name}:{name}_puppets")
-    from vidveil.methods.checkpoint import find
+    from vidveil.models.checkpoint import find
 
     checkpoint = find(argument)
     if checkpoint.method != name:
@@ -110,7 +110,7 @@ def load(spec: str, *, region: str = "frame", watch: "Watcher | None" = None) ->
 
 
 def _on_region(method: Anonymizer, region: str, watcher: "Watcher | None") -> Anonymizer:
-    from vidveil.guard.watch import Lookout, kind_of, regions_of
+    from vidveil.detect.watch import Lookout, kind_of, regions_of
     from vidveil.methods.regional import in_regions, paints
 
     if not paints(method):
@@ -124,7 +124,7 @@ def _on_region(method: Anonymizer, region: str, watcher: "Watcher | None") -> An
 
 def _checkpoint(spec: str) -> str | None:
     """The method that this is a checkpoint of, if it is one."""
-    from vidveil.methods.checkpoint import find, locate
+    from vidveil.models.checkpoint import find, locate
 
     return None if locate(spec) is None else find(spec).method
 

@@ -1,7 +1,7 @@
 """What may stand behind the colon of a method."""
 
+from vidveil.core.errors import UsageError
 from vidveil.core.text import printable
-from vidveil.errors import UsageError
 
 
 def whole_number(spec: str, argument: str | None, *, default: int, low: int, high: int) -> int:

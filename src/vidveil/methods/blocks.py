@@ -6,7 +6,7 @@ from typing import cast
 import cv2
 import numpy as np
 
-from vidveil.video.frame import Plane
+from vidveil.core.frame import Plane
 
 
 def shrunk(source: Plane, factor: int) -> Plane:

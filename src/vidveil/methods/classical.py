@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, cast
 
 import cv2
 
-from vidveil.errors import UsageError
-from vidveil.methods.anonymizer import Anonymized, Anonymizer, FrameMethod, check_clip, refuse_knobs
+from vidveil.core.anonymizer import Anonymized, Anonymizer, FrameMethod, check_clip, refuse_knobs
+from vidveil.core.errors import UsageError
+from vidveil.core.frame import NEUTRAL, Frame, Plane, SafeFrame
 from vidveil.methods.arguments import no_argument, whole_number
 from vidveil.methods.blocks import shrunk, smooth, tiles, too_fine
-from vidveil.video.frame import NEUTRAL, Frame, Plane, SafeFrame
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -19,9 +19,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.frame import Plane
 from vidveil.methods.arguments import whole_number
 from vidveil.methods.motion import Draw, MotionMethod
-from vidveil.video.frame import Plane
 
 T = TypeVar("T")
 Floats = NDArray[np.float32]

@@ -14,10 +14,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.methods.anonymizer import Anonymized, Anonymizer, check_clip, refuse_knobs
+from vidveil.core.anonymizer import Anonymized, Anonymizer, check_clip, refuse_knobs
+from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Plane, SafeFrame
 from vidveil.methods.arguments import whole_number
 from vidveil.methods.blocks import shrunk, tiles, too_fine
-from vidveil.video.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Plane, SafeFrame
 
 if TYPE_CHECKING:
     from torch import Tensor

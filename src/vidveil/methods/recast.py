@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 from vidveil.methods.figure import HIDES, Box, Figure, Floats
 
 TURN = 40  # degrees, either way; the others go with it

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.guard.view import turn_of
-from vidveil.methods.anonymizer import Anonymized, Anonymizer, Chain, FrameMethod, check_clip, refuse_knobs
+from vidveil.core.anonymizer import Anonymized, Anonymizer, Chain, FrameMethod, check_clip, refuse_knobs
+from vidveil.core.frame import Box, Frame, Plane, Region, SafeFrame
+from vidveil.core.rotation import turn_of
 from vidveil.methods.classical import Blur
-from vidveil.video.frame import Box, Frame, Plane, Region, SafeFrame
 
 if TYPE_CHECKING:
     from torch import Tensor

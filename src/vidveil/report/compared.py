@@ -6,10 +6,9 @@ Made of `paired`'s numbers. Where runs cannot be paired the section says why, in
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vidveil.errors import DataError
-from vidveil.evaluation.intervals import RESAMPLES, Difference, Resamples, difference
+from vidveil.core.errors import DataError
+from vidveil.core.progress import phase
 from vidveil.evaluation.results import USES, Results
-from vidveil.evaluation.tradeoff import Comparison
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
 from vidveil.report.paired import (
     RETENTIONS,
@@ -24,7 +23,8 @@ from vidveil.report.paired import (
 )
 from vidveil.report.same_clips import RANK1, Run, comparable, judged_otherwise
 from vidveil.report.tables import spoken, used
-from vidveil.reporting import phase
+from vidveil.statistics.intervals import RESAMPLES, Difference, Resamples, difference
+from vidveil.statistics.tradeoff import Comparison
 
 TITLE = "## Compared, on the same clips"
 FEW_PEOPLE = 20

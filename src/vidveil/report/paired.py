@@ -18,10 +18,13 @@ from typing import Literal
 
 import numpy as np
 
-from vidveil.errors import DataError
-from vidveil.evaluation.intervals import Difference, Estimate, Resamples, combined, difference
+from vidveil.core.errors import DataError
+from vidveil.evaluation.measures.ground_truth import ALL_KEPT
 from vidveil.evaluation.results import Point, use_in
-from vidveil.evaluation.tradeoff import (
+from vidveil.report.same_clips import COMPARED, RANK1, Run
+from vidveil.report.tables import setting
+from vidveil.statistics.intervals import Difference, Estimate, Resamples, combined, difference
+from vidveil.statistics.tradeoff import (
     OPERATING_POINTS,
     Comparison,
     Excess,
@@ -33,10 +36,7 @@ from vidveil.evaluation.tradeoff import (
     trade_off,
     usefulness,
 )
-from vidveil.evaluation.tradeoff import Point as Place
-from vidveil.evaluation.truth import ALL_KEPT
-from vidveil.report.same_clips import COMPARED, RANK1, Run
-from vidveil.report.tables import setting
+from vidveil.statistics.tradeoff import Point as Place
 
 RETENTIONS = (0.97, 0.95)
 """Shares of raw top-1 at which methods are compared: who gives up more than a twentieth of the use seldom deploys."""

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from vidveil.core.atomic import new_file
-from vidveil.errors import OutputError
+from vidveil.core.errors import OutputError
+from vidveil.core.progress import phase
 from vidveil.evaluation.results import Point, Results
 from vidveil.report.tables import used
-from vidveil.reporting import phase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.errors import DataError
-from vidveil.evaluation.linkage import Lineup, rank
+from vidveil.statistics.linkage import Lineup, rank
 from vidveil.tasks.task import Predictions, Task, on_device
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.linkage import Lineup, Linkage, rank
+from vidveil.statistics.linkage import Lineup, Linkage, rank
 from vidveil.tasks.task import Predictions
 
 CUTS = (1, 5, 10)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from vidveil.evaluation.metrics import cmap
+from vidveil.statistics.metrics import cmap
 from vidveil.tasks.task import Predictions, Task, on_device
 
 

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.text import Text
 
 from vidveil.core.atomic import open_log
+from vidveil.core.progress import Phase, phase, reporting
 from vidveil.core.text import one_line
-from vidveil.reporting import Phase, phase, reporting
 from vidveil.training.events import EventFile
 
 

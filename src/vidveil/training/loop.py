@@ -21,16 +21,16 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
+from vidveil.core.errors import TrainingError, UsageError
 from vidveil.core.typed import from_values
-from vidveil.errors import TrainingError, UsageError
 from vidveil.training.average import Average, fill
-from vidveil.training.checkpoint import Keeper, fill_optimizer, optimizer_tensors
+from vidveil.training.checkpoints import Keeper, fill_optimizer, optimizer_tensors
 from vidveil.training.finite import Finite, explain, find_origin
 from vidveil.training.log import Log
 from vidveil.training.options import Options
-from vidveil.training.place import Fit, Place
 from vidveil.training.schedule import parameter_groups, rate
 from vidveil.training.seeds import deterministic, restore, seeded, snapshot
+from vidveil.training.state import Fit, Place
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from vidveil.errors import DeviceError, RecipeError
+from vidveil.core.errors import DeviceError, RecipeError
 
 PRECISIONS = ("auto", "32-true", "bf16-mixed")
 STRATEGIES = ("auto", "ddp")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from vidveil.errors import RecipeError
+from vidveil.core.errors import RecipeError
 
 
 @dataclass(frozen=True, kw_only=True)

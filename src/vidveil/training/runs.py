@@ -30,10 +30,10 @@ from rich.console import Console
 
 from vidveil.core.atomic import open_lock, write_bytes
 from vidveil.core.bounded import is_file, open_regular, read_json_object
+from vidveil.core.errors import OutputError, UsageError, VidveilError
+from vidveil.core.machine import describe
 from vidveil.core.text import printable
-from vidveil.errors import OutputError, UsageError, VidveilError
 from vidveil.training.log import Log, file_name
-from vidveil.training.machine import describe
 from vidveil.training.options import FREE
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import nn
 
-from vidveil.errors import RecipeError
+from vidveil.core.errors import RecipeError
 from vidveil.training.options import Options
 
 

@@ -16,7 +16,7 @@ from av.packet import Packet
 from av.rational import AVRational
 from av.stream import Discard, Stream
 
-from vidveil.errors import InputError
+from vidveil.core.errors import InputError
 from vidveil.video.ledger import MAX_GAP_S
 from vidveil.video.probe import PREROLL_S, open_source
 from vidveil.video.recode import Recoder

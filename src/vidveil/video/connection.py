@@ -14,7 +14,7 @@ from typing import NamedTuple
 import av
 from av.video.frame import VideoFrame
 
-from vidveil.errors import InputError
+from vidveil.core.errors import InputError
 from vidveil.video.ledger import IN_ORDER_FORMATS, NO_TIME, InOrderLedger, Ledger, Ticket
 from vidveil.video.live import Line, Packet, Sighting, backlog_first, whole_packets
 from vidveil.video.probe import (

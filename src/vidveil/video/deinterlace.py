@@ -8,7 +8,7 @@ import av
 import av.filter
 from av.video.frame import VideoFrame
 
-from vidveil.video.frame import Frame
+from vidveil.core.frame import Frame
 
 
 class Deinterlacer:

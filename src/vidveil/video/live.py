@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import av
 from av.video.frame import PictureType, VideoFrame
 
-from vidveil.errors import InputError
+from vidveil.core.errors import InputError
 from vidveil.video.ledger import Clock
 
 T = TypeVar("T")

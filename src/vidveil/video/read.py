@@ -13,10 +13,10 @@ from typing import cast
 from av.sidedata.sidedata import SideData
 from av.video.frame import VideoFrame
 
-from vidveil.errors import InputError
+from vidveil.core.errors import InputError
+from vidveil.core.frame import COLOURS, FULL_RANGE, Frame
 from vidveil.video.connection import Connection, Decoded
 from vidveil.video.deinterlace import Deinterlacer
-from vidveil.video.frame import COLOURS, FULL_RANGE, Frame
 from vidveil.video.live import Line, LiveClock, Sighting, whole_from_here
 from vidveil.video.probe import CLOCKED_FORMATS, HDR_TRANSFERS, turned_by_exif
 from vidveil.video.sources import Kind, Source

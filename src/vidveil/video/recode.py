@@ -15,7 +15,7 @@ from av.container import OutputContainer
 from av.packet import Packet
 from av.stream import Stream
 
-from vidveil.errors import InputError
+from vidveil.core.errors import InputError
 from vidveil.video.ledger import MAX_GAP_S
 from vidveil.video.vocoder import Samples, Vocoder
 

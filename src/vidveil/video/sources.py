@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vidveil.core.atomic import is_part
-from vidveil.errors import InputError, VidveilError
+from vidveil.core.errors import InputError, VidveilError
 
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .m4v .mov .avi .mkv .webm .mpg .mpeg .mpe .m2v .vob .ts .mts .m2ts .wmv .asf .flv .f4v .3gp .3g2 .ogv .ogg "

@@ -17,11 +17,11 @@ from av.codec.context import Flags
 from av.container import OutputContainer
 from av.video.stream import VideoStream
 
-from vidveil.errors import OutputError
-from vidveil.guard.view import quarter_turns, turn
-from vidveil.methods.windows import yuv
+from vidveil.core.errors import OutputError
+from vidveil.core.frame import FULL_RANGE, SafeFrame
+from vidveil.core.rotation import quarter_turns, turn
+from vidveil.methods.masking.windows import yuv
 from vidveil.video.audio import SideTracks
-from vidveil.video.frame import FULL_RANGE, SafeFrame
 from vidveil.video.probe import OF_THE_FORMAT, open_source
 from vidveil.video.read import Reader
 

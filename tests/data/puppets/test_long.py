@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from vidveil.core.errors import UsageError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.puppets.long import ANOMALIES, THINGS, TROUBLE, UNTRIMMED
 from vidveil.data.untrimmed import NORMAL, frame_labels
-from vidveil.errors import UsageError
 
 SMALL = {"frames": 4, "size": 32}
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from vidveil.core.errors import UsageError
 from vidveil.data.puppets.labels import FACTS, facts, tags
 from vidveil.data.puppets.motion import ACTIONS
 from vidveil.data.puppets.plan import EVERYTHING, EXCEPTIONS, SHORTCUT, plan, rows
 from vidveil.data.puppets.world import CLIPS, World, parse
-from vidveil.errors import UsageError
 
 EVERY = 3
 

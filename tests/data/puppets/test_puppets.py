@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data, puppets
 from vidveil.data.puppets import build
 from vidveil.data.puppets.world import World
-from vidveil.errors import DataError, UsageError
 
 FEW = "share=0.02"
 

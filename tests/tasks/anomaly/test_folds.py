@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.evaluation.toy import toy
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
-from vidveil.errors import DataError, UsageError
 from vidveil.tasks.anomaly.folds import FOLDS, cut_into_folds, folds_of, split_of
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))

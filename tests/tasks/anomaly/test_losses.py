@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from tests.tasks.anomaly.made import features
-from vidveil.errors import RecipeError, UsageError
-from vidveil.recipe import find
+from vidveil.core.errors import RecipeError, UsageError
+from vidveil.core.recipe import find
 from vidveil.tasks.anomaly.losses import (
     Weights,
     anomaly_loss,

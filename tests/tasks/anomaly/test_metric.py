@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 from vidveil.tasks.anomaly.metric import frame_auc, frame_estimate, video_auc, video_estimate
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.tasks.anomaly.made import SMALL, WIDTH, features
-from vidveil.errors import RecipeError, UsageError
+from vidveil.core.errors import RecipeError, UsageError
 from vidveil.tasks.anomaly.network import MGFN, Block, Focus, Shape
 from vidveil.training.seeds import seeded
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidveil.errors import DataError, UsageError
+from vidveil.core.errors import DataError, UsageError
 from vidveil.tasks.anomaly.segments import all_into_segments, into_segments, spans, to_clips, to_frames
 
 LENGTHS = [1, 2, 3, 5, 31, 32, 33, 63, 65, 97, 1001]

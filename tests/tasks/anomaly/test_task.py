@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tests.tasks.anomaly.made import SMALL, WIDTH, easy, features, task, train
-from vidveil.errors import DataError, TrainingError, UsageError
-from vidveil.methods.splavu import AAM
-from vidveil.methods.splavu import Shape as AdapterShape
+from vidveil.core.errors import DataError, TrainingError, UsageError
+from vidveil.methods.splavu.model import AAM
+from vidveil.methods.splavu.model import Shape as AdapterShape
 from vidveil.tasks.anomaly import FIRM, Pairs, Shape, Weights, fit_anomaly, untrimmed_set
 from vidveil.tasks.anomaly import task as its_module
 from vidveil.tasks.anomaly.losses import anomaly_loss

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import SPLITS
-from vidveil.errors import DataError, UsageError
 from vidveil.tasks.anomaly.untrimmed import CLIPS, FRAMES, LASTS, kinds_of_noise, untrimmed_set
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.tasks.anomaly.made import WIDTH, easy
-from vidveil.errors import DataError, UsageError
+from vidveil.core.errors import DataError, UsageError
 from vidveil.tasks.anomaly import Pairs, Watched
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 from vidveil.tasks.detection.decode import Detections, Spans
 from vidveil.tasks.detection.metric import THRESHOLDS, detection_map
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tests.tasks.detection.easy import CLASSES, SMALL, D
-from vidveil.errors import RecipeError, UsageError
+from vidveil.core.errors import RecipeError, UsageError
 from vidveil.tasks.detection.network import SGP, GroupNorm, Shape, TriDet, expected, halved
 from vidveil.tasks.detection.targets import grid
 

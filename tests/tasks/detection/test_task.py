@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from tests.tasks.detection.easy import SMALL, D, easy
-from vidveil.errors import DataError, UsageError
-from vidveil.methods import splavu
+from vidveil.core.errors import DataError, UsageError
+from vidveil.methods.splavu import model as splavu
 from vidveil.tasks.detection import Detection, Draws, Shape, adapted, detected, detection_map, fit_detection
 from vidveil.tasks.detection.network import Said
 from vidveil.tasks.detection.targets import NONE, assign, grid
 from vidveil.tasks.detection.task import OPTIONS, gathered
-from vidveil.training import checkpoint
+from vidveil.training import checkpoints as checkpoint
 from vidveil.training.options import Options
 
 pytestmark = pytest.mark.xdist_group("detection")  # its fixtures take long: made by one worker

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.tasks.detection.easy import CLASSES, D, easy
-from vidveil.errors import DataError, UsageError
+from vidveil.core.errors import DataError, UsageError
 from vidveil.tasks.detection import Untrimmed, drawn
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets.build import Progress, store
 from vidveil.data.puppets.labels import FACTS, of_clips, tags
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
 from vidveil.data.puppets.plan import ATTRIBUTES, rows
 from vidveil.data.puppets.world import VERSION, World, parse
-from vidveil.data.store import VideoStore
-from vidveil.errors import UsageError
+from vidveil.data.store.videos import VideoStore
 
 __all__ = ["PAIRS", "VERSION", "PuppetClips", "World", "attributes_per_frame", "load", "masks"]
 

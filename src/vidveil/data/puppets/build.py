@@ -19,13 +19,13 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.errors import DataError
+from vidveil.core.progress import phase
 from vidveil.data.puppets.labels import FACTS
 from vidveil.data.puppets.plan import ATTRIBUTES, rows
 from vidveil.data.puppets.render import Rendered, render
 from vidveil.data.puppets.world import VERSION, World
-from vidveil.data.store import Item, VideoStore, cache_folder
-from vidveil.errors import DataError
-from vidveil.reporting import phase
+from vidveil.data.store.videos import Item, VideoStore, cache_folder
 
 FEW = 40
 """Clips that are made right here: starting workers would take longer."""

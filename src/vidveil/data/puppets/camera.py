@@ -11,10 +11,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.errors import DataError
 from vidveil.data.puppets.body import Posed
 from vidveil.data.puppets.figure import Seen
 from vidveil.data.puppets.style import Array
-from vidveil.errors import DataError
 
 GROUND = 0.93
 """Height on the screen of the ground that the person of interest stands on."""

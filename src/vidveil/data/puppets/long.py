@@ -19,16 +19,16 @@ from pathlib import Path
 
 import numpy as np
 
+from vidveil.core.errors import UsageError
+from vidveil.core.progress import phase
 from vidveil.data.clips import SPLITS, ClipSet, Split
 from vidveil.data.puppets.motion import ACTIONS
 from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.style import SECONDS
 from vidveil.data.puppets.untrimmed import Programme, moments, video
 from vidveil.data.puppets.world import VERSION, World
-from vidveil.data.store import Item, VideoStore, cache_folder
+from vidveil.data.store.videos import Item, VideoStore, cache_folder
 from vidveil.data.untrimmed import NORMAL, Event, Untrimmed
-from vidveil.errors import UsageError
-from vidveil.reporting import phase
 
 LASTS = 32.0
 """Seconds of a video."""

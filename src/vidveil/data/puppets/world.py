@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 
 VERSION = 1
 """Of the world. Whatever changes a label or a pixel gets a new number, beside the old one."""

@@ -14,8 +14,8 @@ that lacks most of what it holds; of equal groups, and of equal folds, the lot d
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.errors import DataError, UsageError
 
 FOLDS = 5
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vidveil.errors import UsageError
-from vidveil.evaluation.intervals import RESAMPLES, Estimate, Resamples
-from vidveil.evaluation.metrics import auroc, settled
+from vidveil.core.errors import UsageError
+from vidveil.statistics.intervals import RESAMPLES, Estimate, Resamples
+from vidveil.statistics.metrics import auroc, settled
 
 Floats = NDArray[np.float64]
 NEAREST = 1e-9

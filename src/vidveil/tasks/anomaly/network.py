@@ -32,7 +32,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.errors import RecipeError, UsageError
+from vidveil.core.errors import RecipeError, UsageError
 from vidveil.tasks.anomaly.segments import SEGMENTS
 
 Kind = Literal["glance", "focus"]

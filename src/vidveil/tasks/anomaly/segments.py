@@ -16,7 +16,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from vidveil.errors import DataError, UsageError
+from vidveil.core.errors import DataError, UsageError
 
 SEGMENTS = 32
 

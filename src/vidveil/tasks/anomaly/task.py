@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from torch import Tensor, nn
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import Split
-from vidveil.errors import DataError, UsageError
 from vidveil.tasks.anomaly.losses import Weights, anomaly_loss, magnitudes, of_videos, strongest
 from vidveil.tasks.anomaly.metric import frame_auc, video_auc
 from vidveil.tasks.anomaly.network import MGFN, Seen, Shape
@@ -36,8 +36,8 @@ from vidveil.tasks.anomaly.watched import Pairs, Watched
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
-from vidveil.training.place import Fit
 from vidveil.training.seeds import seeded
+from vidveil.training.state import Fit
 
 OPTIONS = Options(epochs=50, lr=1e-3, weight_decay=5e-4, warmup_epochs=0.0, precision="32-true")
 """The published rate and decay. bfloat16 would round the features themselves."""

@@ -14,8 +14,8 @@ more than that.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import SPLITS
-from vidveil.errors import DataError, UsageError
 from vidveil.tasks.anomaly.watched import Watched
 
 SHARES = (0.6, 0.15, 0.25)

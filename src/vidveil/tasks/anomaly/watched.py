@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import SPLITS, Split
 from vidveil.data.views import ORDER
-from vidveil.errors import DataError, UsageError
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.errors import UsageError
+from vidveil.core.errors import UsageError
 from vidveil.tasks.detection.decode import Detections, Floats, Spans, Whole
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)

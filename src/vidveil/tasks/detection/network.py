@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.errors import RecipeError, UsageError
+from vidveil.core.errors import RecipeError, UsageError
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.views import ORDER, VIEW, draw
-from vidveil.errors import DataError, UsageError
 from vidveil.tasks.detection.decode import Decoding, Detections, Whole, decode, joined
 from vidveil.tasks.detection.losses import Positives, total
 from vidveil.tasks.detection.metric import AveragePrecision, detection_map
@@ -37,8 +37,8 @@ from vidveil.tasks.detection.untrimmed import Untrimmed
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
-from vidveil.training.place import Fit
 from vidveil.training.seeds import seeded
+from vidveil.training.state import Fit
 
 OPTIONS = Options(
     epochs=40, warmup_epochs=20, lr=1e-4, weight_decay=0.025, clip_norm=1.0, ema=0.999, precision="32-true"

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import SPLITS, Split
-from vidveil.errors import DataError, UsageError
 from vidveil.tasks.detection.decode import Spans, Whole
 
 Features = NDArray[np.float32]

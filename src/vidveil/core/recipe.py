@@ -1,0 +1,207 @@
+"""Recipes: one flat YAML file each, read strictly into a frozen dataclass that documents every field.
+
+    recipe = read(find("raw_puppets"), ["seeds=[0,1,2]"])
+
+The first key, `verb`, says which command a recipe is for. An unknown key or a value of the wrong kind is an error that
+names the file, the key and what was probably meant. `key=value` on the command line overrides a field; values are
+written as in YAML.
+"""
+
+import math
+import re
+import types
+import typing
+from collections.abc import Sequence
+from dataclasses import MISSING, asdict, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vidveil.core.bounded import YAML_BYTES, is_there, parse_real, parse_yaml, read_text, reason
+from vidveil.core.errors import RecipeError
+from vidveil.core.text import printable
+
+Recipe = TypeVar("Recipe")
+LARGEST = 2**32 - 1
+"""Of whole numbers: generators of random numbers take no larger seeds, and nothing else is as large."""
+FOLDER = Path(__file__).parent / "recipes"
+
+
+def names() -> list[str]:
+    """The recipes that come with vidveil."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def find(name: str) -> Path:
+    """A recipe by its name, or by the path of a YAML file of one's own."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml"):
+        if not is_there(path):
+            raise RecipeError(f"there is no recipe at {printable(path)}")
+        return path
+    if name not in names():
+        close = get_close_matches(name[:100], names(), n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names())}."
+        raise RecipeError(
+            f"no recipe is called {_shown(name)}; {hint} A recipe of your own is the path of a .yaml file"
+        )
+    return FOLDER / f"{name}.yaml"
+
+
+def header(path: Path) -> str:
+    """The first line of its opening comment: what it does and what to expect."""
+    first = _text(path).partition("\n")[0]
+    return first.lstrip("# ").strip() if first.startswith("#") else ""
+
+
+def read_for(verb: str, kind: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """The recipe of a verb; that of another verb is an error that says which."""
+    recipe = read(path, overrides)
+    other = "evaluate" if hasattr(recipe, "protocol") else "train"
+    if other != verb or not isinstance(recipe, kind):
+        raise RecipeError(f"{path.name} is a recipe for `vidveil {other}`, not for `vidveil {verb}`")
+    return recipe
+
+
+def read(path: Path, overrides: Sequence[str] = ()) -> Any:
+    """The recipe as the dataclass that belongs to its verb, with overrides applied and everything checked."""
+    try:
+        values = parse_yaml(_text(path))
+    except ValueError as error:
+        raise RecipeError(f"{path.name} {error}") from error
+    if not isinstance(values, dict):
+        raise RecipeError(f"{path.name} must be lines of `key: value`")
+    changed = values | dict(_override(text) for text in overrides)
+    verb = changed.pop("verb", None)
+    kinds = _kinds()
+    if not isinstance(verb, str) or verb not in kinds:
+        raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(kinds)}`, not {_shown(verb)}")
+    kind = kinds[verb]
+    if verb == "train" and "method" in changed:
+        methods = _methods()
+        if not isinstance(changed["method"], str) or changed["method"] not in methods:
+            raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {_shown(changed['method'])}")
+        kind = methods[changed["method"]]
+    if verb == "evaluate":
+        kind = _protocol(changed.get("protocol"), path.name) or kind
+    changed.setdefault("name", path.stem)
+    return build(kind, changed, path.name)
+
+
+def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
+    """`kind(**values)` with every key known and every value of the kind that its field says."""
+    known = {field.name: field for field in fields(kind)}
+    hints = typing.get_type_hints(kind)
+    for key in values:
+        if key not in known:
+            close = get_close_matches(str(key)[:100], known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            raise RecipeError(f"{where}: nothing is called {_shown(key)}; {hint}")
+    for name, field in known.items():
+        if name not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise RecipeError(f"{where}: {name} is missing")
+    for name in ("seed", "seeds", "data_seed"):
+        given = values.get(name)
+        if any(type(seed) is int and seed < 0 for seed in (given if isinstance(given, list | tuple) else [given])):
+            raise RecipeError(f"{where}: {name} must be 0 or more")
+    try:
+        return kind(**{key: _as(hints[key], value, f"{where}: {key}") for key, value in values.items()})
+    except RecipeError as error:
+        raise RecipeError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+
+
+def as_values(recipe: Any) -> dict[str, Any]:
+    """For results and checkpoints: plain values that JSON can hold."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(recipe).items()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, YAML_BYTES)
+    except (OSError, ValueError) as error:
+        raise RecipeError(f"{printable(path.name)} {reason(error)}") from error
+
+
+def _shown(value: object) -> str:
+    """As it is written in messages, which name the file and the reason, too."""
+    return printable(repr(value))
+
+
+def _kinds() -> dict[str, type[Any]]:
+    from vidveil.evaluation.recipes.clips import EvaluateRecipe
+    from vidveil.training.recipe import TrainRecipe
+
+    return {"evaluate": EvaluateRecipe, "train": TrainRecipe}
+
+
+def _methods() -> dict[str, type[Any]]:
+    """`verb: train` with `method: NAME`: methods that learn."""
+    from vidveil.methods.dual_cls.recipe import DualCLSRecipe
+    from vidveil.methods.splavu.recipe import SplavuRecipe
+    from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
+
+    return {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe, "stprivacy": STPrivacyRecipe}
+
+
+def _protocol(name: Any, where: str) -> type[Any] | None:
+    """`verb: evaluate` with `protocol: NAME`, of those that judge features and not video."""
+    if name == "features":
+        from vidveil.evaluation.recipes.features import FeaturesRecipe
+
+        return FeaturesRecipe
+    if name in ("detection", "anomaly"):
+        from vidveil.evaluation.recipes.untrimmed import AnomalyRecipe, DetectionRecipe
+
+        return DetectionRecipe if name == "detection" else AnomalyRecipe
+    if name not in (None, "attack", "gait", "retrieval"):
+        raise RecipeError(
+            f"{where}: protocol must be attack, gait or retrieval of video, or features, detection or anomaly of "
+            f"features, not {_shown(name)}"
+        )
+    return None
+
+
+def _override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise RecipeError(f"{_shown(text)}: write key=value, as in seeds=[0,1,2]")
+    try:
+        if re.fullmatch(r"\s*[\w.-]+:\s*", value):  # to YAML that would be a mapping
+            raise RecipeError(f"{_shown(text)}: something is missing after the colon")
+        return key.strip(), parse_yaml(value) if value.strip() else ""  # a shell takes the quotes off raw=''
+    except ValueError as error:
+        raise RecipeError(f"{_shown(text)}: the value {error}") from error
+
+
+def _as(hint: Any, value: Any, where: str) -> Any:
+    """`value` as the type hint says: int stays int, an int is a float where one is wanted, a list becomes a tuple."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value in (None, "") and type(None) in arguments:
+            return None
+        (inner,) = [part for part in arguments if part is not type(None)]
+        return _as(inner, value, where)
+    if origin is typing.Literal:
+        if value not in arguments:
+            raise RecipeError(f"{where} must be {' or '.join(map(str, arguments))}, not {_shown(value)}")
+        return value
+    if origin is tuple:
+        listed = value if isinstance(value, list) else [value]  # one value may stand for a list of one
+        return tuple(_as(arguments[0], item, where) for item in listed)
+    if hint is float and isinstance(value, str):
+        try:  # YAML takes 1e-3 for a word
+            value = parse_real(value)
+        except ValueError as error:
+            raise RecipeError(f"{where} must be a number, not {_shown(value)}") from error
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if hint is float and isinstance(value, float) and math.isnan(value):
+        raise RecipeError(f"{where} must be a number, not {value}")
+    if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if hint is int and type(value) is int and abs(value) > LARGEST:
+        raise RecipeError(f"{where} must be at most {LARGEST:,}, not {printable(value)}")
+    if type(value) is not hint:
+        kind = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}.get(hint, str(hint))
+        raise RecipeError(f"{where} must be {kind}, not {_shown(value)}")
+    return value

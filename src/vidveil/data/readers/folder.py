@@ -1,0 +1,34 @@
+"""A folder of videos of which nobody said anything: what features are made of, and nothing can be trained on."""
+
+from pathlib import Path
+
+import numpy as np
+
+from vidveil.core.errors import DataError
+from vidveil.data.clips import ClipSet
+from vidveil.data.store.decoded import decoded
+from vidveil.video.sources import VIDEO_SUFFIXES
+
+
+def videos_in(folder: Path, *, size: int) -> ClipSet:
+    """All videos in it, however deep, by their names there.
+
+    Args:
+        size: of the squares that will be seen: pictures are decoded no larger than that along their short side.
+    """
+    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file()]
+    ids = [path.relative_to(folder).as_posix() for path in found if not path.name.startswith(".")]
+    if not ids:
+        raise DataError(f"there are no videos in {folder}")
+    rows, unknown = len(ids), np.full(len(ids), -1)
+    return ClipSet(
+        name=folder.resolve().name,
+        videos=decoded("folder", folder, ids, short_side=size),
+        ids=ids,
+        split=np.full(rows, "train"),
+        group=np.array(ids),
+        action=unknown,
+        actions=(),
+        person=unknown,
+        attributes=np.zeros((rows, 0), np.float32),
+    )

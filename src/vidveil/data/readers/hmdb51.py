@@ -1,0 +1,149 @@
+"""HMDB51 in its official layout, and VP-HMDB51's labels of what can be told about the people in it.
+
+    hmdb51/brush_hair/April_09_brush_hair_u_nm_np1_ba_goo_0.avi     class, clip
+    testTrainMulti_7030_splits/brush_hair_test_split1.txt           April_09_brush_hair_u_nm_np1_ba_goo_0.avi 1
+                                                                    0: in no split, 1: training, 2: test
+    hmdb51_privacy_attribute_label.pickle                           optional: {"brush_hair/April_….mp4": array (1, 5)}
+
+Lists and labels lie beside `hmdb51` or in it.
+
+Nobody has said who is seen, so `person` is -1. What is known of a clip's source is its file name: a title, the class,
+and six tags. We guess that clips of one title are of one film or upload. Only letters are compared, so that parts join
+(`Return_of_the_King_1` to `_13`, `Oceans11` to `13`): too many joined costs nothing, a film on both sides would. That
+gives 1,255 films to 6,766 clips. Titles that differ in letters may still be one film.
+
+Validation is a fifth of training, in whole films: it shares none with what is left to train on. Test is the official
+one, whose authors kept titles apart within a class, but neither between classes nor the parts of a film. In split 1, by
+our guess, 128 films are in training and in test, with 544 of the 1,530 test clips: an actor or a place may be known
+from training, and test may come out better than validation. `group` is the film, and in test another group of its own;
+the tag `film` is the same in both.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.core.errors import DataError
+from vidveil.data.clips import ClipSet
+from vidveil.data.readers.published import find_labels, list_lines, match_labels, thinned
+from vidveil.data.readers.small_sets import ATTRIBUTES, codes, parse_split
+
+LABELS = "hmdb51_privacy_attribute_label.pickle"
+LISTS = "testTrainMulti_7030_splits"
+VALIDATION = 0.2  # of a class's training clips, at most
+USUAL = 51  # frames that are left of a clip: PA-HMDB51's 515 have 102 on the mean
+
+# visible part of the body, camera, people, view, quality, running number
+TAGS = re.compile(r"_[fhlu]_(?:cm|nm)_np\d+_(?:ba|fr|le|ri)_(?:bad|goo|med)_\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    path: str
+    """`brush_hair/April_09_brush_hair_u_nm_np1_ba_goo_0.avi`"""
+    action: str
+    film: str
+    """A guess, see above."""
+    part: str
+    """`train`, `test`, or `unused`."""
+
+
+PARTS = {"0": "unused", "1": "train", "2": "test"}
+
+
+def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
+    number = parse_split("hmdb51", argument)
+    clips = [clip for clip in read_split(root, number) if clip.part != "unused"]
+    attributes = np.zeros((len(clips), 0), np.float32)
+    if labels := labels_in(root):
+        attributes = match_labels(labels, [clip.path for clip in clips])
+    return clip_set(f"hmdb51:{number}", clips, [clip.part for clip in clips], attributes, root=root, size=size)
+
+
+def clip_set(
+    name: str, clips: Sequence[Clip], parts: Sequence[str], attributes: NDArray[np.float32], *, root: Path, size: int
+) -> ClipSet:
+    """Clips that are trained on or tested; a fifth of the former becomes validation."""
+    paths, films = [clip.path for clip in clips], [clip.film for clip in clips]
+    action, actions = codes([clip.action for clip in clips])
+    film, names = codes(films)
+    split = np.array(parts, dtype="<U5")
+    training = split == "train"
+    held_out = validation_films(film[training], action[training], (len(names), len(actions)))
+    split[training & np.isin(film, held_out)] = "val"
+    return ClipSet(
+        name=name,
+        videos=thinned("hmdb51", root / "hmdb51", paths, size=size, usual=USUAL),
+        ids=paths,
+        split=split,
+        group=np.where(training, films, [f"{name}, tested" for name in films]),
+        action=action,
+        actions=actions,
+        person=np.full(len(clips), -1, np.int64),
+        attributes=attributes,
+        attribute_names=ATTRIBUTES if attributes.shape[1] else (),
+        tags={"film": film},
+    )
+
+
+def validation_films(film: NDArray[np.int64], action: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Films to hold out of training: in a fixed random order, each that takes no more than a fifth of any class.
+
+    Args:
+        film, action: (N,) of the training clips.
+        shape: how many films and classes there are.
+    """
+    holds = np.zeros(shape, np.int64)
+    np.add.at(holds, (film, action), 1)
+    room = np.ceil(VALIDATION * holds.sum(axis=0)).astype(np.int64)  # (classes,)
+    chosen = []
+    for number in np.random.default_rng(0).permutation(len(holds)):
+        if holds[number].any() and (holds[number] <= room).all():
+            room -= holds[number]
+            chosen.append(number)
+    return np.array(chosen, np.int64)
+
+
+def read_split(root: Path, number: int) -> list[Clip]:
+    """All clips of all classes, also those that belong to no split."""
+    lists, ending = _lists_in(root), f"_test_split{number}.txt"
+    listed = {path.name.removesuffix(ending): path for path in sorted(lists.glob(f"*{ending}"))}
+    if not listed:
+        raise DataError(f"{lists} has no file CLASS{ending}: it should have one for each class")
+    videos = root / "hmdb51"
+    for folder in sorted(videos.iterdir()) if videos.is_dir() else ():
+        if folder.name not in listed and folder.is_dir() and any(folder.glob("*.avi")):
+            raise DataError(f"{lists} has no {folder.name}{ending}, but {folder} holds videos of that class")
+    return [clip for action, path in listed.items() for clip in _read_class(path, action)]
+
+
+def labels_in(root: Path) -> Path | None:
+    """VP-HMDB51's pickle."""
+    return find_labels(LABELS, root, root / "hmdb51")
+
+
+def film_of(file: str, action: str) -> str:
+    """The letters of the title in a clip's name; the title itself where it has none."""
+    title = TAGS.sub("", Path(file).stem).casefold().removesuffix(f"_{action.casefold()}")
+    return re.sub("[^a-z]+", "", title) or title
+
+
+def _lists_in(root: Path) -> Path:
+    places = (root / LISTS, root / "hmdb51" / LISTS)
+    if found := next((place for place in places if place.is_dir()), None):
+        return found
+    raise DataError(f"there is no {places[0]}: HMDB51's lists of splits, CLASS_test_split1.txt and so on, belong there")
+
+
+def _read_class(path: Path, action: str) -> list[Clip]:
+    clips = []
+    for line in list_lines(path, "HMDB51"):
+        words = line.split()
+        if len(words) != 2 or words[1] not in PARTS or not re.fullmatch(r"[^/\\]+\.avi", words[0]):
+            raise DataError(f"{path}: a line is clip.avi and 0, 1 or 2 (in no split, training, test), not {line!r}")
+        clips.append(Clip(f"{action}/{words[0]}", action, film_of(words[0], action), PARTS[words[1]]))
+    return clips

@@ -1,0 +1,114 @@
+"""Sets to find anomalies in that were never shown: training is normal all the time, and test has a label a frame.
+
+Methods for them read whole videos in order (`Untrimmed`, with ranges of frames as events). Whatever reads clips gets
+windows instead: 64 frames without overlap, so that every frame is in one of them; a rest of 32 or less belongs to the
+window before it. A window is abnormal if any of its frames is.
+
+Validation is every fifth video of training, from the third on: it is normal, too. So one action is trained on, and
+`vidveil evaluate` judges none there.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil.core.errors import DataError
+from vidveil.core.progress import counted
+from vidveil.data.clips import ClipSet, Split
+from vidveil.data.store.decoded import ensure_room
+from vidveil.data.store.videos import VideoStore, cache_folder
+from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, frame_labels
+
+WINDOW = 64
+ABNORMAL = "Abnormal"
+
+Watch = Callable[[Untrimmed], NDArray[np.uint8]]
+"""All frames of a video, (T, H, W, 3) RGB."""
+
+
+def trained(paths: Mapping[str, Path], frames: Mapping[str, int] | None = None) -> list[Untrimmed]:
+    """Normal videos by name: every fifth is validation, from the third on; of fewer than three the last one.
+
+    Args:
+        frames: how many each has, where that is known without looking into it.
+    """
+    names = list(paths)
+    held_out = set(names[2::5] or names[1:])
+    known = frames or {}
+
+    def split(name: str) -> Split:
+        return "val" if name in held_out else "train"
+
+    return [Untrimmed(name, path, split(name), NORMAL, (), "frames", known.get(name)) for name, path in paths.items()]
+
+
+def tested(name: str, path: Path, labels: NDArray[Any]) -> Untrimmed:
+    """A video with its labels (T,): what is not 0 is abnormal."""
+    around = np.concatenate([[0], labels != 0, [0]])
+    turns = np.flatnonzero(np.diff(around))  # starts and one past the ends, in turn, from 0
+    events = tuple(Event(int(start) + 1, int(end), ABNORMAL) for start, end in turns.reshape(-1, 2))
+    return Untrimmed(name, path, "test", ABNORMAL if events else NORMAL, events, "frames", len(labels))
+
+
+def windows(length: int) -> list[tuple[int, int]]:
+    """First frames, and one past the last ones."""
+    starts = range(0, max(length - WINDOW // 2, 1), WINDOW)
+    return [*zip(starts, [*starts[1:], length], strict=True)]
+
+
+def window_set(
+    name: str, videos: Sequence[Untrimmed], watch: Watch, about: Mapping[str, Any], expected_bytes: int
+) -> ClipSet:
+    """A row a window; its tags say where it starts, counted from 0, and how many of its frames are abnormal.
+
+    Args:
+        about: what the pixels are made of, sizes of files above all: a cache is found again by it.
+        expected_bytes: about how much the pixels take; refused at once where there is no room for them.
+    """
+    known = {"data": name, "window": WINDOW, "videos": [video.name for video in videos], **about}
+    key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:12]
+
+    def make() -> Iterator[tuple[NDArray[np.uint8], Mapping[str, NDArray[np.int64]]]]:
+        ensure_room(expected_bytes)
+        for i, video in counted(enumerate(videos), f"decoding {name}", len(videos), "videos"):
+            frames = watch(video)
+            for start, stop in windows(len(frames)):
+                yield frames[start:stop], {"window": np.array([i, start, stop], np.int64)}
+
+    store = VideoStore.cached(cache_folder() / f"{name.replace(':', '_')}-{key}", known, make)
+    window = store.side_stack("window")  # (N, 3): video, start, stop
+    labels = [_labels(name, video, int(window[window[:, 0] == i, 2].max())) for i, video in enumerate(videos)]
+    abnormal = np.array([labels[i][start:stop].sum() for i, start, stop in window], np.int64)
+    of = [videos[i] for i in window[:, 0]]
+    return ClipSet(
+        name=name,
+        videos=store,
+        ids=[f"{videos[i].name}#frames={start}-{stop - 1}" for i, start, stop in window],
+        split=np.array([video.split for video in of], dtype="<U5"),
+        group=np.array([video.name for video in of]),
+        action=(abnormal > 0).astype(np.int64),
+        actions=(NORMAL, ABNORMAL),
+        person=np.full(len(of), -1, np.int64),
+        attributes=np.zeros((len(of), 0), np.float32),
+        tags={"start": np.array(window[:, 1], np.int64), "abnormal": abnormal},
+    )
+
+
+def _labels(name: str, video: Untrimmed, frames: int) -> NDArray[np.uint8]:
+    """(T,) of a video that has so many frames. A label too many or too few would shift all that follow."""
+    if video.frames is not None and video.frames != frames:
+        raise DataError(
+            f"{name}: {video.name} has {frames} frames and {video.frames} labels: one of them is of another copy of "
+            "the set; if only the decoder counts otherwise, set VIDVEIL_DECODER to av or opencv"
+        )
+    return frame_labels(video, frames)
+
+
+def sum_of(paths: Sequence[Path]) -> str:
+    """Over names and sizes of files: it changes when they do."""
+    return hashlib.sha256(json.dumps([[path.name, path.stat().st_size] for path in paths]).encode()).hexdigest()

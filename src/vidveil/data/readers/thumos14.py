@@ -1,0 +1,232 @@
+"""THUMOS14's temporal action detection: 20 sports in untrimmed videos (Jiang et al. 2014).
+
+    thumos14/validation/video_validation_0000051.mp4       trained on: 200 videos, 3,003 events
+    thumos14/TH14_test_set_mp4/video_test_0000004.mp4      tested: 210 videos, 3,307 events
+    thumos14/thumos14.json                                 {video: {"annotations": [{"segment": [18.6, 24.8], "label":
+                                                           "HighJump"}, ...], "frames": 6799, ...}, ...}, also within
+                                                           {"database": ...}, also as thumos_14_anno.json
+    thumos14/annotation/HighJump_val.txt, _test.txt        in its place: video_test_0000896 18.6 24.8
+
+Videos, lists and the JSON are found in any folder in `thumos14`, by their names. The official archives hold many more
+videos, which have no events and are not needed.
+
+Times are in seconds, to a tenth. The JSON's `duration` is `frames` by 30, though some videos have 25 frames a second:
+62 sound events of 12 videos end after it. It is not read. Frames are found by their times.
+
+Left out are three test videos that others leave out too: 0000270 and 0001496, whose annotations are of something else,
+and 0001292, which has only ambiguous parts; and eight events that begin after the end of their videos. Who compares
+with ActionFormer or TriDet wants `read_videos(root, faulty=True)`: 212 test videos with all 3,358 events. `Ambiguous`
+is no class, and its parts are not read; the official measure leaves them out.
+
+A row of `load` is an event, cut out of its video. Each CliffDiving is also annotated as Diving: what has two labels is
+one row, with the first by the alphabet. Of a row 96 frames are read, 6.4 seconds: a long event is known by its
+beginning. Validation is every fifth video of a class, from the third on.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vidveil.core.errors import DataError, UsageError
+from vidveil.data.catalogue import THUMOS14
+from vidveil.data.clips import ClipSet
+from vidveil.data.readers.published import list_lines, read_json, thinned
+from vidveil.data.readers.small_sets import with_validation
+from vidveil.data.untrimmed import Event, Untrimmed, files_below, find_folder, need_all
+
+TOLD = ("thumos14.json", "thumos_14_anno.json")
+CLASSES = (
+    "BaseballPitch", "BasketballDunk", "Billiards", "CleanAndJerk", "CliffDiving", "CricketBowling", "CricketShot",
+    "Diving", "FrisbeeCatch", "GolfSwing", "HammerThrow", "HighJump", "JavelinThrow", "LongJump", "PoleVault",
+    "Shotput", "SoccerPenalty", "TennisSwing", "ThrowDiscus", "VolleyballSpiking",
+)  # fmt: skip
+AMBIGUOUS = "Ambiguous"
+NAME = re.compile(r"video_(validation|test)_(\d{7})")
+LIST = re.compile(r"([A-Za-z]+)_(val|test)\.txt")
+PARTS = {"validation": "train", "test": "test"}
+LISTS = {"validation": "val", "test": "test"}
+FAULTY = ("video_test_0000270", "video_test_0001292", "video_test_0001496")
+ENDS = {  # seconds, of videos with events after that
+    "video_validation_0000364": 112.5,
+    "video_validation_0000856": 83.0,
+    "video_test_0000814": 181.1,
+    "video_test_0001081": 117.1,
+}
+SLOWEST = 20  # frames a second, to tell times that cannot be: the set has 24 to 30
+USUAL = 54  # frames that are left of an event, on the mean
+
+Told = tuple[list[Event], int | None]
+"""Of a video: its events, and how many frames it has, if that is told."""
+
+
+def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
+    if argument is not None:
+        raise UsageError(f"thumos14 takes nothing after a colon, not {argument!r}")
+    folder = find_folder(root, THUMOS14)
+    videos = read_videos(root)
+    rows = [(video, part, label) for video in videos for part, label in cut(video.events).items()]
+    return ClipSet(
+        name="thumos14",
+        videos=thinned(
+            "thumos14",
+            folder,
+            [video.path.relative_to(folder).as_posix() + part for video, part, _ in rows],
+            size=size,
+            usual=USUAL,
+            aspect=16 / 9,
+        ),
+        ids=[video.path.name + part for video, part, _ in rows],
+        split=np.array([video.split for video, _, _ in rows]),
+        group=np.array([video.name for video, _, _ in rows]),
+        action=np.array([CLASSES.index(label) for _, _, label in rows], np.int64),
+        actions=CLASSES,
+        person=np.full(len(rows), -1, np.int64),
+        attributes=np.zeros((len(rows), 0), np.float32),
+    )
+
+
+def read_videos(root: Path, *, faulty: bool = False) -> list[Untrimmed]:
+    """All videos with events, those trained on first, by their numbers; events in seconds.
+
+    Args:
+        faulty: also the videos and events that are annotated wrongly.
+    """
+    folder = find_folder(root, THUMOS14)
+    told = {
+        name: (kept, frames)
+        for name, (events, frames) in sorted(read_annotations(root).items())
+        if (kept := [event for event in events if faulty or not _is_faulty(name, event)])
+    }
+    parts = [PARTS[_split_of(name)] for name in told]
+    if set(parts) != {"train", "test"}:
+        raise DataError(
+            f"the annotations of {folder} have events of no {'test' if 'train' in parts else 'validation'} video"
+        )
+    found = files_below(folder, ".mp4")
+    places = f"{folder / 'validation'} and {folder / 'TH14_test_set_mp4'}"
+    need_all("thumos14", folder, [f"{name}.mp4" for name in told], found, places)
+    labels = [main_label(events) for events, _ in told.values()]
+    split = with_validation(labels, [int(name[-7:]) for name in told], parts)
+    videos = [
+        Untrimmed(name, found[f"{name}.mp4"][0], part, label, _sorted(events), "seconds", frames)
+        for (name, (events, frames)), part, label in zip(told.items(), split.tolist(), labels, strict=True)
+    ]
+    return sorted(videos, key=lambda video: (video.split == "test", video.name))
+
+
+def main_label(events: Sequence[Event]) -> str:
+    """The most frequent one; of several, the first by the alphabet."""
+    counts = Counter(event.label for event in events)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
+def cut(events: Sequence[Event]) -> dict[str, str]:
+    """Labels by parts of the video, `#t=18.6,24.8`. Where a part has two labels, the first by the alphabet."""
+    parts: dict[str, str] = {}
+    for event in events:
+        part = f"#t={_text(event.start)},{_text(event.end)}"
+        parts[part] = min(event.label, parts.get(part, event.label))
+    return parts
+
+
+def read_annotations(root: Path) -> dict[str, Told]:
+    """Of every video that has some, by its name without ending: out of the JSON or, where there is none, the lists."""
+    folder = find_folder(root, THUMOS14)
+    found = files_below(folder, ".json", ".txt")
+    beside = [place / name for place in (root, root / "labels" / "thumos") for name in TOLD]
+    places = [found[name][0] for name in TOLD if name in found] + [place for place in beside if place.is_file()]
+    if places:
+        return read_database(places[0])
+    lists = {name: paths[0] for name, paths in found.items() if LIST.fullmatch(name)}
+    if not lists:
+        raise DataError(
+            f"{folder} has no annotations: {TOLD[0]}, or CLASS_val.txt and CLASS_test.txt for each class, belong there"
+        )
+    return read_lists(lists)
+
+
+def read_database(path: Path) -> dict[str, Told]:
+    form = '{"video_test_0000896": {"annotations": [{"segment": [18.6, 24.8], "label": "HighJump"}, ...]}, ...}'
+    database = read_json(path)
+    try:
+        database = database.get("database", database)
+        entries = [
+            (name, [(*event["segment"], event["label"]) for event in about["annotations"]], about)
+            for name, about in database.items()
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is JSON of another form: it should be {form}") from error
+    told = {}
+    for name, events, about in entries:
+        frames = about.get("frames", about.get("frame"))
+        if frames is not None and (type(frames) is not int or frames < 1):
+            raise DataError(f"{path}: {name} has {frames!r} frames, which should be a number above 0")
+        told[name] = [_event(f"{path}: {name}", name, event, frames) for event in events], frames
+    return told
+
+
+def read_lists(lists: Mapping[str, Path]) -> dict[str, Told]:
+    """Events out of the official lists, by the names of the files: one for each class and part."""
+    wanted = {f"{label}_{part}.txt" for label in CLASSES for part in LISTS.values()}
+    if missing := sorted(wanted - set(lists)):
+        where = next(iter(lists.values())).parent
+        raise DataError(f"{where} has no {missing[0]}: {len(missing)} of {len(wanted)} lists are missing")
+    told: dict[str, Told] = {}
+    for file, path in sorted(lists.items()):
+        label, part = file.removesuffix(".txt").rsplit("_", 1)
+        if label == AMBIGUOUS:
+            continue
+        for line in list_lines(path, "THUMOS14"):
+            words = line.split()
+            if len(words) != 3:
+                raise DataError(f"{path}: a line is a video and two times, video_test_0000896 18.6 24.8, not {line!r}")
+            if NAME.fullmatch(words[0]) and LISTS[_split_of(words[0])] != part:
+                raise DataError(f"{path}: {words[0]} is not of this part")
+            told.setdefault(words[0], ([], None))[0].append(_event(str(path), words[0], (*words[1:], label), None))
+    return told
+
+
+def _event(where: str, name: str, values: Sequence[Any], frames: int | None) -> Event:
+    """Checked.
+
+    Args:
+        values: start, end and label.
+    """
+    if not NAME.fullmatch(name):
+        raise DataError(f"{where}: a video is called video_validation_0000051 or video_test_0000004, not {name!r}")
+    try:
+        start, end, label = float(values[0]), float(values[1]), values[2]
+        if len(values) != 3 or not 0 <= start < float("inf") or not end < float("inf"):
+            raise ValueError
+    except (IndexError, TypeError, ValueError) as error:
+        raise DataError(f"{where}: an event has two times in seconds and a class, not {list(values)!r}") from error
+    if label not in CLASSES:
+        raise DataError(f"{where}: no class is called {label!r}; there are {', '.join(CLASSES)}")
+    if end <= start:
+        raise DataError(f"{where}: {label} ends at {end:g}, before it begins at {start:g}")
+    event = Event(start, end, label)
+    if frames is not None and end > frames / SLOWEST and not _is_faulty(name, event):
+        over = f"{frames} frames are over after {frames / SLOWEST:g} s at the latest"
+        raise DataError(f"{where}: {label} ends at {end:g} s, but {over}")
+    return event
+
+
+def _is_faulty(name: str, event: Event) -> bool:
+    return name in FAULTY or event.start > ENDS.get(name, float("inf"))
+
+
+def _split_of(name: str) -> str:
+    """`validation` or `test`."""
+    return name.split("_")[1]
+
+
+def _sorted(events: Sequence[Event]) -> tuple[Event, ...]:
+    return tuple(sorted(events, key=lambda event: (event.start, event.end, event.label)))
+
+
+def _text(seconds: float) -> str:
+    return f"{seconds:.3f}".rstrip("0").rstrip(".")

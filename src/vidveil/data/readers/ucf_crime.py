@@ -1,0 +1,193 @@
+"""UCF-Crime: 1,900 untrimmed videos of surveillance cameras, 13 crimes and ordinary days (Sultani et al. 2018).
+
+    UCF_Crimes/Videos/Abuse/Abuse001_x264.mp4                           crimes, 950
+    UCF_Crimes/Videos/Training_Normal_Videos_Anomaly/Normal_Videos001_x264.mp4     800, trained on
+    UCF_Crimes/Videos/Testing_Normal_Videos_Anomaly/Normal_Videos_003_x264.mp4     150, tested
+    Anomaly_Train.txt                                                   Abuse/Abuse001_x264.mp4
+    Temporal_Anomaly_Annotation_for_Testing_Videos.txt                  Abuse028_x264.mp4  Abuse  165  240  -1  -1
+      or Temporal_Anomaly_Annotation.txt                                first and last frame, twice; -1: no such range
+    Anomaly_Test.txt                                                    optional: must name the same videos
+
+Videos and lists are found in any folder in `UCF_Crimes` by their names, so zips may stay as they unpack:
+`Anomaly-Videos-Part-1/Abuse`, `Testing_Normal_Videos/…`. Lists may also lie beside it. The 50 normal videos for event
+recognition are copies of others and are not read.
+
+Of the 1,610 videos trained on one knows only whether and which crime is in them; of the 290 tested, 140 with a crime,
+in which frames. The set does not say how frames count. Its authors' evaluation counts them from 1, with the last one
+included, and cuts ranges at the end of the video: so do we.
+
+A row of `load` is a video, of which 96 frames are kept, evenly from the first to the last. Validation is every fifth
+video of a class, from the third on. Nobody knows who is seen, or which videos are of one camera.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vidveil.core.errors import DataError, UsageError
+from vidveil.data.catalogue import UCF_CRIME
+from vidveil.data.clips import ClipSet
+from vidveil.data.readers.published import list_lines, thinned
+from vidveil.data.readers.small_sets import with_validation
+from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, files_below, find_folder, need_all
+
+TRAINED, TESTED = "Anomaly_Train.txt", "Anomaly_Test.txt"
+RANGES = ("Temporal_Anomaly_Annotation_for_Testing_Videos.txt", "Temporal_Anomaly_Annotation.txt")
+CRIMES = (
+    "Abuse", "Arrest", "Arson", "Assault", "Burglary", "Explosion", "Fighting", "RoadAccidents", "Robbery", "Shooting",
+    "Shoplifting", "Stealing", "Vandalism",
+)  # fmt: skip
+PLACES = {"train": "Training_Normal_Videos_Anomaly", "test": "Testing_Normal_Videos_Anomaly"}
+COPIES = ("Normal_Videos_event", "Normal_Videos_for_Event_Recognition")
+FORM = "Abuse028_x264.mp4 Abuse 165 240 -1 -1"
+FILE = re.compile(r"([A-Za-z]+?)(?:_Videos_?)?\d+_x264\.mp4")
+
+
+def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
+    if argument is not None:
+        raise UsageError(f"ucf_crime takes nothing after a colon, not {argument!r}")
+    folder = find_folder(root, UCF_CRIME)
+    videos = read_videos(root)
+    actions = (NORMAL, *CRIMES)
+    names = [video.name for video in videos]
+    return ClipSet(
+        name="ucf_crime",
+        videos=thinned(
+            "ucf_crime",
+            folder,
+            [video.path.relative_to(folder).as_posix() for video in videos],
+            size=size,
+            spread=True,
+        ),
+        ids=names,
+        split=np.array([video.split for video in videos]),
+        group=np.array(names),
+        action=np.array([actions.index(video.label) for video in videos], np.int64),
+        actions=actions,
+        person=np.full(len(videos), -1, np.int64),
+        attributes=np.zeros((len(videos), 0), np.float32),
+    )
+
+
+def read_videos(root: Path) -> list[Untrimmed]:
+    """Those trained on first, both as listed. Events are ranges of frames, of tested videos alone."""
+    folder = find_folder(root, UCF_CRIME)
+    trained, ranges = find_list(root, TRAINED), find_list(root, *RANGES)
+    tested = read_ranges(ranges)
+    told: list[tuple[str, str, list[Event]]] = [(name, "train", []) for name in read_trained(trained)]
+    if both := next((name for name, _, _ in told if name in tested), None):
+        raise DataError(f"{both} is trained on by {trained.name} and tested by {ranges.name}")
+    told += [(name, "test", events) for name, events in tested.items()]
+    _compare(root, list(tested))
+    found = {name: _chosen(paths) for name, paths in files_below(folder, ".mp4").items()}
+    places = ", ".join(str(folder / "Videos" / place) for place in (CRIMES[0], *PLACES.values()))
+    need_all("ucf_crime", folder, [Path(name).name for name, _, _ in told], found, f"{places} and so on")
+    labels = [label_of(name) for name, _, _ in told]
+    split = with_validation(labels, range(len(told)), [part for _, part, _ in told])
+    return [
+        Untrimmed(name, found[Path(name).name], part, label, tuple(events), "frames")
+        for (name, _, events), part, label in zip(told, split.tolist(), labels, strict=True)
+    ]
+
+
+def label_of(name: str) -> str:
+    """`Normal` or a crime, by the name of the file, with or without its folder."""
+    match = FILE.fullmatch(Path(name).name)
+    if not match or match[1] not in (NORMAL, *CRIMES):
+        raise DataError(
+            f"{name!r} is no video of UCF-Crime: those are called Abuse001_x264.mp4 or Normal_Videos001_x264.mp4"
+        )
+    return match[1]
+
+
+def find_list(root: Path, *names: str) -> Path:
+    """The first of these that is in the set's folder, beside it or in `labels/ucfcrime`."""
+    folder = find_folder(root, UCF_CRIME)
+    found = files_below(folder, ".txt")
+    beside = [place / name for place in (root, root / "labels" / "ucfcrime") for name in names]
+    places = [found[name][0] for name in names if name in found] + [place for place in beside if place.is_file()]
+    if not places:
+        raise DataError(f"there is no {' or '.join(names)} in {folder} or beside it: it comes with UCF-Crime's splits")
+    return places[0]
+
+
+def read_trained(path: Path) -> list[str]:
+    """`Abuse/Abuse001_x264.mp4` and so on, as listed."""
+    names = [line.strip() for line in list_lines(path, "UCF-Crime")]
+    for name in names:
+        label = _told(path, name)
+        if name != _listed(Path(name).name, label, "train"):
+            raise DataError(f"{path}: a line is {_listed(Path(name).name, label, 'train')}, not {name!r}")
+    _refuse_twice(path, names)
+    return names
+
+
+def read_ranges(path: Path) -> dict[str, list[Event]]:
+    """Frames of what is tested, by `Abuse/Abuse028_x264.mp4` and so on."""
+    told = [(line, line.split()) for line in list_lines(path, "UCF-Crime")]
+    _refuse_twice(path, [words[0] for _, words in told])
+    ranges: dict[str, list[Event]] = {}
+    for line, words in told:
+        if len(words) != 6 or not all(re.fullmatch(r"-1|\d+", word) for word in words[2:]):
+            raise DataError(
+                f"{path}: a line is a video, its class and four frames, such as {FORM}, not {line.strip()!r}"
+            )
+        file, label = words[:2]
+        if label != _told(path, file):
+            raise DataError(f"{path}: {file} is said to show {label}, but by its name it shows {_told(path, file)}")
+        numbers = [int(word) for word in words[2:]]
+        ranges[_listed(file, label, "test")] = _events(f"{path}: {file}", label, numbers)
+    return ranges
+
+
+def _events(where: str, label: str, numbers: Sequence[int]) -> list[Event]:
+    pairs = [pair for pair in (tuple(numbers[:2]), tuple(numbers[2:])) if pair != (-1, -1)]
+    if label == NORMAL and pairs:
+        raise DataError(f"{where} is normal and has -1 four times, not {pairs[0][0]} to {pairs[0][1]}")
+    if label != NORMAL and (not pairs or numbers[0] == -1):
+        raise DataError(f"{where} shows {label}, but its first range of frames is missing")
+    for first, last in pairs:
+        if first < 0 or last < 0:
+            raise DataError(f"{where}: a range is two frames, or -1 twice, not {first} and {last}")
+        if last < first:
+            raise DataError(f"{where}: {label} ends at frame {last}, before it begins at {first}")
+    if len(pairs) == 2 and pairs[1][0] <= pairs[0][1]:
+        raise DataError(
+            f"{where}: the second range begins at {pairs[1][0]}, before the first one ends at {pairs[0][1]}"
+        )
+    return [Event(first, last, label) for first, last in pairs]
+
+
+def _listed(file: str, label: str, part: str) -> str:
+    return f"{PLACES[part] if label == NORMAL else label}/{file}"
+
+
+def _told(path: Path, name: str) -> str:
+    try:
+        return label_of(name)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _refuse_twice(path: Path, names: Sequence[str]) -> None:
+    if len(set(names)) != len(names):
+        raise DataError(f"{path} has {next(name for name in names if names.count(name) > 1)} twice")
+
+
+def _chosen(paths: Sequence[Path]) -> Path:
+    """Of several files of one name, the one that is no copy for event recognition."""
+    return min(paths, key=lambda path: path.parent.name in COPIES)
+
+
+def _compare(root: Path, tested: Sequence[str]) -> None:
+    """Anomaly_Test.txt, if it is there, with the annotated videos."""
+    try:
+        path = find_list(root, TESTED)
+    except DataError:
+        return
+    listed = {Path(line.strip()).name for line in list_lines(path, "UCF-Crime")}
+    if odd := sorted(listed ^ {Path(name).name for name in tested}):
+        here, there = (path.name, "the annotated ranges") if odd[0] in listed else ("the annotated ranges", path.name)
+        raise DataError(f"{path}: {len(odd)} videos are not in both lists: {odd[0]} is in {here}, but not in {there}")

@@ -1,0 +1,211 @@
+"""Moments at which somebody may have been visible: where a person should look again.
+
+    gap                      nobody was seen for more than half a second, then again
+    low score                the detector was hardly sure for a while
+    sudden change of size    from one sighting to the next: perhaps another person, or another thing
+    born mid-picture         first seen away from the border: the half second before their box begins
+    lost mid-picture         last seen away from the border: the half second after their box ends
+    hidden whole             the frame is black, because somebody was lost from sight
+
+They stand in the manifest; `vidveil review` shows them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vidveil.core.frame import Box, Frame
+from vidveil.core.rotation import turn_of
+from vidveil.detect.tracks import BRIDGE, Settings, Sighting, Trail, clipped, extent
+
+WEAK = 0.35  # a score below this is hardly sure
+LEAP = 1.6  # times as large, or as small
+MOST = 1000  # moments in a manifest
+STRETCH = 0.5  # seconds that are worth a look before somebody's box begins, or after it ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    what: str
+    track: int
+    kind: str
+    first: int
+    last: int
+    start: float
+    end: float
+    box: Box | None
+
+    def told(self) -> dict[str, Any]:
+        """As it stands in the manifest."""
+        box = None if self.box is None else [round(v) for v in self.box]
+        return {
+            "what": self.what,
+            "track": self.track,
+            "kind": self.kind,
+            "first": self.first,
+            "last": self.last,
+            "from": round(self.start, 3),
+            "to": round(self.end, 3),
+            "box": box,
+        }
+
+
+class Span(NamedTuple):
+    """A scene, as far as it has been seen."""
+
+    began: float
+    ended: float
+    rate: float
+    """Frames per second."""
+
+
+class Findings:
+    """What the frames and trails of one stream amount to."""
+
+    def __init__(self) -> None:
+        self.frames_with_regions = 0
+        self.left_out = 0
+        self._numbers = count(1)
+        self._tracks: set[int] = set()
+        self._frames = 0
+        self._area = 0.0
+        self._moments: list[Moment] = []
+        self._black: Moment | None = None
+
+    def new_number(self) -> int:
+        return next(self._numbers)
+
+    def frame_done(self, frame: Frame) -> None:
+        regions, size = frame.regions or (), turn_of(frame).size
+        self._frames += 1
+        self.frames_with_regions += bool(regions)
+        self._tracks.update(region.track for region in regions)
+        boxes = [region.box for region in regions]
+        self._area += 1.0 if None in boxes else hidden_share([box for box in boxes if box is not None], size)
+        lost = next((region for region in regions if region.box is None), None)
+        black = self._black
+        if black is not None and (lost is None or lost.track != black.track):
+            self._keep(black)
+            self._black = None
+        if lost is not None:
+            first, start = (
+                (frame.index, frame.seconds) if self._black is None else (self._black.first, self._black.start)
+            )
+            self._black = Moment(
+                what="hidden whole",
+                track=lost.track,
+                kind=lost.kind,
+                first=first,
+                last=frame.index,
+                start=start,
+                end=frame.seconds,
+                box=None,
+            )
+
+    def trail_so_far(self, trail: Trail, past: Sequence[Sighting]) -> None:
+        """Tell of the beginning of a very long trail, and forget it."""
+        if len(past) > 1:
+            self._along(trail, past)
+            trail.sightings = trail.sightings[len(past) - 1 :]
+            trail.older = True
+
+    def trail_over(self, trail: Trail, size: tuple[int, int], scene: Span, settings: Settings) -> None:
+        if not trail.sure:
+            self._note("low score", trail, trail.first, trail.first)
+            return
+        if not trail.older and not trail.leaves(size, at_end=False):
+            until = trail.first.seconds - min(settings.hold, settings.delay)
+            self._stretch("born mid-picture", trail, trail.first, until - STRETCH, until, scene)
+        if not trail.leaves(size, at_end=True):
+            since = trail.last.seconds + settings.patience
+            self._stretch("lost mid-picture", trail, trail.last, since, since + STRETCH, scene)
+        self._along(trail, trail.sightings)
+
+    def _along(self, trail: Trail, sightings: Sequence[Sighting]) -> None:
+        weak: list[Sighting] = []
+        for sighting in sightings:
+            if sighting.score < WEAK:
+                weak.append(sighting)
+                continue
+            self._weak(trail, weak)
+            weak = []
+        self._weak(trail, weak)
+        for a, b in pairwise(sightings):
+            if b.seconds - a.seconds > BRIDGE + 1e-6:
+                self._note("gap", trail, a, b)
+            elif abs(math.log(extent(b.box) / extent(a.box))) > math.log(LEAP):
+                self._note("sudden change of size", trail, a, b)
+
+    def told(self) -> dict[str, Any]:
+        """For the manifest."""
+        if self._black is not None:
+            self._keep(self._black)
+            self._black = None
+        ordered = sorted(self._moments, key=lambda m: (m.first, m.track, m.what))
+        return {
+            "tracks": len(self._tracks),
+            "frames_with_regions": self.frames_with_regions,
+            "hidden_area": round(self._area / max(1, self._frames), 4),
+            "moments": [moment.told() for moment in ordered],
+            "moments_left_out": self.left_out,
+        }
+
+    def _stretch(self, what: str, trail: Trail, near: Sighting, start: float, end: float, scene: Span) -> None:
+        """A time in which somebody may be visible, as far as it lies in the scene."""
+        start, end = max(start, scene.began), min(end, scene.ended)
+        if start >= end:
+            return  # hidden up to the cut
+        first, last = (near.index + round((t - near.seconds) * scene.rate) for t in (start, end))
+        moment = Moment(
+            what=what,
+            track=near.number,
+            kind=trail.kind,
+            first=max(0, first),
+            last=last,
+            start=start,
+            end=end,
+            box=near.box,
+        )
+        self._keep(moment)
+
+    def _weak(self, trail: Trail, run: Sequence[Sighting]) -> None:
+        if len(run) > 1:  # one may happen to anybody
+            self._note("low score", trail, run[0], run[-1])
+
+    def _note(self, what: str, trail: Trail, a: Sighting, b: Sighting) -> None:
+        middle = tuple((p + q) / 2 for p, q in zip(a.box, b.box, strict=True))
+        self._keep(
+            Moment(
+                what=what,
+                track=b.number,
+                kind=trail.kind,
+                first=a.index,
+                last=b.index,
+                start=a.seconds,
+                end=b.seconds,
+                box=(middle[0], middle[1], middle[2], middle[3]),
+            )
+        )
+
+    def _keep(self, moment: Moment) -> None:
+        if len(self._moments) < MOST:
+            self._moments.append(moment)
+        else:
+            self.left_out += 1
+
+
+def hidden_share(boxes: Sequence[Box], size: tuple[int, int]) -> float:
+    """Share of the picture that lies in at least one box, counted on a grid of 64 × 64 points."""
+    grid = np.zeros((64, 64), bool)
+    for box in boxes:
+        x0, y0, x1, y1 = clipped(box, size)
+        if x0 >= x1 or y0 >= y1:
+            continue
+        columns = [round(v * 64 / size[0]) for v in (x0, x1)]
+        rows = [round(v * 64 / size[1]) for v in (y0, y1)]
+        grid[rows[0] : max(rows[1], rows[0] + 1), columns[0] : max(columns[1], columns[0] + 1)] = True
+    return float(grid.mean())

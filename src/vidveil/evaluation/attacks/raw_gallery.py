@@ -1,0 +1,54 @@
+"""Anonymized clips looked up among raw ones, by somebody who has a person's ordinary videos.
+
+Both must lie in one space, so the same network looks at both: the one that learned on anonymized clips, and the one
+that learned on raw ones. Each is tried as it is and in the discriminants of the people that it was trained on.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from vidveil.data.clips import ClipSet
+from vidveil.evaluation.evaluators.train import TESTED, Learned, embed
+from vidveil.evaluation.measures.measure import Crossing, Floats
+from vidveil.statistics.projections import lda
+from vidveil.tasks import Predictions
+from vidveil.training.recipe import LearningRecipe
+
+Seen = Mapping[str, Predictions]
+
+
+def crossings(
+    recipe: LearningRecipe,
+    raw: ClipSet,
+    after: Sequence[ClipSet],
+    learned_after: Mapping[str, Sequence[Learned]],
+    learned_raw: Mapping[str, Sequence[Learned]],
+) -> dict[str, list[Crossing]]:
+    """Every attacker's ways to look anonymized clips up among raw ones, one entry a seed; `after` has one, too."""
+    found: dict[str, list[Crossing]] = {}
+    for name in learned_after:
+        pairs = list(zip(learned_after[name], learned_raw[name.replace(":raw", "")], strict=True))
+        if name.endswith(":frozen"):  # one network, whatever it is shown
+            found |= _spaces(f"{name} on both", [(a.predictions, r.predictions, r.predictions) for a, r in pairs], raw)
+            continue
+        own = [(a.predictions, embed(a, raw, recipe), a.predictions) for a, _ in pairs]
+        theirs = [
+            (embed(r, shown, recipe), r.predictions, r.predictions) for (_, r), shown in zip(pairs, after, strict=True)
+        ]
+        found |= _spaces(f"{name} that learned on anonymized video", own, raw)
+        found |= _spaces(f"{name} that learned on raw video", theirs, raw)
+    return found
+
+
+def _spaces(name: str, seeds: Sequence[tuple[Seen, Seen, Seen]], data: ClipSet) -> dict[str, list[Crossing]]:
+    """(probes, gallery, training clips) of each seed → the same as they are, and in discriminants."""
+    found: dict[str, list[Crossing]] = {f"{name}, cosine": [], f"{name}, LDA": []}
+    for probes, gallery, training in seeds:
+        train = training["train"]
+        apart = lda(train.features, data.person[train.rows])
+        for space, to in (("cosine", lambda x: x.astype(np.float64)), ("LDA", apart)):
+            among: dict[str, Floats] = {split: to(gallery[split].features) for split in TESTED}
+            asked: dict[str, Floats] = {split: to(probes[split].features) for split in TESTED}
+            found[f"{name}, {space}"].append(Crossing(asked, among))
+    return found

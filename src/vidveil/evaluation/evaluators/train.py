@@ -1,0 +1,390 @@
+"""One network trained on one set of clips: the step that utility models, attackers and controls have in common.
+
+The epoch is chosen on validation. Test is looked at once, after training, and the predictions are written down: all
+numbers are computed from them, and a second run of the same evaluation finds them again.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from torch import Tensor, nn
+
+from vidveil import __version__
+from vidveil.core.atomic import new_path, write_json
+from vidveil.core.bounded import read_json, reason, regular
+from vidveil.core.errors import DataError, UsageError
+from vidveil.core.progress import phase
+from vidveil.core.typed import from_values
+from vidveil.data.clips import ClipSet, Split
+from vidveil.data.controls import CONTROLS
+from vidveil.data.loader import Batch, Loader
+from vidveil.data.views import Augment
+from vidveil.evaluation.evaluators.frozen import embedded, features_of
+from vidveil.evaluation.evaluators.mlp import HEADS, with_heads
+from vidveil.models.recognizers import RECOGNIZERS, build
+from vidveil.models.recognizers.recognizer import Classifier
+from vidveil.tasks import TASKS, Predictions, Task
+from vidveil.tasks.identity import Identity, everybody_is_known
+from vidveil.training.log import Log
+from vidveil.training.loop import fit
+from vidveil.training.options import Options
+from vidveil.training.recipe import LearningRecipe
+from vidveil.weights import describe
+
+NEVER_TRAINED = 1_000_000  # the number of an epoch that no training reaches
+STARTS = ("pretrained", "frozen", "raw")
+Order = Literal["shuffle", "sequential"]
+TESTED: tuple[Split, ...] = ("val", "test")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What came out of one training."""
+
+    predictions: Mapping[str, Predictions]
+    """By split: val and test; train too, where the ranking learns from its features."""
+    scores: Mapping[str, float]
+    """On validation, by task."""
+    parameters: int
+    seconds: float
+    network: str
+    folder: Path
+    """Where its weights are."""
+
+
+def learn(
+    data: ClipSet,
+    tasks: Sequence[str],
+    network: str,
+    recipe: LearningRecipe,
+    *,
+    seed: int,
+    folder: Path,
+    control: str = "",
+    start: Path | None = None,
+    only_read: bool = False,
+    splits: Sequence[Split] = TESTED,
+    log: Log | None = None,
+    label: str = "",
+) -> Learned:
+    """Train `network` on the training clips for all `tasks` at once.
+
+    Args:
+        network: a recognizer's name, `NAME:pretrained`, `NAME:frozen` (heads on its features alone are) or `NAME:raw`.
+        folder: keeps checkpoints on the way and predictions at the end; a finished one is read, not computed.
+        control: what is taken away from the clips, a name of `CONTROLS`.
+        start: weights of the same network trained elsewhere, for `NAME:raw`.
+        only_read: a training that is not there is an error.
+        splits: which clips are predicted; `train` as well where tasks have identity.
+    """
+    key = _key(data, tasks, network, recipe, seed, control, start, splits)
+    if (found := _read(folder, network, key)) is not None:
+        return found
+    if only_read:
+        raise UsageError(f"the run {folder.parent.parent.name} has no training {folder.name}: leave out raw=")
+    began = monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    device = options(recipe, seed).accelerator()
+    learned_tasks = [TASKS[name](data, device, recipe.label_smoothing) for name in tasks]
+    if network.endswith(":frozen"):
+        predictions, parameters = _looked(data, learned_tasks, network, recipe, seed, control, splits)
+    else:
+        predictions, parameters = _trained(
+            data, learned_tasks, network, recipe, seed, folder, key, control, start, splits, log, label
+        )
+    if device == "cuda":
+        torch.cuda.empty_cache()  # to others on the same accelerator, while we count
+    scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
+    learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
+    _write(learned, key)
+    return learned
+
+
+def _looked(
+    data: ClipSet,
+    tasks: Sequence[Task],
+    network: str,
+    recipe: LearningRecipe,
+    seed: int,
+    control: str,
+    splits: Sequence[Split],
+) -> tuple[dict[str, Predictions], int]:
+    """By a frozen network: heads alone learn, on its features of training clips."""
+    device = options(recipe, seed).accelerator()
+    wanted = dict.fromkeys((*(("train",) if tasks else ()), *splits))
+    rows = np.unique(np.concatenate([data.indices(split) for split in wanted]))
+    name = network.partition(":")[0]
+    features, parameters = features_of(data, rows, name, recipe, device=device, seed=seed, control=control)
+    predictions = {
+        split: Predictions(data.indices(split), features[np.searchsorted(rows, data.indices(split))])
+        for split in wanted
+    }
+    told = [task for task in tasks if not isinstance(task, Identity) or task.names_them]
+    return with_heads(predictions, told, device, seed) if told else predictions, parameters
+
+
+def _trained(
+    data: ClipSet,
+    tasks: Sequence[Task],
+    network: str,
+    recipe: LearningRecipe,
+    seed: int,
+    folder: Path,
+    key: str,
+    control: str,
+    start: Path | None,
+    splits: Sequence[Split],
+    log: Log | None,
+    label: str,
+) -> tuple[dict[str, Predictions], int]:
+    device = options(recipe, seed).accelerator()
+    model = classifier(network, tasks, recipe, seed)
+    if start is not None:
+        model.recognizer.load_state_dict(_weights(start))
+    model.to(device)
+
+    def loader(split: Split, order: Order, augment: Augment) -> Loader:
+        return Loader(
+            data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch,
+            augment=augment, seed=seed, device=device, order=order, transform=CONTROLS.get(control),
+        )  # fmt: skip
+
+    _train(model, tasks, loader, recipe, network, seed, folder, key, log, label)
+    with new_path(folder / "weights.safetensors") as part:
+        save_file(_arrays(model.recognizer), part)
+    with phase(f"predictions of {label or network}"):
+        predictions: dict[str, Predictions] = {
+            split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
+        }
+        if any(task.name == "identity" for task in tasks):  # spaces are learned from views that it was not trained on
+            predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), tasks, None)
+    return predictions, sum(p.numel() for p in model.parameters())
+
+
+@phase("looking at anonymized clips by networks of raw video")
+def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
+    """What a network that learned elsewhere sees in the validation and test clips of another set."""
+    device = options(recipe, 0).accelerator()
+    model = classifier(learned.network.partition(":")[0], [], recipe, 0)
+    model.recognizer.load_state_dict(_weights(learned.folder / "weights.safetensors"))
+    model.to(device)
+    found: dict[str, Predictions] = {}
+    for split in TESTED:
+        loader = Loader(
+            data,
+            data.indices(split),
+            frames=recipe.frames,
+            size=recipe.size,
+            stride=recipe.stride,
+            batch=recipe.batch,
+            device=device,
+            order="sequential",
+        )
+        found[split] = predict(model, loader, [], recipe.views)
+    return found
+
+
+def _train(
+    model: Classifier,
+    tasks: Sequence[Task],
+    loader: Callable[[Split, Order, Augment], Loader],
+    recipe: LearningRecipe,
+    network: str,
+    seed: int,
+    folder: Path,
+    key: str,
+    log: Log | None,
+    label: str,
+) -> None:
+    validation = loader("val", "sequential", "none")
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        outputs = model(batch.video)
+        return torch.stack([task.loss(outputs[task.name], batch.index) for task in tasks]).sum()
+
+    def validate(_: nn.Module) -> Mapping[str, float]:  # the model itself: what wraps it lets only `forward` through
+        predictions = predict(model, validation, tasks, recipe.views)  # as at test: one view is a noisy judge
+        scores = {task.name: task.score(predictions) for task in tasks}
+        known = [score for score in scores.values() if not np.isnan(score)]  # all may be alike among so few people
+        return {**scores, "score": float(np.mean(known)) if known else 0.0}
+
+    fit(
+        model,
+        batches=loader("train", "shuffle", recipe.augment),
+        loss=loss,
+        validate=validate,
+        options=options(recipe, seed, network),
+        folder=folder / "training",
+        fingerprint=key,
+        log=log,
+        label=label,
+    )
+
+
+def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str | None) -> Predictions:
+    """Features and probabilities of every clip, averaged over its views; without `views`, of one augmented view."""
+    rows, features = [], []
+    probabilities: dict[str, list[Tensor]] = {task.name: [] for task in tasks}
+    model.eval()
+    with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):
+        for batch in loader.views(views) if views else loader.epoch(NEVER_TRAINED):
+            count = batch.video.shape[1] if views else 1
+            clips = batch.video.flatten(0, 1) if views else batch.video  # (B, V, 3, T, H, W) → (B·V, 3, T, H, W)
+            seen = embedded(model.features, clips, loader.batch * count)
+            rows.append(batch.index.cpu())
+            features.append(seen.view(-1, count, seen.shape[-1]).mean(1).cpu())
+            for task in tasks:
+                each = task.probabilities(model.heads[task.name](seen))  # (B·V, outputs)
+                probabilities[task.name].append(each.view(-1, count, each.shape[-1]).mean(1).cpu())
+    return Predictions(
+        torch.cat(rows).numpy(),
+        torch.cat(features).numpy(),
+        {name: torch.cat(parts).numpy() for name, parts in probabilities.items()},
+    )
+
+
+def check_network(network: str) -> None:
+    """A name that does not exist, or a start that the network does not have, is refused now."""
+    name, colon, start = network.partition(":")
+    if name not in RECOGNIZERS:
+        close = get_close_matches(name, RECOGNIZERS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(RECOGNIZERS)}"
+        raise UsageError(f"no recognizer is called {name!r}; {hint}")
+    if colon and start not in STARTS:
+        raise UsageError(f"{network}: after the colon comes {', '.join(STARTS[:-1])} or {STARTS[-1]}")
+    if start == "pretrained" and RECOGNIZERS[name].weights is None:
+        raise UsageError(f"{network}: there are no published weights of {name}; leave out :pretrained")
+
+
+def classifier(network: str, tasks: Sequence[Task], recipe: LearningRecipe, seed: int) -> Classifier:
+    """A fresh network with a head for each task; `seed` decides its first weights."""
+    name, _, start = network.partition(":")
+    torch.manual_seed(seed)
+    recognizer = build(name, frames=recipe.frames, size=recipe.size, pretrained=start == "pretrained")
+    return Classifier(recognizer, {task.name: task.outputs for task in tasks})
+
+
+def options(recipe: LearningRecipe, seed: int, network: str = "") -> Options:
+    """The loop's part of a recipe. Only a trunk that has learned before is held back by `trunk_lr`."""
+    learned = network.endswith((":pretrained", ":raw"))
+    return Options(
+        epochs=recipe.epochs,
+        lr=recipe.lr,
+        trunk_lr=recipe.trunk_lr if learned else 1.0,
+        weight_decay=recipe.weight_decay,
+        warmup_epochs=recipe.warmup_epochs,
+        clip_norm=recipe.clip_norm,
+        ema=recipe.ema,
+        patience=recipe.patience,
+        validate_every=recipe.validate_every,
+        precision=recipe.precision,
+        channels_last=True,
+        device=recipe.device,
+        compile=recipe.compile,
+        checkpoint_seconds=recipe.checkpoint_seconds,
+        monitor="score",
+        seed=seed,
+    )
+
+
+def _arrays(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: value.detach().cpu().contiguous().numpy() for name, value in module.state_dict().items()}
+
+
+def _weights(path: Path) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in load_file(regular(path)).items()}
+
+
+def _key(
+    data: ClipSet,
+    tasks: Sequence[str],
+    network: str,
+    recipe: LearningRecipe,
+    seed: int,
+    control: str,
+    start: Path | None,
+    splits: Sequence[Split],
+) -> str:
+    """Everything that the outcome depends on: a part of a run is used again only for the same question."""
+    name, _, begins = network.partition(":")
+    published = RECOGNIZERS[name].weights if begins in ("pretrained", "frozen") else None
+    about = {
+        "vidveil": __version__,
+        "control": control,
+        "gallery": data.gallery,
+        "published": describe(published) if published else None,
+        "precision": str(options(recipe, seed).exact_precision()),
+        "data": data.videos.fingerprint,
+        "labels": _labels(data),
+        "tasks": list(tasks),
+        "network": network,
+        "start": None if start is None else hashlib.sha256(start.read_bytes()).hexdigest(),
+        "options": options(recipe, seed, network).fixed(),
+        "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
+        "label_smoothing": recipe.label_smoothing,
+        **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
+        **({"heads": HEADS, "train": "as test"} if begins == "frozen" else {}),
+        **({"scored by": "naming"} if "identity" in tasks and everybody_is_known(data) else {}),
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+def _labels(data: ClipSet) -> list[Any]:
+    columns = (data.action, data.person, data.attributes, data.split)
+    if data.action_labels is None:
+        return [column.tolist() for column in columns]
+    # thousands of tags of each of 260,000 clips, written out, are more than memory holds
+    return [hashlib.sha256(column.tobytes()).hexdigest() for column in (*columns, data.action_labels)]
+
+
+def _write(learned: Learned, key: str) -> None:
+    arrays: dict[str, Any] = {}
+    for split, said in learned.predictions.items():
+        arrays |= {f"{split}/rows": said.rows, f"{split}/features": said.features}
+        arrays |= {f"{split}/{task}": values for task, values in said.probabilities.items()}
+    with new_path(learned.folder / "predictions.safetensors") as part:
+        save_file(arrays, part)
+    about = {"key": key, "scores": learned.scores, "parameters": learned.parameters, "seconds": learned.seconds}
+    write_json(learned.folder / "learned.json", about, indent=None)  # last: where it is, everything is
+
+
+@dataclass(frozen=True)
+class _About:
+    """What learned.json holds."""
+
+    key: str
+    scores: dict[str, float]
+    parameters: int
+    seconds: float
+
+
+def _read(folder: Path, network: str, key: str) -> Learned | None:
+    try:
+        about = from_values(_About, read_json(folder / "learned.json", finite=False))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder / 'learned.json'} {reason(error)}; delete {folder.name} to train it anew") from error
+    if about.key != key:
+        raise UsageError(f"{folder} was trained on other clips or with other settings; choose another run")
+    said: dict[str, dict[str, Any]] = {}
+    try:
+        for name, array in load_file(regular(folder / "predictions.safetensors")).items():
+            split, _, part = name.partition("/")
+            said.setdefault(split, {})[part] = array
+        predictions = {
+            split: Predictions(parts.pop("rows"), parts.pop("features"), parts) for split, parts in said.items()
+        }
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise DataError(f"{folder / 'predictions.safetensors'} is damaged; delete {folder} to train it anew") from error
+    return Learned(predictions, about.scores, about.parameters, about.seconds, network, folder)

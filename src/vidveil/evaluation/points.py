@@ -1,0 +1,172 @@
+"""From numbers to results: each beside its raw value, with excess or retention, and one sentence about them all."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vidveil.data.clips import SPLITS, ClipSet
+from vidveil.evaluation.measures.measure import Number
+from vidveil.evaluation.results import Kind, Metric, Point, Use, use_in
+from vidveil.statistics.floors import above_chance
+from vidveil.statistics.intervals import Difference, Estimate, difference
+from vidveil.statistics.tradeoff import Excess, excess, excess_over_attributes, retention
+
+RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
+TESTED = ("linkage_rank1", "identity_top1", "gait_rank1")  # what a verdict is made of, beside attributes
+LEVEL = 0.05  # chance of a single false alarm
+NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are told
+
+
+def use_of(data: ClipSet) -> Use:
+    """What the score of the action is called: of one a clip, of several at once."""
+    return "action_top1" if data.action_labels is None else "action_cmap"
+
+
+def about_data(data: ClipSet) -> dict[str, Any]:
+    """Which clips, so that two results can be told to be about the same."""
+    rows = {split: data.indices(split) for split in SPLITS}
+    return {
+        "name": data.name,
+        "fingerprint": data.videos.fingerprint,
+        "labels": labels_fingerprint(data),
+        "clips": {split: len(which) for split, which in rows.items()},
+        "people": {split: len(np.unique(data.person[which][data.person[which] >= 0])) for split, which in rows.items()},
+        "actions": list(data.actions),
+        "attributes": list(data.attribute_names),
+        "gallery": data.gallery,
+        **({"left_out": len(data.left_out)} if data.left_out else {}),
+        **({"here": list(data.here)} if data.here else {}),
+    }
+
+
+def labels_fingerprint(data: ClipSet) -> str:
+    """sha256 over which clips are tested, who and what is in them, and who may be looked for among whom."""
+    rows = data.indices("test")
+    columns: list[Any] = [data.action, data.person, data.attributes, *(data.tags[name] for name in sorted(data.tags))]
+    told = [[data.ids[i] for i in rows], data.gallery, *(column[rows].tolist() for column in columns)]
+    if data.action_labels is not None:
+        told.append(hashlib.sha256(data.action_labels[rows].tobytes()).hexdigest())
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def point(
+    method: str, keep: float | None, numbers: Mapping[str, Number], constant: Sequence[str], raw: Mapping[str, Number]
+) -> Point:
+    metrics = {}
+    attributes = of_attributes(numbers)
+    for name, number in numbers.items():
+        beside = raw.get("linkage_rank1" if name == RAW_GALLERY else name)
+        kept = left = None
+        if number.kind == "utility" and beside is not None:
+            kept = retention(number.leak.value, beside.leak.value)
+        elif beside is not None and (name in attributes or name not in NO_EXCESS):
+            left = excess(number.leak, beside.leak, name).estimate
+        metrics[name] = _metric(number.kind, number, beside, left, kept)
+    together = attribute_excess(numbers, raw)
+    overall = together.estimate if together else None
+    return Point(
+        method=method,
+        keep=keep,
+        metrics=metrics,
+        attribute_excess=overall.value if overall else None,
+        attribute_excess_interval=list(overall.interval) if overall else None,
+        not_measurable=[name.removeprefix("ap_") for name in together.not_measurable] if together else [],
+        constant=list(constant),
+        verdict=verdict(numbers, raw),
+    )
+
+
+def attribute_excess(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> Excess | None:
+    """Over all measurable attributes together; None where nobody tried to tell any."""
+    ours, theirs = ({name: one.leak for name, one in of_attributes(these).items()} for these in (numbers, raw))
+    return excess_over_attributes(ours, theirs) if ours else None
+
+
+def of_attributes(numbers: Mapping[str, Number]) -> dict[str, Number]:
+    """What attributes are judged by: the average precision of each, or cMAP of so many that no single one is told."""
+    each = {name: number for name, number in numbers.items() if name.startswith("ap_")}
+    return each or {name: number for name, number in numbers.items() if name == "cmap"}
+
+
+def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
+    return {name: _metric("control", number, None) for name, number in numbers.items()}
+
+
+def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
+    """One sentence. Something leaks if permuted labels hardly ever reach it, all numbers tested together; something is
+    useful if top-1, or cMAP, has its interval above the floor. Who cannot read raw video has not learned to judge."""
+    attributes = of_attributes(numbers)
+    tested = {name: one.p for name, one in numbers.items() if name.startswith(TESTED) or name in attributes}
+    ps = {name: p for name, p in tested.items() if p is not None}
+    if not ps:
+        told = "leakage was not measured"
+    elif min(number.least_p for name, number in numbers.items() if name in ps) > LEVEL / len(ps):
+        told = "too few permutations to say what leaks"
+    else:
+        leaks = above_chance(ps, LEVEL)
+        told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "no leak was found"
+        before = {name: raw[name].p for name in ps if name in raw}
+        if (
+            not leaks
+            and numbers is not raw
+            and not above_chance({n: p for n, p in before.items() if p is not None}, LEVEL)
+        ):
+            told = "nothing can be said about leaks, since attackers got nothing of what was there before either"
+    use = use_in(numbers)
+    if use is None:
+        return told
+    if use in raw and not _readable(raw[use]):
+        return f"{told}; but judges could not even read the action of raw video, and say nothing about any method"
+    return f"{told}, {'the action is still readable' if _readable(numbers[use]) else 'nothing is useful'}"
+
+
+def _readable(action: Number) -> bool:
+    above = action.leak.above_floor()
+    return bool((above.low if np.isfinite(above.low) else above.value) > 0)
+
+
+def _spoken(leaks: Sequence[str]) -> list[str]:
+    attributes = [name.removeprefix("ap_").replace("_", " ") for name in leaks if name.startswith("ap_")]
+    linked = ["identities"] if any(name.startswith(("linkage", "identity_top1", "gait")) for name in leaks) else []
+    many = ["attributes"] if "cmap" in leaks else []
+    return linked + many + ([f"attributes ({', '.join(attributes)})"] if attributes else [])
+
+
+def _metric(
+    kind: Kind, number: Number, raw: Number | None, left: Estimate | None = None, kept: Estimate | None = None
+) -> Metric:
+    leak = number.leak
+    change = None if raw is None or raw is number else _change(number, raw)
+    return Metric(
+        kind=kind,
+        value=leak.value.value,
+        seeds=list(leak.value.per_seed),
+        interval=list(leak.value.interval),
+        floor=leak.floor,
+        floor_range=list(number.floor_range),
+        floor_analytic=number.analytic if leak.chance is None else leak.chance.value,
+        p=number.p,
+        measured_by=number.measured_by,
+        raw=None if raw is None else raw.leak.value.value,
+        raw_interval=None if raw is None else list(raw.leak.value.interval),
+        excess=None if left is None else left.value,
+        excess_interval=None if left is None else list(left.interval),
+        retention=None if kept is None else kept.value,
+        retention_interval=None if kept is None else list(kept.interval),
+        change=None if change is None else change.value,
+        change_interval=None if change is None else [change.low, change.high],
+        others=number.others,
+        note=number.note,
+    )
+
+
+def _change(number: Number, raw: Number) -> Difference:
+    """A gap is an absolute value in each draw, too: there it may go the other way, and be a gap all the same."""
+    ours, theirs = number.leak.value, raw.leak.value
+    if number.kind == "gap":
+        ours, theirs = (replace(one, samples=np.abs(one.samples)) for one in (ours, theirs))
+    return difference(ours, theirs)

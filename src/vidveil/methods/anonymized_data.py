@@ -1,0 +1,338 @@
+"""The thing that is judged, as a black box: pixels in, pixels out, each clip by itself, once.
+
+Besides methods there are controls, which every table needs and nobody should protect anyone with: `raw` does nothing,
+`noise` leaves nothing, and those of `pruning_controls` blacken tubelets without having learned which.
+
+A method that hides by a mask leaves beside each video what it kept and by which scores, tubelet by tubelet: where
+ground truth is known, `truth` compares them. Where its tubelets lie on no grid of the clip, only the share that it kept
+is left: pixel by pixel, mask and scores are larger than the video.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidveil import __version__
+from vidveil.core.errors import DataError, UsageError
+from vidveil.core.progress import counted, phase
+from vidveil.data.clips import ClipSet
+from vidveil.data.puppets import PuppetClips, masks
+from vidveil.data.regions import regions
+from vidveil.data.single_frames import SingleFrames
+from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, Veiled, born
+from vidveil.data.store.videos import Item, VideoStore, cache_folder
+from vidveil.methods.masking.baselines import CONTROLS, PruningControl, pruning_control
+from vidveil.methods.masking.random_pruning import draws_lots, with_lots
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vidveil.methods import Anonymized, Anonymizer
+    from vidveil.methods.regional import Watcher
+
+WORKERS = 8  # clips at once, at most, by methods that learned nothing: OpenCV and PyTorch leave Python's lock alone
+AT_ONCE = 64
+"""Clips that a learned method sees at a time, at most."""
+BYTES_AT_ONCE = 256 * 2**20
+"""Of their pixels: a whole recorded video may have 100 MB, and four times that as floats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A method with its knobs: everything but the data that a video after it depends on."""
+
+    method: str
+    region: str = "frame"
+    keep: float | None = None
+    privacy_weight: float | None = None
+    fill: str | None = None
+
+    def of_seed(self, seed: int) -> "Setting":
+        """`dual-{seed}` names one training of the method for each seed."""
+        return Setting(**asdict(self) | {"method": self.method.replace("{seed}", str(seed))})
+
+    def __str__(self) -> str:
+        knobs = {"keeping": self.keep, "privacy weight": self.privacy_weight}
+        told = [f"{word} {value:g}" for word, value in knobs.items() if value is not None]
+        return ", ".join([self.method, *told, *([f"filled by {self.fill}"] if self.fill else [])])
+
+
+@dataclass(frozen=True)
+class Painter:
+    """A setting ready for use on a set."""
+
+    paint: Callable[[Sequence[int]], Iterable[Item]]
+    """Rows of the set → a video each, with its side arrays."""
+    weights: str | None = None
+    tubelet: tuple[int, int] | None = None
+    """Frames and pixels a side of what `kept` and `scores` have one entry of; None where there are none."""
+    at_once: int = 1
+    as_filmed: bool = True
+    """Whether what a mask keeps is shown as it was filmed."""
+
+
+def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipSet:
+    """The set after the method: made once, kept in the cache, found again by what made it."""
+    _refuse_knobs_of_controls(setting)
+    if setting.method == "raw":
+        return data
+    if isinstance(data.videos, SingleFrames):  # a method sees whole videos, whoever judges frames of them
+        after = data.videos.of(anonymized(data.videos.whole, setting, device=device))
+        return data.with_videos(after, f"{data.name} after {setting}")
+    painter = _painter(data, setting, device)
+    about: dict[str, Any] = {
+        **{key: _exact(value) for key, value in asdict(setting).items()},
+        "weights": painter.weights,
+        "tubelet": list(painter.tubelet) if painter.tubelet else None,
+        "of": data.videos.fingerprint,
+        "vidveil": __version__,
+        **({} if painter.as_filmed else {"as_filmed": False}),
+    }
+    folder = _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    chunks = _chunks(data, painter.at_once)
+    made_now = []
+
+    def make() -> Iterator[Item]:
+        made_now.append(True)
+        return _all(painter, chunks, f"painting {data.name} after {setting}")
+
+    videos = Veiled.cached(folder, about, make)
+    if not made_now:  # the code of a method may have changed since: look at some
+        some = dict.fromkeys((chunks[0], chunks[len(chunks) // 2], chunks[-1]))
+        pairs = (pair for chunk in some for pair in zip(chunk, painter.paint(chunk), strict=True))
+        with phase(f"comparing {data.name} after {setting} with the cache"):
+            same = all(_same(videos, row, item) for row, item in pairs)
+        if not same:
+            videos = Veiled.write(folder, make(), about)
+    if made_now and isinstance(videos, Veiled):
+        videos.made = born(videos.folder)
+    return data.with_videos(videos, f"{data.name} after {setting}")
+
+
+def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
+    """A method that does not exist, or has no such knob, is refused now."""
+    for share in keep or (None,):
+        tried = Setting(**asdict(setting) | {"keep": share})
+        _refuse_knobs_of_controls(tried)
+        if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
+            continue
+        method = _load(tried, watch=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
+        stages: Sequence[Any] = getattr(method, "stages", (method,))
+        masker = next((stage for stage in stages if hasattr(stage, "scorer")), None)
+        frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
+        empty = np.zeros((frames, size, size, 3), np.uint8)
+        # knobs are refused when they are used
+        method.anonymize(_tensor(empty), keep=share, privacy_weight=tried.privacy_weight)
+
+
+def _refuse_knobs_of_controls(setting: Setting) -> None:
+    plain = setting.method in ("raw", "noise")
+    if plain and setting.keep is not None:
+        raise UsageError(f"{setting.method} has no knob: leave keep out")
+    if plain and setting.fill is not None:
+        raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
+    unlearned = plain or draws_lots(setting.method) or pruning_control(setting.method, setting.keep)
+    if unlearned and setting.privacy_weight is not None:
+        raise UsageError(f"{setting.method} has no privacy attention: leave privacy_weight out")
+
+
+def _folder() -> Path:
+    return cache_folder() / "anonymized"
+
+
+def _chunks(data: ClipSet, at_once: int) -> list[range]:
+    """Rows that are in memory together: so many clips, fewer where they are large, one at least."""
+    starts, held = [0], 0
+    for row in range(len(data)):
+        size = data.videos.frames(row).nbytes
+        if row - starts[-1] == at_once or (row > starts[-1] and held + size > BYTES_AT_ONCE):
+            starts.append(row)
+            held = 0
+        held += size
+    return [range(start, stop) for start, stop in pairwise([*starts, len(data)])]
+
+
+def _all(painter: Painter, chunks: Sequence[Sequence[int]], title: str) -> Iterator[Item]:
+    yield from counted(chain.from_iterable(map(painter.paint, chunks)), title, sum(map(len, chunks)), "clips")
+
+
+def _same(videos: VideoStore, row: int, item: Item) -> bool:
+    """Whether the cache holds the very pixels that the method makes today."""
+    frames, sides = item if isinstance(item, tuple) else (item, {})
+    mask = all(np.array_equal(videos.side(name, row), sides[name]) for name in (KEPT, SHARE) if name in sides)
+    return mask and np.array_equal(videos.frames(row), frames)
+
+
+def _exact(value: Any) -> Any:
+    """JSON has no infinity."""
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
+    from vidveil.methods import Chain, load
+
+    if setting.method == "noise":
+        return Painter(lambda rows: [_noise(data.videos.frames(row), row) for row in rows])
+    if control := pruning_control(setting.method, setting.keep):
+        return _pruned(data, control, setting.fill or "black")
+    method = _load(setting)
+    if hasattr(method, "anonymize_batch"):
+        return _learned(data, method, setting, device)
+    knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
+    known = setting.region != "frame" and not isinstance(method, Chain)  # a stage of a chain may leave frames out
+    where = regions(data, setting.region) if known else None
+
+    def for_row(row: int) -> "Anonymizer":
+        if where is None:
+            return method
+        return load(setting.method, region=setting.region, watch=lambda _: where(row))
+
+    def one(row: int) -> NDArray[np.uint8]:
+        frames = data.videos.frames(row)
+        done = _pixels(for_row(row).anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
+        video: NDArray[np.uint8] = done[0]
+        return video
+
+    alone = where is None and method.weights is not None  # networks, and who follows people, go in order
+    workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
+
+    def paint(rows: Sequence[int]) -> list[Item]:
+        with one_thread_each(workers), ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool:
+            return list(pool.map(one, rows))
+
+    return Painter(paint, method.weights, at_once=2 * workers)
+
+
+@contextmanager
+def one_thread_each(workers: int) -> Iterator[None]:
+    """OpenCV has threads of its own for each who asks: many cores would wait for each other most of the time."""
+    import cv2
+
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1 if workers > 1 else before)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+def _load(setting: Setting, watch: "Watcher | None" = None) -> "Anonymizer":
+    from vidveil.methods import load
+
+    try:
+        method = load(setting.method.removeprefix("random:"), region=setting.region, watch=watch)
+    except UsageError as error:  # a run may be called nearly like a control: only what does not exist is misspelt
+        close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
+        if not close:
+            raise UsageError(f"{error}; controls are raw, noise, {', '.join(CONTROLS)}") from error
+        raise UsageError(f"no method or control is called {setting.method!r}; did you mean {close[0]}?") from error
+    if draws_lots(setting.method):
+        method = with_lots(method, setting.method)
+    if setting.fill is not None:
+        if not hasattr(method, "fill"):
+            raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
+        if getattr(method, "draws", False) and setting.fill != "mask":
+            raise UsageError(f"{setting.method} draws what it shows, whatever the fill: leave it out, or take mask")
+        method.fill = setting.fill
+    return method
+
+
+def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
+    """A control of tubelets; all clips of a set have the tubelets that suit its first one."""
+    import torch
+
+    from vidveil.core.tubelets import paint as painted
+
+    grid = control.grid(*data.videos.frames(0).shape[1:3])
+    control = PruningControl(control.name, grid.side, control.keep)
+    truth = masks(data) if control.wants_truth else None
+
+    def paint(rows: Sequence[int]) -> Iterator[Item]:
+        for row in rows:
+            frames = data.videos.frames(row)
+            kept, scores = control.choose(frames, row, None if truth is None else truth[row])
+            shown = grid.pixels(kept, frames.shape)  # (T, H, W)
+            if fill == "black":
+                video = frames * shown[..., None]
+            else:
+                made = painted(_tensor(frames)[None], torch.from_numpy(shown.copy())[None], fill)
+                (video,) = _pixels(made, frames.shape, control.name)
+            yield video, {KEPT: kept.astype(np.uint8), SCORES: scores.astype(np.float32)}
+
+    return Painter(paint, tubelet=(grid.frames, grid.side), as_filmed=fill != "mask")
+
+
+def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Painter:
+    """A method with a mask, many clips at a time."""
+    scorer = method.scorer
+    seen = (scorer.frames, scorer.size, scorer.size, 3)
+    tubelet: tuple[int, int] | None = None  # the mask is laid over clips of another size: no grid fits it
+    in_place = not method.elsewhere  # else what is kept says nothing about what was filmed there
+    if in_place and all(data.videos.frames(row).shape == seen for row in range(len(data))):
+        tubelet = (scorer.tubelet[0], scorer.tubelet[1])
+    elif in_place and isinstance(data, PuppetClips):  # small, and their truth is told pixel by pixel
+        tubelet = (1, 1)
+    changed = getattr(method, "draws", False) or method.after is not None or method.fill == "mask"
+    if method.after is not None:  # what masks lie over is made once for all of them, as for training
+        data, method = anonymized(data, Setting(method=method.after.spec)), method.alone()
+
+    def paint(rows: Sequence[int]) -> Iterator[Item]:
+        videos = [data.videos.frames(row) for row in rows]
+        made: dict[int, Item] = {}
+        for shape in dict.fromkeys(video.shape for video in videos):
+            alike = [i for i, video in enumerate(videos) if video.shape == shape]
+            clips = _tensor(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
+            found = method.anonymize_batch(clips, keep=setting.keep, privacy_weight=setting.privacy_weight)
+            shown = _pixels(found.video, shape, setting.method)
+            made |= dict(zip(alike, zip(shown, _sides(found, tubelet), strict=True), strict=True))
+        for i in range(len(rows)):
+            yield made[i]
+
+    return Painter(paint, method.weights, tubelet, AT_ONCE, as_filmed=not changed)
+
+
+def _sides(found: "Anonymized", tubelet: tuple[int, int] | None) -> list[dict[str, NDArray[Any]]]:
+    """One entry a tubelet of what is there for each pixel; without a grid the share of pixels that are kept."""
+    assert found.mask is not None
+    if tubelet is None:
+        pixels = found.mask.flatten(1)  # (B, T·H·W)
+        return [{SHARE: np.array([count / pixels.shape[1]])} for count in pixels.sum(1).tolist()]
+    step, side = tubelet
+    corner = (slice(None), slice(None, None, step), slice(None, None, side), slice(None, None, side))
+    kept = found.mask[corner].cpu().numpy().astype(np.uint8)  # (B, L, h, w)
+    if found.scores is None:
+        return [{KEPT: each} for each in kept]
+    scores = found.scores[corner].float().cpu().numpy().astype(np.float32)
+    return [{KEPT: each, SCORES: score} for each, score in zip(kept, scores, strict=True)]
+
+
+def _tensor(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":
+    """(..., T, H, W, 3) bytes → (..., 3, T, H, W) in [0, 1]."""
+    import torch
+
+    return torch.from_numpy(np.array(frames)).to(device).movedim(-1, -4).float() / 255  # bytes travel, not floats
+
+
+def _pixels(video: "Tensor", shape: tuple[int, ...], method: str) -> NDArray[np.uint8]:
+    """(B, 3, T, H, W) in [0, 1] → (B, T, H, W, 3) bytes."""
+    import torch
+
+    if video.shape[3:] != shape[1:3] or not bool(((video >= 0) & (video <= 1)).all()):
+        raise DataError(f"{method} changed the size {tuple(shape)} of a clip, or left [0, 1]")
+    found: NDArray[np.uint8] = (video * 255).round().to(torch.uint8).movedim(1, -1).contiguous().cpu().numpy()
+    return found
+
+
+def _noise(frames: NDArray[np.uint8], row: int) -> NDArray[np.uint8]:
+    return np.random.default_rng([0x015E, row]).integers(0, 256, frames.shape, dtype=np.uint8)

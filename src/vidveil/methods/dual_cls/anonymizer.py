@@ -1,0 +1,66 @@
+"""A dual-CLS checkpoint as an anonymizer: the network decides, a masker hides."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import torch
+
+from vidveil.core.anonymizer import Anonymized
+from vidveil.core.errors import UsageError, WeightsError
+from vidveil.core.frame import Frame, SafeFrame
+from vidveil.methods.dual_cls.model import DualCLS, Network
+from vidveil.methods.masking.masker import RAW, TubeletMasker
+from vidveil.models.checkpoint import Checkpoint, network_of, rebuilt
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def load(checkpoint: Checkpoint) -> TubeletMasker:
+    network = read_network(checkpoint)
+    if network.network.output == "decode" and network.after != RAW:
+        raise WeightsError(f"{checkpoint.folder} says that it draws pictures after {network.after}: none can")
+    kind = Decoder if network.network.output == "decode" else TubeletMasker
+    return kind(
+        f"dual_cls:{checkpoint.name}",
+        network,
+        weights=f"{checkpoint.name} {checkpoint.sha256[:16]}",
+        fill=network.network.fill,
+    )
+
+
+def read_network(checkpoint: Checkpoint) -> DualCLS:
+    return rebuilt(checkpoint, lambda: DualCLS(network_of(checkpoint, Network)))
+
+
+class Decoder(TubeletMasker):
+    """`output: decode`: what is shown is drawn by the network, and pruned tubelets are black. It obfuscates: what it
+    draws has been in touch with what was pruned."""
+
+    draws = True
+
+    def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:  # noqa: ARG002
+        raise UsageError(f"{self.spec} draws small clips, not videos: train one with output: mask for those")
+
+    def anonymize_batch(
+        self, clips: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
+    ) -> Anonymized:
+        """(B, 3, T, H, W) of the network's own size: there is nothing between its pixels to draw."""
+        network = self.scorer
+        assert isinstance(network, DualCLS)
+        if clips.shape[2:] != (network.frames, network.size, network.size):
+            raise UsageError(
+                f"{self.spec} draws clips of {network.frames} × {network.size} × {network.size}, not "
+                f"{tuple(clips.shape[2:])}: for other videos train one with output: mask"
+            )
+        masked = super().anonymize_batch(clips, keep=keep, privacy_weight=privacy_weight)
+        if self.fill == "mask":  # to judge what masks alone tell
+            return masked
+        with torch.inference_mode():
+            whole = clips.to(self.device)
+            whole = whole.float() / 255 if clips.dtype == torch.uint8 else whole.float()
+            weight = self.privacy_weight if privacy_weight is None else privacy_weight
+            seen = network(whole, self.keep if keep is None else keep, weight)
+            video = network.decode(seen).to(clips.device)
+        video = (video * 255).round().to(torch.uint8) if clips.dtype == torch.uint8 else video.to(clips.dtype)
+        return Anonymized(video, masked.mask, masked.scores)

@@ -1,0 +1,66 @@
+"""Vectors through an adapter, a few at a time, on all cores."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vidveil.methods.splavu.model import AAM
+
+LEAST, ROWS, DEVICE_ROWS = 64, 512, 4096
+"""Vectors at once, by a core, at least and at most, and by an accelerator: what fits into a core's cache is done
+fastest, and of fewer than 64 the matrix products are slow."""
+PIECES = 16
+"""Where there are vectors enough: so many cores share even a short array."""
+Change = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""(n, D) → (n, D)."""
+
+
+def changing(adapter: AAM, device: str = "cpu") -> Change:
+    def change(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        made = np.empty_like(vectors)
+
+        @torch.inference_mode()  # holds for the thread that calls it
+        def one(start: int, stop: int) -> None:
+            some = torch.from_numpy(np.array(vectors[start:stop])).to(device)  # a store's are read-only
+            made[start:stop] = adapter(some).cpu().numpy()
+
+        ends = _ends(len(vectors), device)
+        if device != "cpu":
+            list(map(one, ends[:-1], ends[1:]))
+            return made
+        with _torch_on_one_core() as cores:
+            threads = min(cores, len(ends) - 1)
+            if threads < 2:
+                list(map(one, ends[:-1], ends[1:]))
+            else:
+                with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                    list(pool.map(one, ends[:-1], ends[1:]))
+        return made
+
+    return change
+
+
+def _ends(count: int, device: str) -> list[int]:
+    """Where pieces begin and end. It does not depend on the number of cores: in a piece of another length, products
+    may be summed in another order, and a vector would have other last bits on another machine."""
+    if device != "cpu":
+        pieces = -(-count // DEVICE_ROWS)
+    else:
+        pieces = min(max(PIECES, -(-count // ROWS)), max(count // LEAST, 1))
+    return [count * i // max(pieces, 1) for i in range(pieces + 1)]
+
+
+@contextmanager
+def _torch_on_one_core() -> Iterator[int]:
+    """How many threads torch would use. Each is to go through the whole adapter alone: where torch shares out every
+    single step, all wait for the slowest each time, and it is slow when a core is busy."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,160 @@
+"""`vidveil train` of an adapter of features: the last epoch is kept, as a checkpoint that `--method` takes.
+
+Nothing is chosen by validation: what an adapter is worth is for attackers to say, who are trained anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from torch import nn
+
+from vidveil import __version__
+from vidveil.core.recipe import as_values
+from vidveil.data.features.sets import FeatureSet, load_features
+from vidveil.evaluation.evaluators.train import options
+from vidveil.evaluation.points import about_data, use_of
+from vidveil.methods.splavu.long_videos import Whole, fingerprint
+from vidveil.methods.splavu.model import too_few
+from vidveil.methods.splavu.recipe import SplavuRecipe
+from vidveil.methods.splavu.train import Copying, Draws, Joint, refuse
+from vidveil.methods.trained import Trained
+from vidveil.models import checkpoint
+from vidveil.statistics.floors import largest_class
+from vidveil.tasks import Predictions
+from vidveil.training.loop import fit
+from vidveil.training.options import LAST
+from vidveil.training.runs import Run
+
+
+def run(
+    recipe: SplavuRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
+) -> Trained:
+    chosen = replace(options(recipe, recipe.seed), monitor=LAST, channels_last=False)
+    if chosen.precision == "auto":  # an adapter is small, and bfloat16 would round the features themselves
+        chosen = replace(chosen, precision="32-true")
+    device = chosen.accelerator()
+    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
+    data = features_for(recipe, root=root, strict=strict, device=device)
+    whole = videos_for(recipe, root=root, strict=strict, device=device)
+    refuse(recipe, data, whole)
+    torch.manual_seed(recipe.seed)
+    joint = Joint(recipe, data, device, whole).to(device)
+    last: dict[str, float] = {}
+
+    def validate(_: nn.Module) -> Mapping[str, float]:
+        last.clear()
+        last.update(seen_on(joint, data))
+        return last
+
+    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
+        key = _key(recipe, data, whole)
+        if caution := too_few(joint.adapter.shape, len(data.labels.indices("train"))):
+            made.log.say(f"warning: {caution}", style="yellow")
+        if recipe.adapter == "mlp" and recipe.reference and recipe.identity_epochs:
+            fit(
+                Copying(joint.adapter),
+                batches=Draws(data, recipe, joint.adapter, static=False),
+                loss=lambda model, moment: model(moment),
+                validate=None,
+                options=replace(chosen, epochs=recipe.identity_epochs, lr=IDENTITY_RATE),
+                folder=made.part("identity"),
+                fingerprint=key,
+                log=made.log,
+                label="identity",
+            )
+        fit(
+            joint,
+            batches=Draws(data, recipe, joint.adapter, static=recipe.budget == "static", others=joint.others),
+            loss=lambda model, moment: model(moment),
+            validate=validate,
+            options=chosen,
+            folder=made.part("train"),
+            fingerprint=key,
+            log=made.log,
+            label=recipe.name,
+        )
+        metrics = dict(last) or seen_on(joint, data)
+        guessed = floors(metrics, data)
+        folder = made.folder / "checkpoint"
+        checkpoint.write(
+            folder,
+            recipe.method,
+            joint.adapter.about(),
+            joint.adapter.state_dict(),
+            recipe=as_values(recipe),
+            data=about_data(data.labels),
+            encoder=dict(data.store.about["encoder"]),
+            metrics=metrics,
+            floors=guessed,
+        )
+    return Trained(recipe.method, folder, metrics, guessed)
+
+
+IDENTITY_RATE = 2e-5
+
+
+def features_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device: str) -> FeatureSet:
+    return load_features(
+        recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
+        root=root, seed=recipe.data_seed, strict=strict, device=device,
+    )  # fmt: skip
+
+
+def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device: str) -> list[Whole]:
+    """Those of each task on whole videos, in the order of tasks."""
+    if not recipe.on_whole_videos:
+        return []
+    from vidveil.tasks.long_videos import load_untrimmed, load_watched
+
+    loads: dict[str, Callable[..., Whole]] = {"detection": load_untrimmed, "anomaly": load_watched}
+    return [
+        loads[task](
+            getattr(recipe, f"{task}_data"), recipe.encoder, frames=recipe.frames, size=recipe.size,
+            stride=recipe.stride, half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device,
+        )
+        for task in recipe.on_whole_videos
+    ]  # fmt: skip
+
+
+@torch.inference_mode()
+def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
+    """On validation videos: what the heads tell, and how far features were moved."""
+    joint.eval()
+    rows, scale = data.labels.indices("val"), joint.adapter.scale
+    found = {}
+    if len(rows):
+        before = data.clips.even(rows)  # (n, V, D)
+        moved = joint.adapter(before.flatten(0, 1)).view(before.shape)
+        after = moved / scale
+        found["moved"] = float((moved - before).pow(2).mean() / before.pow(2).mean())
+        for task in joint.tasks:
+            said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
+            found[use_of(data.labels)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
+    for one in joint.others:
+        found |= one.seen(lambda left: joint.adapter.adapt(left / scale))
+    return found
+
+
+def floors(metrics: Mapping[str, float], data: FeatureSet) -> dict[str, float]:
+    found = {name: 0.5 for name in ("anomaly_video_auc", "anomaly_frame_auc") if name in metrics}
+    if "action_top1" in metrics:
+        found["action_top1"] = largest_class(data.labels.action[data.labels.indices("val")])
+    return found
+
+
+def _key(recipe: SplavuRecipe, data: FeatureSet, whole: Sequence[Whole]) -> str:
+    free = ("device", "checkpoint_seconds", "compile", "name")
+    about = {key: value for key, value in as_values(recipe).items() if key not in free}
+    about |= {"features": data.store.fingerprint, "vidveil": __version__}
+    about |= {"videos": [fingerprint(videos) for videos in whole]} if whole else {}
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,229 @@
+"""What a number would be if nothing leaked. A number without its floor says nothing.
+
+Two kinds. By formula, from the labels alone:
+
+    top-1                 share of the largest class                      linkage   mean of positives / gallery size
+    average precision     prevalence                                      AUROC     ½
+    F1                    the better of "always yes", 2π/(1 + π), and a fair coin, 2π/(1 + 2π); always yes always wins
+
+and by permutation: the labels are dealt out anew 1,000 times under the same scores, and the floor is the mean. This is
+the floor that excess leakage uses, since the formulas are only nearly right. A random ranking of N clips, n of them
+positive, has an expected average precision above its prevalence (`expected_average_precision`),
+
+    E[AP] = (n − 1)/(N − 1) + (N − n)/(N − 1) · H/N,         H = 1 + 1/2 + … + 1/N,
+
+and what is dealt out must be what was drawn independently, or the floor is too low:
+
+- **Attributes belong to people.** Gender is the same in all clips of a person, and what an attacker says nearly so.
+  With 36 test people there are 36 labels, not 720, and a ranking of 36 random things has an AP well above the
+  prevalence. So whole people are dealt: each gets the labels of another, in random order. An attribute that changes
+  from clip to clip is dealt rightly by the same rule, since its labels look alike for everybody.
+- **Linkage is about clips.** Dealing whole people to people would change nothing: who is the same as whom would stay.
+  So clips are dealt, and within an action, together with what the person wears there: "walks" may lie near "walks" for
+  a reason that is no leak, and the floor must have that reason in it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vidveil.core.errors import UsageError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Deal = Callable[[ArrayLike, int, np.random.Generator], Ints]
+PERMUTATIONS = 1_000
+AUROC_FLOOR = 0.5
+AT_ONCE = 2_000_000  # permuted labels in memory at a time
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A floor by permutation."""
+
+    value: float
+    """The mean over permutations."""
+    low: float
+    high: float
+    """95 % of the permutations lie between these."""
+    p: float
+    """Share of permutations that reach the observed value, itself counted in; NaN if no value was given."""
+    permutations: int
+    seed: int
+    observed: float = float("nan")
+    values: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    """(permutations,) the number under each."""
+
+
+def largest_class(labels: ArrayLike) -> float:
+    """Top-1 of always saying the most frequent class."""
+    counts = np.unique(np.asarray(labels), return_counts=True)[1]
+    return float(counts.max() / counts.sum()) if len(counts) else float("nan")
+
+
+def prevalence(labels: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Share of positives among the known labels. (..., N) -> (...), with weights as in `metrics`."""
+    truth = np.asarray(labels, dtype=np.float64)
+    known = (~np.isnan(truth)) * (np.float64(1) if weights is None else np.asarray(weights, dtype=np.float64))
+    total = known.sum(axis=-1)
+    positive = (known * np.nan_to_num(truth)).sum(axis=-1)
+    share: Floats = np.divide(positive, total, out=np.full(np.shape(total), np.nan), where=total > 0)
+    return share
+
+
+def f1_floor(labels: ArrayLike) -> float:
+    """The better of always yes and a fair coin."""
+    share = float(prevalence(labels))
+    return max(2 * share / (1 + share), 2 * share / (1 + 2 * share))
+
+
+def expected_average_precision(positives: ArrayLike, total: ArrayLike) -> Floats:
+    """Mean AP over all orders of `total` clips without ties, `positives` of them positive; broadcasts.
+
+    A positive stands at each place k with the same probability, and the k − 1 before it hold (k − 1)(n − 1)/(N − 1)
+    other positives on average; the mean of the precision over k is the formula above.
+    """
+    n, size = np.broadcast_arrays(np.asarray(positives, dtype=np.float64), np.asarray(total, dtype=np.int64))
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, max(2, int(size.max(initial=1)) + 1)))])[size]
+    others = np.divide(n - 1, size - 1, out=np.ones(n.shape), where=size > 1)
+    mean = np.divide(harmonic + others * (size - harmonic), size, out=np.full(n.shape, np.nan), where=size > 0)
+    return np.where(n > 0, mean, np.nan)
+
+
+def average_precision_by_lot(labels: ArrayLike, scores: ArrayLike) -> float:
+    """Mean AP over all ways to deal the labels to the clips: what permutations come to, if clips are dealt one by one.
+
+    Σₖ mₖ/N · (1 + (n − 1)(Sₖ − 1)/(N − 1)) / Sₖ over the distinct scores, mₖ clips at the k-th and Sₖ at it or above:
+    `expected_average_precision` without ties, the prevalence where all scores are the same.
+    """
+    truth, said = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    known = ~np.isnan(truth)
+    positives, size = np.nansum(truth), int(known.sum())
+    if not positives:
+        return float("nan")
+    ties = np.unique(-said[known], return_counts=True)[1]
+    above = ties.cumsum()
+    others = (positives - 1) * (above - 1) / max(size - 1, 1)
+    return float((ties / size * (1 + others) / above).sum())
+
+
+def permutation_floor(
+    metric: Callable[[Floats], Floats],
+    labels: ArrayLike,
+    people: ArrayLike,
+    *,
+    observed: float = float("nan"),
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> Floor:
+    """Floor of a metric of one attribute. `metric` takes labels (B, N) to (B,) values under the scores it holds.
+
+        permutation_floor(lambda y: average_precision(y, scores), labels, people)
+
+    Clips whose label nobody knows stay unknown; the others are dealt by person (above).
+    """
+    truth = np.asarray(labels, dtype=np.float64)
+    who = np.asarray(people)
+    if truth.ndim != 1 or who.shape != truth.shape:
+        raise UsageError(f"labels {truth.shape} and people {who.shape} must both have one entry a clip")
+    known = np.flatnonzero(~np.isnan(truth))
+    values = np.empty(permutations)
+    for start, stop, deal in deals(deal_people, who[known], permutations, seed, len(truth)):
+        dealt = np.tile(truth, (stop - start, 1))
+        dealt[:, known] = truth[known][deal]
+        values[start:stop] = metric(dealt)
+    return floor_of(values, observed, seed)
+
+
+def over_seeds(floors: Sequence[Floor]) -> Floor:
+    """Floor of the mean over training seeds: all of them were dealt the same labels, so the mean is taken in each deal.
+
+    The mean over seeds scatters less than one seed does, so its range is narrower than the mean of their ranges.
+    """
+    if len({(one.permutations, one.seed) for one in floors}) != 1:
+        raise UsageError(
+            "floors of several seeds need the same permutations: the same number of them, and the same seed"
+        )
+    values = np.mean([one.values for one in floors], axis=0)
+    return floor_of(values, float(np.mean([one.observed for one in floors])), floors[0].seed)
+
+
+def above_chance(ps: Mapping[str, float], level: float = 0.05) -> list[str]:
+    """Which of several numbers are above their floors, with the chance of a single false alarm held below `level`.
+
+    Ten numbers of pure noise, each judged at 5 %, raise a false alarm in four evaluations of ten. By Holm's rule the
+    smallest p must be below level / m, the next below level / (m − 1) and so on, up to the first that is not.
+    """
+    found: list[str] = []
+    order = sorted((name for name in ps if not np.isnan(ps[name])), key=lambda name: ps[name])
+    for rank, name in enumerate(order):
+        if ps[name] > level / (len(order) - rank):
+            break
+        found.append(name)
+    return [name for name in ps if name in found]
+
+
+def deal_people(people: ArrayLike, count: int, rng: np.random.Generator) -> Ints:
+    """Permutations of clips that keep people together as far as they can. (count, N)
+
+    All clips are put in a row, person after person in random order, the clips of each shuffled; then dealt out to the
+    people as they were. With equally many clips a person, each gets those of exactly one other.
+    """
+    row = np.unique(np.asarray(people), return_inverse=True)[1].reshape(-1)
+    places = np.argsort(row, kind="stable")
+    order = np.argsort(rng.random((count, int(row.max(initial=-1)) + 1)), axis=1).argsort(axis=1)  # (count, P)
+    keys = order[:, row] + rng.random((count, len(row)))
+    return _placed(keys, places)
+
+
+def deal_within(strata: ArrayLike, count: int, rng: np.random.Generator) -> Ints:
+    """Permutations of clips within each stratum. (count, N)"""
+    row = np.unique(np.asarray(strata), return_inverse=True)[1].reshape(-1)
+    return _placed(row + rng.random((count, len(row))), np.argsort(row, kind="stable"))
+
+
+def deals(deal: Deal, parts: ArrayLike, permutations: int, seed: int, clips: int) -> Iterator[tuple[int, int, Ints]]:
+    """(start, stop, dealt (stop - start, N)) until all permutations are there. Every attacker, attribute and seed is
+    dealt alike, so what fits into one batch is remembered: dealing takes longer than most metrics."""
+    row = np.unique(np.asarray(parts), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    batches = _batches(permutations, clips)
+    if len(batches) == 1:
+        yield 0, permutations, _dealt_once(deal, row.tobytes(), permutations, seed)
+        return
+    rng = np.random.default_rng(seed)
+    for start, stop in batches:
+        yield start, stop, deal(row, stop - start, rng)
+
+
+@lru_cache(maxsize=8)  # 16 MB each at most
+def _dealt_once(deal: Deal, row: bytes, permutations: int, seed: int) -> Ints:
+    dealt = deal(np.frombuffer(row, np.int64), permutations, np.random.default_rng(seed))
+    dealt.flags.writeable = False
+    return dealt
+
+
+def _placed(keys: Floats, places: Ints) -> Ints:
+    """The clip with the k-th smallest key goes to the k-th place."""
+    dealt = np.empty(keys.shape, dtype=np.int64)
+    dealt[:, places] = np.argsort(keys, axis=1)
+    return dealt
+
+
+def _batches(permutations: int, clips: int) -> list[tuple[int, int]]:
+    if permutations < 1:
+        raise UsageError(f"a floor needs at least one permutation, got {permutations}")
+    step = max(1, AT_ONCE // max(1, clips))
+    return [(start, min(start + step, permutations)) for start in range(0, permutations, step)]
+
+
+def floor_of(values: Floats, observed: float, seed: int) -> Floor:
+    reached = 1 + int((values >= observed - 1e-9).sum())
+    p = float("nan") if np.isnan(observed) else reached / (1 + len(values))
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return Floor(float("nan"), float("nan"), float("nan"), float("nan"), len(values), seed, observed, values)
+    low, high = np.quantile(defined, [0.025, 0.975])
+    return Floor(float(defined.mean()), float(low), float(high), p, len(values), seed, observed, values)

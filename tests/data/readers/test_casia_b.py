@@ -1,0 +1,175 @@
+"""CASIA-B: walks out of folders of pictures, and folders that are not as they should be."""
+
+import cv2
+import numpy as np
+import pytest
+
+from vidveil.core.errors import DataError, UsageError
+from vidveil.data import load_data
+from vidveil.data.clips import SPLITS
+from vidveil.data.readers import casia_b
+
+
+def body(height, *, at, width=12, tilt=0):
+    """A white block of this height on black, 240 x 320; its lower half stands `tilt` further right."""
+    picture = np.zeros((240, 320), np.uint8)
+    picture[20 : 20 + height, at : at + width] = 255
+    picture[20 + height // 2 : 20 + height, at + width : at + width + tilt] = 255
+    return picture
+
+
+def walk(root, path, *, frames=3, nobody=0):
+    """Pictures of nobody first."""
+    folder = root / casia_b.FOLDER / path
+    folder.mkdir(parents=True)
+    person = int(path[:3])
+    for i in range(nobody + frames):
+        picture = (
+            np.zeros((240, 320), np.uint8)
+            if i < nobody
+            else body(100, at=40 + 7 * i, width=12 + person // 40 * 4, tilt=person % 40)
+        )
+        cv2.imwrite(str(folder / f"{path.replace('/', '-')}-{i + 1:03d}.png"), picture)
+    return folder
+
+
+def walks(root, people=(1, 2, 3, 75)):
+    for person in people:
+        walk(root, f"{person:03d}/nm-01/000", frames=2 + person % 5)
+    return root / casia_b.FOLDER
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+
+
+def test_casia_b_is_read_in_its_official_layout(tmp_path):
+    walks(tmp_path)
+    walk(tmp_path, "075/nm-05/018", frames=4)
+    walk(tmp_path, "075/bg-02/180", frames=5)
+    walk(tmp_path, "075/cl-01/090", frames=6)
+    (tmp_path / casia_b.FOLDER / "075/cl-01/090/Thumbs.db").touch()
+    clips = load_data("casia_b", root=tmp_path, frames=4, size=64)
+    assert clips.ids[3:] == ["075/bg-02/180", "075/cl-01/090", "075/nm-01/000", "075/nm-05/018"]
+    assert clips.split.tolist() == ["train", "train", "val", "test", "test", "test", "test"]
+    assert clips.person.tolist() == [0, 1, 2, 3, 3, 3, 3]
+    everybody = load_data("casia_b:all", root=tmp_path, frames=4, size=64)
+    assert set(everybody.split.tolist()) == {"test"}
+    assert everybody.tags["gallery"].tolist() == clips.tags["gallery"].tolist()
+    assert clips.tags["view"].tolist() == [0, 0, 0, 180, 90, 0, 18]
+    assert clips.tags["condition"].tolist() == [0, 0, 0, 1, 2, 0, 0]
+    assert clips.tags["repetition"].tolist() == [1, 1, 1, 2, 1, 1, 5]
+    assert clips.tags["gallery"].tolist() == [1, 1, 1, 0, 0, 1, 0]
+    assert [clips.videos.frames(i).shape[0] for i in range(7)] == [3, 4, 5, 5, 6, 2, 4]
+    video = clips.videos.frames(0)
+    assert video.shape[1:] == (64, 64, 3)
+    assert set(np.unique(video).tolist()) == {0, 255}
+
+
+def test_the_first_74_people_are_trained_on_or_held_out_and_the_other_50_tested(tmp_path):
+    walks(tmp_path, people=range(1, 125))
+    clips = casia_b.load(None, root=tmp_path)
+    train, val, test = ({int(p) for p in clips.group[clips.indices(split)]} for split in SPLITS)
+    assert train | val == set(range(1, 75))
+    assert test == set(range(75, 125))
+    assert len(val) == 15
+    assert not train & val
+
+
+def test_a_silhouette_fills_the_height_and_stands_in_the_middle_wherever_it_walks():
+    for height, at in ((200, 3), (100, 150), (50, 290)):
+        found = casia_b.aligned(body(height, at=at, width=height // 4) > 0)
+        rows, columns = (np.flatnonzero(found.any(axis=axis)) for axis in (1, 0))
+        assert (rows[0], rows[-1]) == (0, 63)
+        assert len(columns) == pytest.approx(16, abs=1)
+        assert (columns[0] + columns[-1]) / 2 == pytest.approx(32, abs=1)
+
+
+def test_a_silhouette_at_the_edge_is_not_shifted_by_it():
+    inside, cut = (casia_b.aligned(body(64, at=at, width=16) > 0) for at in (100, 304))
+    assert (inside == cut).all()
+    assert casia_b.aligned(body(3, at=0, width=13) > 0) is None  # 39 pixels are nobody
+
+
+def test_pictures_without_anybody_are_passed_over(tmp_path):
+    walks(tmp_path)
+    walk(tmp_path, "075/nm-02/000", frames=4, nobody=3)
+    clips = casia_b.load(None, root=tmp_path)
+    assert len(clips.videos.frames(4)) == 4
+
+
+def test_walks_without_anybody_are_named_all_at_once(tmp_path):
+    walks(tmp_path)
+    for view in ("000", "018"):
+        walk(tmp_path, f"075/nm-02/{view}", frames=0, nobody=3)
+    with pytest.raises(DataError, match=r"nobody is in any picture of .*nm-02/000, .*nm-02/018: remove what shows no"):
+        casia_b.load(None, root=tmp_path)
+
+
+def test_a_walk_that_is_missing_or_an_empty_folder_is_passed_over_and_counted(tmp_path):
+    walks(tmp_path)
+    (tmp_path / casia_b.FOLDER / "075/nm-02/000").mkdir(parents=True)
+    clips = casia_b.load(None, root=tmp_path)
+    assert len(clips) == 4
+    assert clips.videos.about["empty"] == 1
+
+
+def test_many_empty_folders_are_a_copy_that_was_not_unpacked(tmp_path):
+    folder = walks(tmp_path)
+    for view in ("000", "018"):
+        (folder / "075/nm-02" / view).mkdir(parents=True)
+    with pytest.raises(
+        DataError, match=r"2 of 6 walks have no \.png, .*075/nm-02/000 holds none: unpack the set again"
+    ):
+        casia_b.load(None, root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("125/nm-01/000", "125 should be a person, 001 to 124, as in GaitDatasetB-silh/001/nm-01/000"),
+        (
+            "075/075/nm-01/000",
+            "075/075 should be nm-01 to nm-06, bg-01, bg-02, cl-01 or cl-02",
+        ),  # unpacked one too deep
+        ("075/bg-03/000", "075/bg-03 should be nm-01"),
+        ("075/nm-01/019", "075/nm-01/019 should be a view, 000, 018 and so on to 180"),
+    ],
+)
+def test_a_folder_that_lies_where_it_should_not_is_named(tmp_path, path, said):
+    walks(tmp_path)
+    walk(tmp_path, path)
+    with pytest.raises(DataError, match=said):
+        casia_b.load(None, root=tmp_path)
+
+
+def test_what_is_packed_damaged_or_not_there_is_named(tmp_path):
+    folder = walks(tmp_path)
+    (folder / "076.tar.gz").touch()
+    with pytest.raises(DataError, match=r"076\.tar\.gz is still packed: unpack it in .*GaitDatasetB-silh"):
+        casia_b.load(None, root=tmp_path)
+    (folder / "076.tar.gz").rename(folder / "075.tar.gz")  # of what is unpacked
+    damaged = folder / "075/nm-01/000/075-nm-01-000-001.png"
+    damaged.write_bytes(damaged.read_bytes()[:20])
+    with pytest.raises(DataError, match=f"{damaged} is no picture that can be read: unpack that walk again"):
+        casia_b.load(None, root=tmp_path)
+    with pytest.raises(DataError, match="cannot be listed: it should hold folders called a person, 001 to 124"):
+        casia_b.load(None, root=tmp_path / "nowhere")
+    (tmp_path / "bare" / casia_b.FOLDER).mkdir(parents=True)
+    with pytest.raises(DataError, match=r"0 of 0 walks have no \.png, there is no 001/nm-01/000 or the like"):
+        casia_b.load(None, root=tmp_path / "bare")
+    walks(tmp_path / "trained", people=(1, 2, 3))
+    with pytest.raises(DataError, match="casia_b: of the people here nobody is tested"):
+        casia_b.load(None, root=tmp_path / "trained")
+    with pytest.raises(UsageError, match="casia_b takes all or nothing after a colon, not 'people'"):
+        casia_b.load("people", root=tmp_path)
+
+
+def test_pictures_that_changed_are_read_anew(tmp_path):
+    folder = walks(tmp_path)
+    before = casia_b.load(None, root=tmp_path)
+    assert casia_b.load(None, root=tmp_path).videos.folder == before.videos.folder
+    (folder / "075/nm-01/000/075-nm-01-000-002.png").unlink()
+    after = casia_b.load(None, root=tmp_path)
+    assert len(after.videos.frames(3)) == len(before.videos.frames(3)) - 1

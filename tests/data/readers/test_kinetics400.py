@@ -1,0 +1,238 @@
+"""Kinetics-400 as it lies after a download: a made up small one, and the real names of classes."""
+
+import re
+import shutil
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.data.made_hmdb51 import REAL, real, undecoded
+from tests.data.made_kinetics400 import CLASSES, file, folder_of, made, video
+from vidveil.core.errors import DataError, UsageError
+from vidveil.data import available, load_data
+from vidveil.data.clips import SPLITS
+from vidveil.data.readers import kinetics400
+
+HEAD = "label,youtube_id,time_start,time_end,split"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def _undecoded(monkeypatch):
+    monkeypatch.setattr(kinetics400, "thinned", undecoded)
+
+
+def lists(root: Path, part: str, *, gone: int = 0, place: str = "", name: str | None = None) -> Path:
+    """The list of a part, with `gone` videos of each class that are not there."""
+    count = 4 if part == "train" else 1
+    rows = [
+        f"{label},{video(part, number, i)},{i},{i + 10},{'validate' if part == 'val' else part}"
+        for number, label in enumerate(CLASSES)
+        for i in range(count + gone)
+    ]
+    path = root / "kinetics400" / place / (name or f"{part}.csv")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([HEAD, *rows]))
+    return path
+
+
+def loaded(root: Path) -> "kinetics400.ClipSet":
+    return kinetics400.load(None, root=root, size=28)
+
+
+def test_kinetics_is_read_as_it_lies_after_a_download(tmp_path):
+    clips = load_data("kinetics400", root=made(tmp_path, film=True), frames=4, size=28)
+    assert available("kinetics400", tmp_path) == "part: 10 of 266,440 videos"
+    assert clips.actions == [name.replace(" ", "_") for name in CLASSES]
+    assert clips.action.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 1]
+    assert [len(clips.indices(split)) for split in SPLITS] == [6, 2, 2]
+    assert sorted(clips.action[clips.indices("val")].tolist()) == [0, 1]
+    assert clips.group[0] == video("train", 0, 0)
+    assert set(clips.person.tolist()) == {-1}
+    assert clips.attributes.shape == (10, 0)
+    assert clips.videos.frames(0).shape == (6, 32, 43, 3)  # every second of 12 frames, a little larger than the view
+
+
+@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.parametrize(("place", "name"), [("", "val.csv"), ("", "validate.csv"), ("annotations", "val.csv")])
+@pytest.mark.parametrize("flat", [False, True])
+def test_listed_videos_are_found_in_folders_of_classes_or_in_none(tmp_path, flat, place, name):
+    lists(made(tmp_path), "train", place=place)
+    lists(tmp_path, "val", place=place, name=name)
+    if flat:
+        for path in sorted((tmp_path / "kinetics400").glob("*/*/*.mp4")):
+            path.rename(path.parent.parent / path.name)
+    clips = loaded(tmp_path)
+    assert clips.actions == sorted(CLASSES)  # as listed, not as folders are called
+    assert clips.action.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 1]
+    assert clips.ids[0] == ("train/" if flat else "train/air_drumming/") + file("train", 0, 0)
+
+
+@pytest.mark.usefixtures("_undecoded")
+def test_videos_that_are_gone_from_youtube_are_left_out_and_counted(tmp_path, capsys):
+    lists(made(tmp_path), "train", gone=2)
+    lists(tmp_path, "val")
+    (folder_of(tmp_path, "train", CLASSES[0]) / file("train", 0, 3)).write_bytes(b"")  # of a download that failed
+    clips = loaded(tmp_path)
+    assert len(clips.indices("test")) == 2
+    assert len(clips) == 9
+    assert capsys.readouterr().err == "kinetics400: 7 of the 12 videos of train.csv are there\n"
+
+
+@pytest.mark.usefixtures("_undecoded")
+def test_a_copy_that_has_everything_is_not_remarked_on(tmp_path, capsys):
+    lists(made(tmp_path), "train")
+    lists(tmp_path, "val")
+    loaded(tmp_path)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("_undecoded")
+def test_no_video_of_youtube_is_trained_on_and_tested(tmp_path):
+    trained = folder_of(made(tmp_path), "train", CLASSES[0])
+    shutil.copy(
+        folder_of(tmp_path, "val", CLASSES[1]) / file("val", 1, 0), trained / f"{video('val', 1, 0)}_000099_000109.mp4"
+    )
+    clips = loaded(tmp_path)
+    assert len(clips) == 10
+    assert not {clips.group[i] for i in clips.indices("test")} & {clips.group[i] for i in clips.indices("train")}
+
+
+def test_validation_is_a_twentieth_of_each_class_and_does_not_hang_on_what_is_missing():
+    videos = [f"video{i:06d}" for i in range(1000)]
+    action = np.repeat([0, 1], [600, 400])
+    held_out = kinetics400.validation_videos(videos, action)
+    assert [sum(name in held_out for name in part) for part in (videos[:600], videos[600:])] == [30, 20]
+    there = np.random.default_rng(0).random(1000) > 0.1
+    fewer = kinetics400.validation_videos(np.array(videos)[there].tolist(), action[there])
+    assert len(fewer & held_out) >= 0.9 * len(fewer)
+    assert kinetics400.validation_videos(["alone"], np.array([0])) == set()  # or nothing would be left to train on
+
+
+@pytest.mark.usefixtures("_undecoded")
+def test_a_video_that_shows_two_actions_stays_on_one_side(tmp_path):
+    made(tmp_path)
+    for i in range(4):
+        path = folder_of(tmp_path, "train", CLASSES[0]) / file("train", 0, i)
+        shutil.copy(path, folder_of(tmp_path, "train", CLASSES[1]) / f"{video('train', 0, i)}_000050_000060.mp4")
+    clips = loaded(tmp_path)  # which refuses a group in two splits
+    assert len(clips) == 14
+    assert len(clips.indices("val")) >= 2
+
+
+@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.parametrize("place", ["", "kinetics400", "labels"])
+def test_classes_have_the_order_of_the_map_if_it_is_there(tmp_path, place):
+    path = made(tmp_path) / place / kinetics400.NAMES
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(["zumba", CLASSES[1], CLASSES[0]]) + "\n")
+    clips = loaded(tmp_path)
+    assert clips.actions == ["zumba", CLASSES[1], CLASSES[0]]
+    assert clips.action.tolist() == [2, 2, 2, 2, 1, 1, 1, 1, 2, 1]
+    path.write_text(CLASSES[0])
+    with pytest.raises(
+        DataError, match=rf"{kinetics400.NAMES} has no class 'tying_knot_\(not_on_a_tie\)': it should name"
+    ):
+        loaded(tmp_path)
+    path.write_text("\n".join([*CLASSES, "Air_Drumming"]))
+    with pytest.raises(DataError, match="'air drumming' and 'Air_Drumming' are one class by their letters"):
+        loaded(tmp_path)
+
+
+@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            "yoga,short,1,11,train",
+            "line 3: a class, an id of 11 letters and two whole seconds are wanted, not 'yoga,short",
+        ),
+        ("yoga,aaaaaaaaaaa,1.5,11,train", "line 3: a class"),
+        ("yoga,../../../aa,1,11,train", "line 3: a class"),
+        (",aaaaaaaaaaa,1,11,train", "line 3: a class"),
+        ("yoga,aaaaaaaaaaa,1,11,test", "line 3: 'test' is no split of this list; it is of train"),
+        (f"yoga,{video('train', 0, 0)},0,10,train", f"line 3: {file('train', 0, 0)} is listed twice"),
+        ("yoga,aaaaaaaaaaa", "line 3 ends before its time_start"),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_refused_with_its_line(tmp_path, row, said):
+    path = lists(made(tmp_path), "train")
+    lists(tmp_path, "val")
+    path.write_text(f"{HEAD}\n{CLASSES[0]},{video('train', 0, 0)},0,10,train\n{row}\n")
+    with pytest.raises(DataError, match=rf"train\.csv.*{re.escape(said)}"):
+        loaded(tmp_path)
+
+
+@pytest.mark.usefixtures("_undecoded")
+def test_a_layout_that_is_not_kinetics_is_told_how_it_should_look(tmp_path):
+    with pytest.raises(DataError, match="no kinetics400/train in"):
+        load_data("kinetics400", root=tmp_path, frames=4, size=28)
+    made(tmp_path)
+    with pytest.raises(UsageError, match="kinetics400 takes no argument, not '2'"):
+        load_data("kinetics400:2", root=tmp_path, frames=4, size=28)
+    odd = folder_of(tmp_path, "train", CLASSES[0]) / "holiday.mp4"
+    odd.write_bytes(b"video")
+    with pytest.raises(DataError, match=rf"{odd} has no name of Kinetics: ID_000012_000022\.mp4"):
+        loaded(tmp_path)
+    odd = odd.rename(tmp_path / "kinetics400" / "train" / file("train", 0, 9))
+    with pytest.raises(
+        DataError, match=rf"{odd} is in no folder of a class: put it into train/CLASS, or train\.csv with"
+    ):
+        loaded(tmp_path)
+    odd.unlink()
+    lists(tmp_path, "val", place="annotations").write_text(f"{HEAD}\nyoga,aaaaaaaaaaa,1,11,val\n")
+    with pytest.raises(
+        DataError,
+        match=r"none of the 1 videos that .*val\.csv lists is there: .*aaaaaaaaaaa_000001.* in \S+0/kinetics400/val or",
+    ):
+        loaded(tmp_path)
+    (tmp_path / "kinetics400" / "annotations" / "val.csv").unlink()
+    for path in (tmp_path / "kinetics400" / "val").glob("*/*"):
+        path.unlink()
+    with pytest.raises(DataError, match=r"val holds no video: CLASS/ID_000012_000022\.mp4 and so on belong there"):
+        loaded(tmp_path)
+    for name in CLASSES:
+        shutil.rmtree(folder_of(tmp_path, "val", name))
+        shutil.copytree(folder_of(tmp_path, "train", name), folder_of(tmp_path, "val", name))
+    with pytest.raises(DataError, match=r"are in .*val too: nothing is left to train on"):
+        loaded(tmp_path)
+
+
+def test_a_disk_without_room_is_told_before_anything_is_decoded(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=0, used=0, free=10**6))
+    with pytest.raises(DataError, match=r"take about (\d+) GB and .* left: set VIDVEIL_CACHE") as refused:
+        kinetics400.load(None, root=made(tmp_path, train=500), size=112)
+    said = re.search(r"about (\d+) GB", str(refused.value))
+    assert said is not None
+    assert 1400 < int(said[1]) / 1002 * 260_000 < 1800  # all of it, as the documentation says
+
+
+def names_of(archive: Path) -> Sequence[str]:
+    with tarfile.open(archive) as tar:
+        found = tar.extractfile(f"labels/{kinetics400.NAMES}")
+        assert found is not None
+        return found.read().decode().splitlines()
+
+
+@real
+@pytest.mark.usefixtures("_undecoded")
+def test_the_real_names_are_400_and_folders_with_underscores_find_them(tmp_path):
+    names = names_of(REAL / "labels.tar.xz")
+    assert len(names) == 400
+    assert set(CLASSES) < set(names)
+    (made(tmp_path) / kinetics400.NAMES).write_text("\n".join(names))
+    labels = [name.replace(" ", "_").replace("'", "").replace("(", "").replace(")", "") for name in names]
+    number, known = kinetics400.number_classes(tmp_path, labels)
+    assert number.tolist() == list(range(400))
+    assert known == names == sorted(names)
+    clips = loaded(tmp_path)
+    assert len(clips.actions) == 400
+    assert {known[i] for i in clips.action} == set(CLASSES)

@@ -1,0 +1,251 @@
+"""Tracks written, edited and rendered; tracks left visible; runs that need not be done again."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import vidveil
+from tests.detect.hiding import HIDDEN, hide
+from tests.detect.stage import RED, YELLOW, Discs, Film, Head, Shot, matrix_of, still, turned, walk
+from tests.media import lumas
+from vidveil.app.jobs import Options, Status
+from vidveil.core.anonymizer import FrameMethod
+from vidveil.core.errors import InputError, UsageError
+from vidveil.detect import watch
+from vidveil.detect.watch import Lookout
+
+
+@pytest.fixture(autouse=True)
+def _discs(monkeypatch):
+    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+
+
+def film(*heads, frames=30, **knobs):
+    return Film(shots=[Shot(heads, frames)], **knobs)
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write(path, told):
+    path.write_text("".join(json.dumps(line) + "\n" for line in told))
+    return path
+
+
+class Painter(FrameMethod):
+    """Paints what a tracks file says, from its description alone: black where a shape touches a pair of pixels."""
+
+    def __init__(self, told):
+        super().__init__("solid")
+        self.told = told
+
+    def hide(self, frame):
+        wanted = [line for line in self.told if line["frame"] == frame.index]
+        if any(line["box"] is None for line in wanted):
+            return frame.black(None)
+
+        def paint(source, target, shrink):
+            target[:] = source
+            for line in wanted:
+                left, top = (np.floor(v / 2) * 2 for v in line["box"][:2])
+                right, bottom = (np.ceil(v / 2) * 2 for v in line["box"][2:])
+                for row, column in np.ndindex(*target.shape):
+                    x0, y0 = column * shrink, row * shrink
+                    if not (left <= x0 < right and top <= y0 < bottom):
+                        continue
+                    if line.get("shape") == "ellipse":
+                        x = min(max((left + right) / 2, x0), x0 + shrink) - (left + right) / 2
+                        y = min(max((top + bottom) / 2, y0), y0 + shrink) - (top + bottom) / 2
+                        if (2 * x / (right - left)) ** 2 + (2 * y / (bottom - top)) ** 2 > 1:
+                            continue
+                    target[row, column] = 0 if shrink == 1 else 128
+
+        return frame.paint(paint)
+
+    def paint(self, source, target, shrink, /):
+        raise NotImplementedError
+
+
+def test_an_edited_tracks_file_is_rendered_exactly_and_without_any_detector(tmp_path):
+    scene = film(Head(walk(30, 30, 30)), Head(still(80, 60), lambda _: RED), frames=12, width=112, height=80)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    header, *told = lines(tmp_path / "t.jsonl")
+    assert header | {"video": ""} == {
+        "tracks": 1, "width": 112, "height": 80, "frames": 12, "video": "", "start": None, "end": None,
+    }  # fmt: skip
+    assert len(header["video"]) == 16
+    first, second = sorted({line["track"] for line in told})
+    told = [line for line in told if line["track"] == first and line["frame"] != 5]
+    next(line for line in told if line["frame"] == 3)["box"] = [61.2, -7.0, 99.9, 31.5]
+    told.append({"frame": 5, "track": 9, "box": None})
+    told.append({"frame": 7, "track": second, "box": [70, 50, 130, 95.5]})
+    write(tmp_path / "t.jsonl", [header, *told])
+    script = f"""
+import sys
+class NoRuntime:
+    def find_spec(self, name, path=None, target=None):
+        assert name != "onnxruntime", "a detector's runtime was loaded"
+sys.meta_path.insert(0, NoRuntime())
+import vidveil
+from vidveil.detect.detectors import Detector
+from vidveil.detect.watch import Lookout
+from vidveil.app.jobs import Options
+from pathlib import Path
+def refuse(*_): raise AssertionError("a detector was made")
+Detector.__init__ = refuse
+options = Options(overwrite=True, lookout=Lookout(tracks_in=Path({str(tmp_path / "t.jsonl")!r})))
+(outcome,) = vidveil.anonymize({str(scene.path)!r}, method="solid", output={str(tmp_path / "a.mp4")!r}, options=options)
+assert outcome.error is None, outcome.error
+assert "onnxruntime" not in sys.modules
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    vidveil.anonymize(scene.path, method=Painter(told), region="frame", output=tmp_path / "b.mp4")
+    assert (lumas(tmp_path / "a.mp4") == lumas(tmp_path / "b.mp4")).all()
+    assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
+
+
+def test_tracks_that_nobody_edited_hide_what_was_hidden(tmp_path):
+    scene = film(Head(walk(60, 80, 40), turned((0.3, 0.9))), frames=40, matrix=matrix_of("90"))
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    again = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", again=True)
+    assert not again.bad
+    assert again.manifest["guard"]["looked_for"] == ["discs"]
+    assert again.manifest["order"]["weights"] is None
+
+
+def test_frames_that_could_not_be_searched_stay_black_when_their_tracks_are_rendered(tmp_path):
+    scene = film(Head(still(100, 80), turned((0.78, 0.82), hue=YELLOW)), frames=50)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    assert not hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", again=True).bad
+
+
+def test_tracks_of_black_frames_say_so(tmp_path):
+    scene = film(Head(still(100, 80), turned((0.6, 1.4))), frames=50)
+    hide(scene, tmp_path, on_lost="hide", tracks_out=tmp_path / "t.jsonl")
+    gone = {line["frame"] for line in lines(tmp_path / "t.jsonl")[1:] if line["box"] is None}
+    assert gone == set(range(15, 35))
+
+
+@pytest.mark.parametrize("delay", [0.0, 1.0])
+def test_exceptions_stay_visible_and_nobody_else(tmp_path, delay):
+    scene = film(Head(walk(60, 40, 30)), Head(still(180, 110), lambda _: RED))
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    one = next(line["track"] for line in lines(tmp_path / "t.jsonl")[1:] if line["box"][0] < 100)
+    done = hide(scene, tmp_path, exceptions=(one,), delay=delay, again=True)
+    assert done.shown_of(0).min() > 0.9
+    assert done.shown_of(1).max() < HIDDEN
+    assert done.manifest["order"]["lookout"]["exceptions"] == [one]
+
+
+def test_exceptions_that_are_not_there_uncover_nobody_and_are_said(tmp_path):
+    done = hide(film(Head(walk(60, 40, 30))), tmp_path, exceptions=(77,))
+    assert not done.bad
+    assert "--except 77: there is no such track" in done.manifest["warnings"]
+
+
+def test_exceptions_are_of_one_video(tmp_path):
+    paths = [film(Head(still(60, 60)), frames=3).make(tmp_path / name) for name in ("a.mp4", "b.mp4")]
+    options = Options(lookout=Lookout(region="discs", exceptions=(1,)))
+    with pytest.raises(UsageError, match="take one source"):
+        vidveil.anonymize(*paths, method="solid", options=options)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]
+
+
+@pytest.mark.parametrize(
+    "aside",
+    [0, 8, 24, 16],
+)
+def test_an_exception_does_not_outlast_a_change_of_the_picture_that_may_be_a_cut(tmp_path, aside):
+    one, other = Head(still(100, 80)), Head(still(100 + aside, 80), lambda _: RED)
+    scene = Film(shots=[Shot([one], 23, light=100), Shot([other], 27, light=115)])
+    done = hide(scene, tmp_path, exceptions=(1,))
+    assert done.exposed[:20].min() > 0.9
+    assert done.exposed[23:].max() < HIDDEN
+
+
+def test_an_insert_of_somebody_else_at_the_same_place_is_not_uncovered_by_an_exception(tmp_path):
+    one, other = Head(still(100, 80)), Head(still(100, 80), lambda _: RED)
+    scene = Film(shots=[Shot([one], 25, light=80), Shot([other], 7, light=140), Shot([one], 25, light=80)])
+    done = hide(scene, tmp_path, exceptions=(1,))
+    assert done.exposed[:20].min() > 0.9
+    assert done.exposed[25:32].max() < HIDDEN
+
+
+@pytest.mark.parametrize("away", [20.0, 30.0])
+def test_an_exception_never_passes_to_somebody_else_when_two_meet_and_turn_back(tmp_path, away):
+    """They come close and go back where they came from: whoever followed them by their speed alone swaps them."""
+
+    def way(x, sign):
+        return lambda t: (x + sign * 75 * (1 - abs(t - 1)), 80 + sign * 3)
+
+    gap = 75 + away / 2
+    pair = Head(way(120 - gap, 1)), Head(way(120 + gap, -1), lambda _: RED)
+    scene = film(*pair, frames=50)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    one = next(line["track"] for line in lines(tmp_path / "t.jsonl")[1:] if line["box"][0] < 60)
+    done = hide(scene, tmp_path, exceptions=(one,), again=True)
+    assert done.shown_of(0)[0] > 0.9
+    assert done.shown_of(1).max() < HIDDEN
+
+
+def test_a_run_that_is_done_is_not_done_again_and_another_lookout_is(tmp_path):
+    scene = film(Head(still(60, 60)), frames=10)
+    assert hide(scene, tmp_path).outcome.status is Status.DONE
+    assert hide(scene, tmp_path).outcome.status is Status.UP_TO_DATE
+    others = ({"on_lost": "hide"}, {"delay": 0.5}, {"shape": "box"}, {"exceptions": (4,)})
+    for other in (*others, {"guard": "discs"}):
+        assert hide(scene, tmp_path, **other).outcome.status is Status.DONE, other
+        assert hide(scene, tmp_path, **other).outcome.status is Status.UP_TO_DATE, other
+    assert "was made with --guard discs" in str(hide(scene, tmp_path).outcome.error)
+
+
+def test_a_changed_tracks_file_is_rendered_again(tmp_path):
+    scene = film(Head(still(60, 60)), frames=10)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    assert hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl").outcome.status is Status.DONE
+    assert hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl").outcome.status is Status.UP_TO_DATE
+    write(tmp_path / "t.jsonl", lines(tmp_path / "t.jsonl")[:-1])
+    again = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl")
+    assert again.outcome.status is Status.DONE
+    assert list(again.bad) == [9]
+
+
+def test_tracks_of_another_size_are_refused_and_frames_behind_their_end_are_black(tmp_path):
+    scene = film(Head(still(60, 60)), frames=10)
+    write(tmp_path / "t.jsonl", [{"tracks": 1, "width": 160, "height": 240, "frames": 10}])
+    refused = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl").outcome
+    assert isinstance(refused.error, InputError)
+    assert "160 × 240" in str(refused.error)
+    assert not (tmp_path / "film_anonymized.mp4").exists()
+    write(tmp_path / "t.jsonl", [{"tracks": 1, "width": 240, "height": 160, "frames": 11}])
+    refused = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl").outcome
+    assert isinstance(refused.error, InputError)
+    assert "was made for 11" in str(refused.error)
+    assert not (tmp_path / "film_anonymized.mp4").exists()
+    write(tmp_path / "t.jsonl", [{"tracks": 1, "width": 240, "height": 160, "frames": 7}])
+    done = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl")
+    assert [i for i in range(10) if done.black(i)] == [7, 8, 9]
+    assert done.exposed[:7].min() > 0.9
+
+
+def test_a_tracks_file_of_another_video_or_of_another_part_is_refused(tmp_path):
+    scene = film(Head(still(100, 80)), frames=30)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    header, *lines = (tmp_path / "t.jsonl").read_text("utf-8").splitlines()
+    for name, other in (("video", "0123456789abcdef"), ("start", "1"), ("end", "2")):
+        changed = json.dumps(json.loads(header) | {name: other})
+        (tmp_path / "t.jsonl").write_text("\n".join([changed, *lines]), "utf-8")
+        refused = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", again=True).outcome
+        assert f"takes '{name}' off its first line" in str(refused.error)
+
+
+def test_corrected_output_is_not_replaced_by_a_plain_run(tmp_path):
+    scene = film(Head(still(100, 80)), frames=10)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    assert hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl").outcome.ok
+    assert "was made with --tracks-in" in str(hide(scene, tmp_path).outcome.error)

@@ -1,0 +1,177 @@
+"""Subgroups: whose action is told, the gap between them, and what people put in two groups by lot would have."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.evaluation.toy import toy
+from vidveil.data.clips import ClipSet
+from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.measures.measure import Measure
+from vidveil.evaluation.measures.subgroups import subgroups
+from vidveil.evaluation.points import point
+from vidveil.report.tables import spoken
+from vidveil.tasks import Predictions
+
+PEOPLE = 40
+
+
+def tagged(**tags: np.ndarray) -> ClipSet:
+    """40 test people of 8 clips, every second one f, and the first three of nobody knows which."""
+    data = toy((2, 2, PEOPLE))
+    group = data.person % 2
+    group = np.where(np.isin(data.person, (4, 5, 6)), -1, group)
+    return replace(data, tags={"subgroup": group, **tags})
+
+
+def said(data: ClipSet, right: np.ndarray, folder) -> Learned:
+    """A network that is right about these test clips and wrong about the others."""
+    rows = data.indices("test")
+    guess = np.where(right, data.action[rows], 1 - data.action[rows])
+    heads = {"action": np.eye(2, dtype=np.float32)[guess]}
+    return Learned(
+        {"test": Predictions(rows, np.zeros((len(rows), 1), np.float32), heads)}, {"action": 1.0}, 1, 1.0, "n", folder
+    )
+
+
+def measured(data: ClipSet, rights: list[np.ndarray], tmp_path):
+    measure = Measure(data, permutations=300, resamples=300)
+    learned = [said(data, right, tmp_path) for right in rights]
+    return subgroups(measure, measure.action({"n": learned}), learned)
+
+
+def test_the_gap_is_that_of_the_two_and_stands_out_of_groups_by_lot(tmp_path):
+    data = tagged()
+    rows = data.indices("test")
+    group, number = data.tags["subgroup"][rows], np.arange(len(rows))
+    right = np.where(group == 0, number % 8 < 4, True)  # women: half of their clips
+    found = measured(data, [right], tmp_path)
+    assert found["action_top1_f"].leak.value.value == 0.5
+    assert found["action_top1_m"].leak.value.value == 1
+    gap = found["action_top1_gap"]
+    assert (gap.leak.value.value, gap.note, gap.kind) == (0.5, "m is higher", "gap")
+    assert gap.leak.value.interval == (0.5, 0.5)  # everybody is like their subgroup
+    assert 0 < gap.leak.floor < 0.1
+    assert gap.p == pytest.approx(1 / 301)
+    assert found["action_top1_f"].leak.floor == 0.5  # the largest class
+    assert found["action_top1_f"].per_clip is not None
+    assert np.isnan(found["action_top1_f"].per_clip[0, group != 0]).all()
+
+
+def test_a_gap_that_nobody_made_is_at_its_floor_and_its_interval_reaches_below_0(tmp_path):
+    data = tagged()
+    lots = np.random.default_rng(3)
+    good = lots.random(PEOPLE)[data.person[data.indices("test")] - 4]  # some people are easier than others
+    found = measured(data, [lots.random(len(good)) < good for _ in range(2)], tmp_path)
+    gap = found["action_top1_gap"]
+    assert gap.leak.value.value > 0
+    assert gap.leak.value.low < 0 < gap.leak.value.high
+    assert gap.floor_range[0] <= gap.leak.value.value <= gap.floor_range[1]
+    assert gap.p is not None
+    assert gap.p > 0.05
+    assert gap.leak.value.value == pytest.approx(np.mean(gap.leak.value.per_seed))
+
+
+def test_the_mean_per_class_counts_a_rare_action_as_much_as_a_frequent_one(tmp_path):
+    data = tagged()
+    rows = data.indices("test")
+    action = data.action.copy()
+    action[rows[np.arange(len(rows)) % 8 != 7]] = 0  # seven clips of right, one of down
+    data = replace(data, action=action)
+    found = measured(data, [action[rows] == 0], tmp_path)
+    assert found["action_top1_f"].leak.value.value == 0.875
+    assert found["action_class_mean_f"].leak.value.value == 0.5
+    assert found["action_class_mean"].leak.value.value == 0.5
+    assert found["action_class_mean"].leak.floor == 0.5
+    assert found["action_class_mean_gap"].leak.value.value == 0
+
+
+def test_a_class_that_one_subgroup_is_not_tested_on_is_no_part_of_their_gap(tmp_path):
+    data = tagged()
+    rows = data.indices("test")
+    actions = ("right", "down", "up")
+    action = data.action.copy()
+    women = data.tags["subgroup"] == 0
+    action[women & (np.arange(len(action)) % 8 == 7)] = 2  # women alone go up, and it is never told
+    data = replace(data, action=action, actions=actions)
+    learned = said(replace(data, action=np.minimum(action, 1)), np.ones(len(rows), bool), tmp_path)
+    learned.predictions["test"].probabilities["action"] = np.eye(3, dtype=np.float32)[np.minimum(action[rows], 1)]
+    measure = Measure(data, permutations=20, resamples=20)
+    found = subgroups(measure, measure.action({"n": [learned]}), [learned])
+    assert found["action_top1_gap"].leak.value.value == pytest.approx(1 / 8)
+    assert found["action_class_mean_gap"].leak.value.value == 0
+    assert found["action_class_mean"].leak.value.value == pytest.approx(2 / 3)
+
+
+def test_the_action_with_the_shortcut_is_told_by_itself_and_its_floor_is_how_often_it_is_said(tmp_path):
+    data = tagged()
+    data = tagged(shortcut=(data.action == 1).astype(np.int64))
+    rows = data.indices("test")
+    women = data.tags["subgroup"][rows] == 0
+    right = (data.action[rows] == 1) == women  # "down" is said of every woman, and of nobody else
+    found = measured(data, [right], tmp_path)
+    f, m = found["action_top1_shortcut_f"], found["action_top1_shortcut_m"]
+    assert (f.leak.value.value, f.leak.floor, f.analytic) == (1, 1, 0.5)  # knowing it and saying it always are one
+    assert (m.leak.value.value, m.leak.floor) == (0, 0)
+    assert found["action_top1_shortcut_gap"].leak.value.value == 1
+    assert found["action_top1_gap"].leak.value.value == 0
+
+
+def test_sets_without_subgroups_have_none(tmp_path):
+    data = toy((2, 2, 4))
+    rows = data.indices("test")
+    assert measured(data, [np.ones(len(rows), bool)], tmp_path) == {}
+    one_sided = np.where(data.person % 2 == 0, 0, -1)
+    one_man = np.where(data.person == 7, 1, one_sided)
+    for group in (one_sided, one_man):  # one person is no group
+        assert measured(replace(data, tags={"subgroup": group}), [np.ones(len(rows), bool)], tmp_path) == {}
+
+
+def test_results_hold_subgroups_with_retention_and_gaps_with_excess(tmp_path):
+    data = tagged()
+    group = data.tags["subgroup"][data.indices("test")]
+    number = np.arange(len(group)) % 8
+    raw = measured(data, [np.where(group == 0, number < 4, True)], tmp_path)
+    after = measured(data, [np.where(group == 0, number < 4, number < 6)], tmp_path)
+    metrics = point("blur", None, after, (), raw).metrics
+    assert metrics["action_top1_m"].kind == "utility"
+    assert metrics["action_top1_m"].retention == 0.75
+    gap = metrics["action_top1_gap"]
+    assert gap.kind == "gap"
+    assert gap.retention is None
+    assert gap.value == 0.25
+    assert gap.raw == 0.5
+    assert gap.excess == pytest.approx((0.25 - gap.floor) / (0.5 - raw["action_top1_gap"].leak.floor))
+    told = {name: spoken(name) for name in ("action_top1_f", "action_class_mean", "action_top1_shortcut_gap")}
+    assert list(told.values()) == ["action, top-1, f", "action, mean per class", "action, top-1, shortcut gap"]
+
+
+def test_the_change_of_a_gap_is_paired_and_raw_has_none(tmp_path):
+    """Both err about the same people, and one about half of what women do as well: what is common to both cancels."""
+    data = tagged()
+    rows = data.indices("test")
+    women = data.tags["subgroup"][rows] == 0
+    hard = np.random.default_rng(0).random(PEOPLE)[data.person[rows] - 4] < np.where(women, 0.7, 0.3)
+    half = np.arange(len(rows)) % 2 == 0
+    raw, after = (measured(data, [right], tmp_path) for right in (~hard & (~women | half), ~hard))
+    told = point("mine", None, after, [], raw).metrics["action_top1_gap"]
+    assert told.change == pytest.approx(
+        after["action_top1_gap"].leak.value.value - raw["action_top1_gap"].leak.value.value
+    )
+    assert told.change_interval is not None
+    low, high = told.change_interval
+    assert low < told.change < high < 0
+    apart = np.hypot(*(np.diff(one["action_top1_gap"].leak.value.interval)[0] for one in (raw, after)))
+    assert high - low < apart  # as if they had been measured on different people
+    assert point("raw", None, raw, [], raw).metrics["action_top1_gap"].change is None
+
+
+def test_a_gap_that_an_adapter_turned_round_is_a_gap_all_the_same(tmp_path):
+    data = tagged()
+    rows = data.indices("test")
+    women = data.tags["subgroup"][rows] == 0
+    half = np.arange(len(rows)) % 2 == 0
+    raw, after = (measured(data, [right], tmp_path) for right in (~women | half, women | half))
+    told = point("mine", None, after, [], raw).metrics["action_top1_gap"]
+    assert (told.note, told.change, told.change_interval) == ("f is higher", 0, [0, 0])

@@ -1,0 +1,361 @@
+"""Whole evaluations of a toy world: what is there is found, what is not there is not."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from tests.evaluation.toy import FRAMES, SIZE, Arrays, toy
+from vidveil.core.errors import DataError, UsageError
+from vidveil.core.recipe import as_values
+from vidveil.data.clips import ClipSet
+from vidveil.data.single_frames import by_frame
+from vidveil.evaluation.evaluators.mlp import identifying
+from vidveil.evaluation.measures import measure
+from vidveil.evaluation.per_clip import read_per_clip
+from vidveil.evaluation.protocols import clips as engine
+from vidveil.evaluation.protocols.clips import Engine, refuse_mistakes
+from vidveil.evaluation.recipes.clips import EvaluateRecipe
+from vidveil.evaluation.results import Results, read
+from vidveil.report.tables import table
+from vidveil.training.runs import Run, runs_folder
+
+RECIPE = EvaluateRecipe(
+    name="toy",
+    data="toy",
+    frames=FRAMES,
+    size=SIZE,
+    utility="r3d_tiny",
+    attackers=("resnet_tiny",),
+    epochs=4,
+    attacker_epochs=4,
+    batch=16,
+    lr=3e-3,
+    attacker_lr=(3e-3,),
+    permutations=200,
+    resamples=200,
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+    torch.set_num_threads(1)
+
+
+def evaluate(data: ClipSet, recipe: EvaluateRecipe = RECIPE, **changes: object) -> Results:
+    recipe = replace(recipe, **changes)
+    with Run.create(recipe.name, as_values(recipe)) as run:
+        return Engine(recipe, data, run, None, Console(quiet=True)).evaluate()
+
+
+def test_raw_video_has_excess_one_and_retention_one():
+    results = evaluate(toy())
+    raw = results.raw.metrics
+    assert raw["action_top1"].retention == 1
+    assert raw["linkage_rank1"].excess == pytest.approx(1)
+    assert raw["action_top1"].value > 0.9
+    assert raw["linkage_rank1"].value > raw["linkage_rank1"].floor + 0.3
+    assert "identities" in results.raw.verdict
+
+
+def test_noise_leaks_nothing_and_is_of_no_use():
+    results = evaluate(toy(), method="noise")
+    (point,) = results.points
+    assert point.verdict == "no leak was found, nothing is useful"
+    linkage = point.metrics["linkage_rank1"]
+    assert linkage.floor_range[0] <= linkage.value <= linkage.floor_range[1] + 0.06
+    assert abs(linkage.excess or 0) < 0.25
+    assert (point.metrics["action_top1"].retention or 0) < 0.8
+
+
+def test_black_video_is_at_its_floor_exactly():
+    """All clips are the same: ties must not be broken by the order of a list that is sorted by person."""
+    (point,) = evaluate(toy(), method="solid").points
+    linkage = point.metrics["linkage_rank1"]
+    assert linkage.value == pytest.approx(linkage.floor_analytic, abs=1e-6)
+    assert point.metrics["ap_bright"].value == pytest.approx(point.metrics["ap_bright"].floor_analytic, abs=1e-6)
+
+
+def test_people_who_are_not_in_the_picture_are_not_found():
+    results = evaluate(toy(identity=False))
+    linkage = results.raw.metrics["linkage_rank1"]
+    assert linkage.floor_range[0] - 0.02 <= linkage.value <= linkage.floor_range[1] + 0.02
+    assert "identities" not in results.raw.verdict
+
+
+def test_random_labels_of_actions_are_of_no_use():
+    raw = evaluate(toy(action=False)).raw
+    top1 = raw.metrics["action_top1"]
+    assert top1.interval[0] <= top1.floor
+    assert "judges could not even read the action of raw video" in raw.verdict
+
+
+def test_a_constant_attribute_is_named_and_left_out():
+    data = toy()
+    constant = np.concatenate([data.attributes, np.ones((len(data), 1), np.float32)], axis=1)
+    results = evaluate(replace(data, attributes=constant, attribute_names=("bright", "always")))
+    assert results.raw.constant == ["always"]
+    assert "ap_always" not in results.raw.metrics
+
+
+def test_an_attacker_chosen_on_test_would_be_caught():
+    """The best on test is not the one that is reported, unless it is also the best on validation."""
+    tried = evaluate(toy(), attackers=("resnet_tiny", "r3d_tiny:frozen", "vit_mini:frozen")).raw.metrics[
+        "linkage_rank1"
+    ]
+    assert tried.others[tried.measured_by]["val"] == max(one["val"] for one in tried.others.values())
+    assert tried.value == pytest.approx(tried.others[tried.measured_by]["test"])
+
+
+def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_network_too():
+    """The toy's actions are bright and dark squares: what a network from nothing embeds tells them."""
+    results = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"))
+    use = results.raw.metrics["action_top1"]
+    assert use.measured_by == "r3d_tiny:frozen"
+    assert use.value > use.floor
+    tried = set(results.raw.metrics["linkage_rank1"].others)
+    assert "r3d_tiny:frozen, MLP" in tried
+    assert "resnet_tiny, MLP" not in tried
+    again = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"), name="again")
+    assert again.raw.metrics["action_top1"].value == use.value
+
+
+def test_hits_of_every_attacker_are_kept_for_who_wants_to_choose_among_them_otherwise():
+    results = evaluate(toy(), attackers=("resnet_tiny", "r3d_tiny:frozen"), attack=("linkage",))
+    kept = read_per_clip(runs_folder() / "toy" / "per_clip.safetensors")
+    metric = results.raw.metrics["linkage_rank1"]
+    for who, got in metric.others.items():
+        assert np.nanmean(kept[f"raw/linkage_rank1/by/{who}"]) == pytest.approx(got["test"], abs=1e-6)
+    np.testing.assert_array_equal(kept["raw/linkage_rank1"], kept[f"raw/linkage_rank1/by/{metric.measured_by}"])
+
+
+def test_a_small_network_behind_a_frozen_one_is_taught_once_for_all_rows(monkeypatch):
+    taught = []
+    monkeypatch.setattr(measure, "identifying", lambda *given: taught.append(1) or identifying(*given))
+    frozen = {"utility": "r3d_tiny:frozen", "attackers": ("r3d_tiny:frozen",), "attack": ("linkage",)}
+    first = evaluate(toy(), name="before", **frozen)
+    assert len(taught) == 1
+    second = evaluate(toy(), name="after", method="blur:strong", raw="before", **frozen)
+    assert len(taught) == 2
+    assert second.raw.metrics["linkage_rank1"] == first.raw.metrics["linkage_rank1"]
+
+
+def test_people_who_are_known_from_training_are_named():
+    """Everybody of the toy in every split, with other clips."""
+    data = toy(identity=True)
+    by_clip = np.arange(len(data)) % 8
+    split = np.where(by_clip < 4, "train", np.where(by_clip < 6, "val", "test"))
+    shared = replace(data, split=split, group=by_clip.astype(str))
+    results = evaluate(shared, attackers=("resnet_tiny", "r3d_tiny:frozen"), method="solid")
+    raw, black = (point.metrics["identity_top1"] for point in (results.raw, results.points[0]))
+    assert raw.value > raw.floor + 0.3
+    assert set(raw.others) == {"resnet_tiny", "r3d_tiny:frozen"}
+    assert raw.measured_by == max(raw.others, key=lambda name: raw.others[name]["val"])
+    assert raw.floor == pytest.approx(1 / 26, abs=0.02)
+    assert black.value <= black.floor_range[1]
+    assert black.excess == pytest.approx(0, abs=0.1)
+    assert "identity_top1" not in evaluate(data, name="strangers").raw.metrics
+
+
+def test_frozen_networks_tell_attributes_by_heads():
+    results = evaluate(toy(), attackers=("r3d_tiny:frozen",), attack=("attributes",))
+    told = results.raw.metrics["ap_bright"]
+    assert told.measured_by == "r3d_tiny:frozen"
+    assert told.value > told.floor + 0.2
+    assert "linkage_rank1" not in results.raw.metrics
+
+
+def test_a_part_of_recorded_video_is_what_the_method_and_everybody_sees(monkeypatch):
+    monkeypatch.setattr(engine, "load_data", lambda *_, **__: toy())
+    seen = []
+    monkeypatch.setattr(engine, "anonymized", lambda data, *_, **__: seen.append(data) or data)
+    results = engine.run(replace(RECIPE, name="place", part="median", method="solid", epochs=1, attacker_epochs=1))
+    assert results.data["name"] == "toy, medians"
+    assert results.recipe["part"] == "median"
+    assert seen[0].name == "toy, medians"
+    assert len(seen[0].videos.frames(0)) == 1
+
+
+def test_a_leaky_split_is_an_error():
+    data = toy()
+    split = data.split.copy()
+    split[np.flatnonzero(data.person == 0)[0]] = "test"
+    with pytest.raises(DataError, match="is in both"):
+        replace(data, split=split)
+    doubled = data.videos.clips.copy()
+    doubled[-1] = doubled[0]  # a test clip with the pixels of a training clip, under another name
+    with pytest.raises(DataError, match=r"the video of .* is in both train and test"):
+        replace(data, videos=Arrays(doubled))
+
+
+def test_an_evaluation_that_was_interrupted_goes_on(tmp_path):
+    recipe = replace(RECIPE, attackers=("resnet_tiny",))
+    first = evaluate(toy(), recipe, name="whole")
+    with pytest.raises(RuntimeError, match="cut"):
+        _cut_short(recipe)
+    stamp = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs" / "toy").rglob("weights.safetensors")}
+    assert stamp
+    with Run.create("toy", as_values(recipe), resume=True) as run:
+        second = Engine(recipe, toy(), run, None, None).evaluate()
+    assert {path: path.stat().st_mtime_ns for path in stamp} == stamp  # found, not trained again
+    assert {name: metric.value for name, metric in second.raw.metrics.items()} == {
+        name: metric.value for name, metric in first.raw.metrics.items()
+    }
+
+
+def _cut_short(recipe: EvaluateRecipe) -> None:
+    def cut(*_: object) -> None:
+        raise RuntimeError("cut")
+
+    with Run.create(recipe.name, as_values(recipe)) as run:
+        engine = Engine(recipe, toy(), run, None, None)
+        engine.measure.linkage = cut  # type: ignore[assignment, method-assign]
+        engine.evaluate()
+
+
+def test_an_attacker_may_start_from_what_it_learned_on_raw_video():
+    results = evaluate(toy(), method="random", keep=(0.9,), attack=("linkage",), attackers=("resnet_tiny:raw",))
+    (point,) = results.points
+    tried = {name.partition(",")[0] for name in results.raw.metrics["linkage_rank1"].others}
+    assert tried == {"resnet_tiny", "resnet_tiny:raw"}  # raw video is attacked for as long
+    assert point.metrics["linkage_rank1"].measured_by.startswith("resnet_tiny:raw,")
+    assert point.metrics["linkage_rank1_raw_gallery"].raw == results.raw.metrics["linkage_rank1"].value
+
+
+def test_controls_are_attacked_from_nothing_whatever_else_attackers_start_from():
+    results = evaluate(toy(), attackers=("resnet_tiny:raw",), joint=True, controls=("median",))
+    tried = {name.partition(",")[0] for name in results.controls["median_rank1"].others}
+    assert tried == {"resnet_tiny"}
+
+
+def test_the_curve_of_a_knob_is_one_point_a_setting():
+    results = evaluate(toy(), method="random", keep=(1.0, 0.1), attack=("linkage",))
+    whole, little = results.points
+    assert (whole.keep, little.keep) == (1.0, 0.1)
+    assert whole.metrics["action_top1"].retention == pytest.approx(1, abs=0.1)
+    assert (little.metrics["linkage_rank1"].excess or 0) < (whole.metrics["linkage_rank1"].excess or 0)
+    assert 0 <= whole.metrics["linkage_rank1_raw_gallery"].value <= 1
+
+
+def test_a_tidy_evaluation_leaves_no_clips_and_has_the_same_results(tmp_path):
+    short = {"method": "random", "keep": (0.9, 0.5), "attack": ("linkage",), "epochs": 1, "attacker_epochs": 1}
+    tidy = evaluate(toy(), **short, name="tidy", tidy=True)
+    cache = tmp_path / "cache" / "anonymized"
+    assert not list(cache.glob("*/frames.bin"))
+    untidy = evaluate(toy(), **short, name="untidy")
+    assert len(list(cache.glob("*/frames.bin"))) == 2
+    assert tidy.points == untidy.points
+    evaluate(toy(), **short, name="guest", tidy=True)
+    assert len(list(cache.glob("*/frames.bin"))) == 2  # another run made them
+
+
+def test_one_frame_and_shuffled_frames_do_not_tell_a_direction():
+    results = evaluate(toy(), controls=("one_frame", "one_frame_linkage", "shuffled", "median"))
+    assert results.controls["one_frame_top1"].value < 0.8
+    assert results.raw.metrics["action_top1"].value > 0.9
+    assert {"shuffled_top1", "median_rank1", "one_frame_rank1"} <= results.controls.keys()
+
+
+def test_results_are_read_back_as_they_were_written(tmp_path):
+    results = evaluate(toy())
+    results.write(tmp_path / "results.json")
+    again = read(tmp_path / "results.json")
+    assert again.raw.metrics["linkage_rank1"].measured_by == results.raw.metrics["linkage_rank1"].measured_by
+    assert again.raw.metrics["action_top1"].value == pytest.approx(results.raw.metrics["action_top1"].value, rel=1e-5)
+    assert json.loads((tmp_path / "results.json").read_text())["layout"] == 1
+
+
+def test_results_of_another_layout_are_refused(tmp_path):
+    (tmp_path / "results.json").write_text('{"layout": 99}')
+    with pytest.raises(DataError, match="layout 99"):
+        read(tmp_path / "results.json")
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(DataError, match="is not a result"):
+        read(tmp_path / "other.json")
+    with pytest.raises(DataError, match="there are no results"):
+        read(tmp_path / "none.json")
+
+
+def test_a_set_without_people_and_attributes_cannot_be_attacked():
+    data = toy()
+    nobody = replace(
+        data,
+        person=np.full(len(data), -1),
+        attributes=np.zeros((len(data), 0), np.float32),
+        attribute_names=(),
+    )
+    told = r"nothing to attack; what can be told of it: vidveil train raw_actions data="
+    with pytest.raises(DataError, match=told):
+        evaluate(nobody)
+    people = replace(nobody, person=data.person)
+    with pytest.raises(DataError, match=r"names no attributes: write attack=\[linkage\]"):
+        evaluate(people, attack=("attributes",), name="people")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"controls": ("background",)}, "take the control median"),
+        ({"method": "blurr"}, "did you mean blur"),
+        ({"method": "blur", "keep": (0.5,)}, "has no knob|no knobs"),
+        ({"keep": (0.5,)}, "raw has no knob"),
+        ({"utility": "r3d_tinny"}, "did you mean r3d_tiny"),
+        ({"utility": "r3d_tiny:raw"}, "is trained on what it judges"),
+        ({"attackers": ("r3d_tiny:pretrained",)}, "no published weights"),
+        ({"attackers": ("r3d_tiny:trained",)}, "pretrained, frozen or raw"),
+        ({"raw": "nothing"}, "no finished run 'nothing'"),
+        ({"data": "puppets", "part": "median"}, "built-in people have view="),
+        ({"part": "person_crop", "controls": ("median",)}, "of the whole video"),
+        ({"part": "median", "data": "pa_hmdb51:frames"}, "is single frames"),
+        ({"part": "median", "method": "motion:8"}, "shows nothing, whatever it hides"),
+        ({"part": "median", "method": "blur:weak | figure"}, "shows nothing, whatever it hides"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_trained(changes, said):
+    with pytest.raises(UsageError, match=said):
+        refuse_mistakes(replace(RECIPE, **changes))
+
+
+def test_raw_video_of_another_run_is_used_again(tmp_path):
+    first = evaluate(toy(), name="before")
+    second = evaluate(toy(), name="after", method="blur:strong", raw="before")
+    assert second.raw.metrics["action_top1"].value == first.raw.metrics["action_top1"].value
+    assert not list(Path(tmp_path, "runs", "after", "fits").glob("raw*"))
+    with pytest.raises(UsageError, match="other settings"):
+        evaluate(toy(), name="wrong", method="blur:strong", raw="before", epochs=3)
+
+
+def test_frames_are_judged_by_labels_of_their_own():
+    """A border that is bright in the second half of a film alone: no label of a whole film could tell."""
+    data = toy((12, 6, 8), clips=2)
+    length, half = 24, 12
+    videos = np.repeat(data.videos.clips[:, :1], length, axis=1)
+    videos[:, :, :2] = 0
+    videos[:, half:, :2] = 255
+    labels = {name: np.repeat([[0.0], [1.0]], 2 * half, axis=0).astype(np.float32) for name in data.ids}
+    frames = by_frame(replace(data, videos=Arrays(videos), person=np.full(len(data), -1)), labels)
+    assert len(frames) == 3 * len(data)
+    results = evaluate(frames, attack=("attributes",), frames=1, attacker_epochs=6)
+    assert results.raw.metrics["ap_bright"].value > 0.95
+    assert results.raw.metrics["ap_bright"].floor_analytic == pytest.approx(2 / 3)  # decoded frames 4, 12 and 20
+    assert "action_top1" not in results.raw.metrics
+    assert results.data["clips"]["test"] == 3 * 16
+
+
+def test_subgroups_are_told_of_raw_video_and_of_every_setting():
+    data = toy()
+    data = replace(data, tags={"subgroup": data.person % 2})
+    results = evaluate(data, method="solid", attack=("linkage",))
+    for point in (results.raw, *results.points):
+        for name in ("f", "m", "gap"):
+            assert f"action_top1_{name}" in point.metrics
+    (point,) = results.points
+    assert point.metrics["action_top1_gap"].raw == results.raw.metrics["action_top1_gap"].value
+    assert point.metrics["action_top1_f"].retention is not None
+    assert "action, top-1, gap" in table([results])
