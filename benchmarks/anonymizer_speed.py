@@ -179,7 +179,7 @@ def kernels(step: Callable[[], object]) -> dict[str, Any]:
 
 def agreement_with_published(path: Path, setting: Setting) -> dict[str, float]:
     """bf16 against fp32 of a ViT-S that starts from a picture ViT's weights, by keep rate."""
-    from vidveil.models.recognizers.pretrained import read_tensors
+    from vidveil.weights.tensors import read_tensors
 
     net = made(setting, "vit_s").eval()
     load_picture_weights(net, read_tensors(path))

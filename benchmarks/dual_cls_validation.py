@@ -22,10 +22,10 @@ from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
 from vidveil.data.puppets import masks
-from vidveil.evaluation.measures.ground_truth import of_clips
 from vidveil.methods.dual_cls.anonymizer import read_network
 from vidveil.methods.dual_cls.model import DualCLS
 from vidveil.methods.masking.baselines import Grid
+from vidveil.methods.masking.ground_truth import of_clips
 from vidveil.models.checkpoint import find
 
 SHARES = (0.95, 0.9, 0.89, 0.88, 0.8, 0.7)

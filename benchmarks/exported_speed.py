@@ -32,7 +32,7 @@ def network_and_clips(weights: Path | None) -> tuple[Any, Any]:
     from anonymizer_work import Setting, clips, made
 
     from vidveil.methods.dual_cls.weights import load_picture_weights
-    from vidveil.models.recognizers.pretrained import read_tensors
+    from vidveil.weights.tensors import read_tensors
 
     torch.set_num_threads(THREADS)
     setting = Setting("cpu", "vit_s", 112, 1.0)

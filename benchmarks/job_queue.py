@@ -76,8 +76,8 @@ def run(jobs: Sequence[Job], runs: Path, logs: Path, into: Path | None) -> set[s
 def evaluate_all(commands: Sequence[Sequence[str]]) -> bool:
     """One after the other. What is finished is left alone, what was interrupted goes on, what fails is told; whether
     all went well."""
+    from vidveil.app.run_recipe import evaluate
     from vidveil.data.store.anonymized import forgotten_at_the_end
-    from vidveil.evaluation.protocols.clips import evaluate
     from vidveil.training.runs import runs_folder
 
     well = True

@@ -24,6 +24,7 @@ from tests.data.made_films import fill
 from tests.data.readers.test_casia_b import walk
 from tests.data.test_readers import walks
 from tests.detect.stage import Discs
+from vidveil.app.run_recipe import evaluate
 from vidveil.core.recipe import as_values, find, names, read
 from vidveil.data import DATA
 from vidveil.data.clips import SPLITS
@@ -33,7 +34,6 @@ from vidveil.detect.detections import Cells
 from vidveil.evaluation import train_recognizer as train
 from vidveil.evaluation.attacks.gait import SCOPES
 from vidveil.evaluation.protocols import features as feature_engine
-from vidveil.evaluation.protocols.clips import evaluate
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.methods import METHODS

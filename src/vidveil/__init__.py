@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from vidveil.core import telemetry
 from vidveil.core.errors import VidveilError
+from vidveil.core.version import __version__
 
 telemetry.forbid()  # first of all: nothing imported so far is outside the standard library and these two
 
 if TYPE_CHECKING:
     from vidveil.app.jobs import anonymize
-    from vidveil.evaluation.protocols.clips import evaluate
+    from vidveil.app.run_recipe import evaluate
     from vidveil.methods import Anonymizer, load
 
-__version__ = "0.1.0"
 __all__ = ["Anonymizer", "VidveilError", "__version__", "anonymize", "evaluate", "load"]
 
 _HOME = {
     "Anonymizer": "vidveil.methods",
     "anonymize": "vidveil.app.jobs",
-    "evaluate": "vidveil.evaluation.protocols.clips",
+    "evaluate": "vidveil.app.run_recipe",
     "load": "vidveil.methods",
 }
 

@@ -146,7 +146,7 @@ def test_several_evaluations_of_one_job_are_done_in_turn_whatever_fails_and_what
             raise RuntimeError("no memory")
         return SimpleNamespace(points=[])
 
-    monkeypatch.setattr("vidveil.evaluation.protocols.clips.evaluate", evaluate)
+    monkeypatch.setattr("vidveil.app.run_recipe.evaluate", evaluate)
     for fails in ([], ["name=row-u2"]):
         done.clear()
         assert job_queue.evaluate_all(commands) == (not fails)

@@ -11,13 +11,14 @@ from rich.console import Console
 from tests.evaluation.toy import FRAMES, SIZE, several, toy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.recipe import as_values
+from vidveil.data.about import labels_fingerprint
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation import train_recognizer as train
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.measure import Measure, Number
 from vidveil.evaluation.measures.subgroups import subgroups
-from vidveil.evaluation.points import labels_fingerprint, point
+from vidveil.evaluation.points import point
 from vidveil.evaluation.protocols.clips import Engine
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results, read

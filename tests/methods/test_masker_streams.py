@@ -10,9 +10,10 @@ import torch
 from tests.detect.stage import TURNS, frame_of, matrix_of, stored_as
 from tests.methods.dimmest import CELL, FRAMES, SIZE, Dimmest, frames, masker, only
 from vidveil.core.errors import UsageError
+from vidveil.core.yuv import rgb
 from vidveil.methods.masking import stream as stretch
 from vidveil.methods.masking.masker import Decision
-from vidveil.methods.masking.windows import rgb, small_picture
+from vidveil.methods.masking.windows import small_picture
 
 
 def black(frame):

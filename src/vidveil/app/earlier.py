@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vidveil.app.manifest import Manifest, Order, file_hash, load_manifest, place, read_manifest
+from vidveil.app.manifest import Manifest, Order, load_manifest, place, read_manifest
 from vidveil.app.pipeline import Options
 from vidveil.app.sharing import input_token, order_token, place_token, shareable_order
 from vidveil.core.bounded import reason
 from vidveil.core.errors import OutputError
+from vidveil.core.file_hash import file_hash
 from vidveil.core.text import printable
 from vidveil.core.user_key import key_file, read_key
 from vidveil.video.sources import Source

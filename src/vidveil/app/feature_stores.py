@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidveil import __version__
-from vidveil.app.manifest import file_hash
 from vidveil.core.atomic import new_folder, write_json
 from vidveil.core.bounded import read_json_object, reason, regular
 from vidveil.core.errors import DataError, OutputError, UsageError
+from vidveil.core.file_hash import file_hash
 from vidveil.core.text import printable
+from vidveil.core.version import __version__
 from vidveil.data.store.features import Counts, FeatureStore, Vectors, fill_shards, is_store, read_about
 from vidveil.methods.splavu.apply import Change, changing
 from vidveil.methods.splavu.model import AAM, rebuilt, too_few

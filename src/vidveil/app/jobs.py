@@ -16,9 +16,8 @@ from typing import Protocol
 
 from av.error import FFmpegError
 
-from vidveil import __version__
 from vidveil.app.earlier import drawn_from_tracks, look_for_earlier, manifest_path
-from vidveil.app.manifest import Manifest, Order, file_hash, read_manifest
+from vidveil.app.manifest import Manifest, Order, read_manifest
 from vidveil.app.naming import name_outputs, names_a_file, output_folders
 from vidveil.app.pipeline import Options, process
 from vidveil.app.renamed import new_map_note, rename_outputs
@@ -28,7 +27,9 @@ from vidveil.app.unfinished import listed, remove_unfinished
 from vidveil.core.atomic import commit, part_of, temporary, to_disk
 from vidveil.core.bounded import is_folder
 from vidveil.core.errors import InputError, OutputError, UsageError, VidveilError
+from vidveil.core.file_hash import file_hash
 from vidveil.core.user_key import key_file, make_key, read_key
+from vidveil.core.version import __version__
 from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.methods.masking.masker import masker_in
 from vidveil.video.read import Reader

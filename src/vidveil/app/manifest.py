@@ -11,10 +11,9 @@ import platform
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from vidveil.core.bounded import open_regular, read_json_object
+from vidveil.core.bounded import read_json_object
 from vidveil.core.typed import from_values
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ OF_A_SHARED_ONE: dict[str, type] = {"token": str, "place": str, "order": str}
 """What a manifest says of the input, and of the output the first."""
 OF_FRAMES: dict[str, type] = {"written": int, "hidden": int}
 OF_A_GUARD: dict[str, type] = {"looked_for": list, "moments": list, "moments_left_out": int, "frames_with_regions": int}
-CHUNK = 1 << 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -195,17 +193,6 @@ def kept_tags(names: Iterable[str], count: int) -> str | None:
     return f"{many} kept{listed}: they may say who, where and when; --metadata drop leaves them out"
 
 
-def file_hash(path: Path, stop: Event | None = None) -> str:
-    """SHA-256 of a file. Whoever sets `stop` need not wait for the rest of it: InterruptedError."""
-    digest = hashlib.sha256()
-    with open_regular(path) as file:
-        while chunk := file.read(CHUNK):
-            if stop is not None and stop.is_set():
-                raise InterruptedError("no longer wanted")
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
 def place(source: Path, folder: Path) -> str:
     """Three digits that tell whether a source lies where it lay, as seen from the folder of its output.
 
@@ -226,7 +213,7 @@ def versions() -> dict[str, str]:
     import cv2
     import numpy as np
 
-    from vidveil import __version__
+    from vidveil.core.version import __version__
 
     return {
         "vidveil": __version__,

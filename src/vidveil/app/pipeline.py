@@ -11,20 +11,11 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from vidveil.app.manifest import (
-    ComparedFrames,
-    HiddenFrames,
-    Manifest,
-    MaskedFrames,
-    Order,
-    file_hash,
-    kept_tags,
-    place,
-    versions,
-)
+from vidveil.app.manifest import ComparedFrames, HiddenFrames, Manifest, MaskedFrames, Order, kept_tags, place, versions
 from vidveil.app.naming import output_suffix
 from vidveil.app.preview import HeatmapWriter, PreviewWriter
 from vidveil.core.errors import DetectorError, InputError, UsageError
+from vidveil.core.file_hash import file_hash
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.detect.tracks_file import RecordedTracks, TracksWriter, made_for, without
 from vidveil.detect.watch import Lookout, Watch

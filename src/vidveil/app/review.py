@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vidveil.app.manifest import Manifest, file_hash, load_manifest
+from vidveil.app.manifest import Manifest, load_manifest
 from vidveil.core.bounded import is_file, is_folder, reason
 from vidveil.core.errors import InputError
+from vidveil.core.file_hash import file_hash
 from vidveil.core.frame import Box
 from vidveil.video.sources import MARK, SHEET
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from vidveil import __version__
 from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
 from vidveil.cli.reported import reported
 from vidveil.core.errors import LONGEST, VidveilError
 from vidveil.core.text import printable
+from vidveil.core.version import __version__
 
 app = typer.Typer(
     name="vidveil",

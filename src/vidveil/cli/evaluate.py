@@ -21,31 +21,12 @@ def evaluate(
 
     Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
     """
+    from vidveil.app.run_recipe import evaluate as run
     from vidveil.core.progress import console
-    from vidveil.core.recipe import find, read_for
-    from vidveil.evaluation.recipes.clips import EvaluateRecipe
-    from vidveil.evaluation.recipes.features import FeaturesRecipe
-    from vidveil.evaluation.recipes.untrimmed import AnomalyRecipe, DetectionRecipe
-    from vidveil.training.recipe import LearningRecipe
-
-    wanted = read_for("evaluate", LearningRecipe, find(recipe), overrides or [])
-    if isinstance(wanted, FeaturesRecipe):
-        from vidveil.evaluation.protocols.features import run as run_features
-
-        results = run_features(wanted, root=data, resume=resume, strict=strict, console=console())
-    elif isinstance(wanted, DetectionRecipe | AnomalyRecipe):
-        from vidveil.evaluation.protocols.untrimmed import run as run_untrimmed
-
-        results = run_untrimmed(wanted, root=data, resume=resume, strict=strict, console=console())
-    else:
-        from vidveil.evaluation.protocols.clips import run
-
-        assert isinstance(wanted, EvaluateRecipe)
-        results = run(wanted, root=data, resume=resume, strict=strict, console=console())
-
     from vidveil.report.tables import table
     from vidveil.training.runs import runs_folder
 
+    results = run(recipe, *(overrides or []), data=data, resume=resume, strict=strict, console=console())
     typer.echo(table([results]))
-    kept = runs_folder() / wanted.name
-    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {wanted.name}.md", err=True)
+    kept = runs_folder() / results.name
+    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {results.name}.md", err=True)

@@ -8,7 +8,7 @@ import typer
 from vidveil.core.atomic import write_text
 from vidveil.core.bounded import RESULTS_BYTES, is_file, is_folder, read_text
 from vidveil.core.errors import DataError, OutputError, UsageError
-from vidveil.core.text import printable
+from vidveil.core.text import close_to, printable
 
 if TYPE_CHECKING:
     from vidveil.evaluation.results import Results
@@ -92,7 +92,6 @@ def _read(run: str) -> tuple[Path, "Results"]:
 
 def _what_is_there_instead(run: str, path: Path) -> str:
     """A run without results may still be at it; a name without a run may be a slip of the pen."""
-    from difflib import get_close_matches
 
     from vidveil.training.runs import list_runs
 
@@ -106,6 +105,5 @@ def _what_is_there_instead(run: str, path: Path) -> str:
             f" ({info.reason})" if info.reason else ""
         )
     names = [name for name, info in known.items() if info.has_results]
-    close = get_close_matches(run[:100], names, n=1)
-    hint = f"did you mean {close[0]}?" if close else "`vidveil ls runs` shows which there are"
+    hint = close_to(run, names, "`vidveil ls runs` shows which there are")
     return f"there are no results at {printable(path, 300)}; {hint}"

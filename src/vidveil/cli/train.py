@@ -1,8 +1,15 @@
 """`vidveil train`: one recognizer, or one method that learns, by a recipe."""
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vidveil.methods.trained import Trained
 
 
 def train(
@@ -22,46 +29,42 @@ def train(
 
     Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
+    from vidveil.app.run_recipe import train as run
     from vidveil.core.progress import console
-    from vidveil.core.recipe import find, names, read_for
-    from vidveil.evaluation.train_recognizer import run
-    from vidveil.methods.masking.masker import RAW, loaded_unless_raw
-    from vidveil.methods.masking.train import run as run_method
-    from vidveil.models.checkpoint import tells_more_than_guessing
-    from vidveil.training.recipe import LearningRecipe, TrainRecipe
-
-    wanted = read_for("train", LearningRecipe, find(recipe), overrides or [])
-    if not isinstance(wanted, TrainRecipe):
-        made = run_method(wanted, root=data, resume=resume, strict=strict, console=console())
-        guessed = {name: f" (guessing {value:.3f})" for name, value in made.floors.items()}
-        told = (f"{name} {value:.3f}{guessed.get(name, '')}" for name, value in made.metrics.items())
-        typer.echo("on validation: " + "  ".join(told))
-        if made.method == "splavu":
-            known = wanted.data.partition(":")[0].replace("features", "store")
-            judging = next(f"splavu_{one}_table" for one in (known, "vp") if f"splavu_{one}_table" in names())
-            words = f"data={wanted.data} method=splavu:{wanted.name} name={wanted.name}_table"
-            worth = f"vidveil evaluate {judging} {f'--data {data} ' if data else ''}{words}"
-            typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
-            typer.echo(f"On your features: vidveil anonymize STORE --method splavu:{wanted.name}", err=True)
-            return
-        table_of = f"{made.method}_{wanted.data.partition(':')[0]}_table"
-        judging = table_of if table_of in names() else "RECIPE"
-        named = f"{made.method}:{wanted.name}"
-        worth = f"vidveil evaluate {judging} method={named} name={wanted.name}_table"
-        typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
-        before = loaded_unless_raw(getattr(wanted, "after", RAW))
-        drawn = getattr(wanted, "anonymize", False)  # STPrivacy: then nothing that was filmed is shown
-        if not tells_more_than_guessing(made.metrics, made.floors):
-            typer.echo("It tells no more of the action than guessing does: train it longer (epochs=…).", err=True)
-            return
-        guard = "" if drawn or (before is not None and before.elsewhere) else " --guard faces"
-        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
-        return
-    results = run(wanted, root=data, resume=resume, strict=strict, console=console())
-
+    from vidveil.evaluation.results import Results
     from vidveil.report.tables import table
     from vidveil.training.runs import runs_folder
 
-    typer.echo(table([results]))
-    kept = runs_folder() / wanted.name
-    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {wanted.name}.md", err=True)
+    made = run(recipe, *(overrides or []), data=data, resume=resume, strict=strict, console=console())
+    if not isinstance(made, Results):
+        _say_what_next(made, data)
+        return
+    typer.echo(table([made]))
+    kept = runs_folder() / made.name
+    typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {made.name}.md", err=True)
+
+
+def _say_what_next(made: "Trained", data: "Path | None") -> None:
+    """Metrics of a trained method, and the commands that measure and use it."""
+    from vidveil.core.recipe import names
+    from vidveil.models.checkpoint import tells_more_than_guessing
+
+    guessed = {name: f" (chance {value:.3f})" for name, value in made.floors.items()}
+    typer.echo(
+        "on validation: " + "  ".join(f"{name} {v:.3f}{guessed.get(name, '')}" for name, v in made.metrics.items())
+    )
+    known = made.data.partition(":")[0].replace("features", "store")
+    named = f"{made.method}:{made.name}"
+    tables = [f"{made.method}_{known}_table", *(["splavu_vp_table"] if made.on_features else [])]
+    judging = next((one for one in tables if one in names()), "RECIPE")
+    of = f"data={made.data} " if made.on_features else ""
+    root = f"--data {data} " if data and made.on_features else ""
+    worth = f"vidveil evaluate {judging} {root}{of}method={named} name={made.name}_table"
+    typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
+    if made.on_features:
+        typer.echo(f"On your features: vidveil anonymize STORE --method {named}", err=True)
+    elif not tells_more_than_guessing(made.metrics, made.floors):
+        typer.echo("It predicts the action no better than chance: train it longer (epochs=…).", err=True)
+    else:
+        guard = " --guard faces" if made.shows_filmed else ""
+        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)

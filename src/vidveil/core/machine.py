@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from vidveil import __version__
+from vidveil.core.version import __version__
 
 
 def describe(accelerator: str = "cpu") -> dict[str, Any]:
@@ -36,7 +36,7 @@ def commit() -> str | None:
     if said := os.environ.get("VIDVEIL_COMMIT"):
         return said
     here = Path(__file__).parent
-    if not _git(here, "ls-files", "--error-unmatch", Path(__file__).parent.parent.joinpath("errors.py").as_posix()):
+    if not _git(here, "ls-files", "--error-unmatch", Path(__file__).as_posix()):
         return None  # not a checkout of vidveil: an installation that happens to lie inside another repository
     head = _git(here, "rev-parse", "HEAD")
     return head + ("+" if _git(here, "status", "--porcelain") else "") if head else None

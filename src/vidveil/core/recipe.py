@@ -13,18 +13,22 @@ import types
 import typing
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, fields
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from vidveil.core.bounded import YAML_BYTES, is_there, parse_real, parse_yaml, read_text, reason
 from vidveil.core.errors import RecipeError
-from vidveil.core.text import printable
+from vidveil.core.registry import PROTOCOLS, TRAININGS, Registry, Runnable, resolve
+from vidveil.core.text import close_to, printable
 
-Recipe = TypeVar("Recipe")
 LARGEST = 2**32 - 1
 """Of whole numbers: generators of random numbers take no larger seeds, and nothing else is as large."""
-FOLDER = Path(__file__).parent / "recipes"
+VERBS: dict[str, tuple[str, str, Registry[Runnable]]] = {
+    "evaluate": ("protocol", "attack", PROTOCOLS),
+    "train": ("method", "recognizer", TRAININGS),
+}
+"""The key that says what is carried out, its default, and the table of what there is."""
+FOLDER = Path(__file__).parents[1] / "recipes"
 
 
 def names() -> list[str]:
@@ -40,8 +44,7 @@ def find(name: str) -> Path:
             raise RecipeError(f"there is no recipe at {printable(path)}")
         return path
     if name not in names():
-        close = get_close_matches(name[:100], names(), n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names())}."
+        hint = close_to(name, names())
         raise RecipeError(
             f"no recipe is called {_shown(name)}; {hint} A recipe of your own is the path of a .yaml file"
         )
@@ -54,13 +57,22 @@ def header(path: Path) -> str:
     return first.lstrip("# ").strip() if first.startswith("#") else ""
 
 
-def read_for(verb: str, kind: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
+def read_for(verb: str, path: Path, overrides: Sequence[str] = ()) -> Any:
     """The recipe of a verb; that of another verb is an error that says which."""
     recipe = read(path, overrides)
-    other = "evaluate" if hasattr(recipe, "protocol") else "train"
-    if other != verb or not isinstance(recipe, kind):
+    if (other := verb_of(recipe)) != verb:
         raise RecipeError(f"{path.name} is a recipe for `vidveil {other}`, not for `vidveil {verb}`")
     return recipe
+
+
+def verb_of(recipe: Any) -> str:
+    return "evaluate" if hasattr(recipe, "protocol") else "train"
+
+
+def runner_of(recipe: Any) -> Any:
+    """The function that carries a recipe out: it takes the recipe; root, resume, strict and console by keyword."""
+    key, default, table = VERBS[verb_of(recipe)]
+    return resolve(table[getattr(recipe, key, default)].run)
 
 
 def read(path: Path, overrides: Sequence[str] = ()) -> Any:
@@ -73,19 +85,14 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Any:
         raise RecipeError(f"{path.name} must be lines of `key: value`")
     changed = values | dict(_override(text) for text in overrides)
     verb = changed.pop("verb", None)
-    kinds = _kinds()
-    if not isinstance(verb, str) or verb not in kinds:
-        raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(kinds)}`, not {_shown(verb)}")
-    kind = kinds[verb]
-    if verb == "train" and "method" in changed:
-        methods = _methods()
-        if not isinstance(changed["method"], str) or changed["method"] not in methods:
-            raise RecipeError(f"{path.name}: method must be {' or '.join(methods)}, not {_shown(changed['method'])}")
-        kind = methods[changed["method"]]
-    if verb == "evaluate":
-        kind = _protocol(changed.get("protocol"), path.name) or kind
+    if not isinstance(verb, str) or verb not in VERBS:
+        raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(VERBS)}`, not {_shown(verb)}")
+    key, default, table = VERBS[verb]
+    chosen = changed.get(key, default)
+    if not isinstance(chosen, str) or chosen not in table:
+        raise RecipeError(f"{path.name}: {key} must be {' or '.join(table)}, not {_shown(chosen)}")
     changed.setdefault("name", path.stem)
-    return build(kind, changed, path.name)
+    return build(resolve(table[chosen].recipe), changed, path.name)
 
 
 def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
@@ -94,9 +101,7 @@ def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
     hints = typing.get_type_hints(kind)
     for key in values:
         if key not in known:
-            close = get_close_matches(str(key)[:100], known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-            raise RecipeError(f"{where}: nothing is called {_shown(key)}; {hint}")
+            raise RecipeError(f"{where}: nothing is called {_shown(key)}; {close_to(str(key), known)}")
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise RecipeError(f"{where}: {name} is missing")
@@ -125,40 +130,6 @@ def _text(path: Path) -> str:
 def _shown(value: object) -> str:
     """As it is written in messages, which name the file and the reason, too."""
     return printable(repr(value))
-
-
-def _kinds() -> dict[str, type[Any]]:
-    from vidveil.evaluation.recipes.clips import EvaluateRecipe
-    from vidveil.training.recipe import TrainRecipe
-
-    return {"evaluate": EvaluateRecipe, "train": TrainRecipe}
-
-
-def _methods() -> dict[str, type[Any]]:
-    """`verb: train` with `method: NAME`: methods that learn."""
-    from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-    from vidveil.methods.splavu.recipe import SplavuRecipe
-    from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
-
-    return {"dual_cls": DualCLSRecipe, "splavu": SplavuRecipe, "stprivacy": STPrivacyRecipe}
-
-
-def _protocol(name: Any, where: str) -> type[Any] | None:
-    """`verb: evaluate` with `protocol: NAME`, of those that judge features and not video."""
-    if name == "features":
-        from vidveil.evaluation.recipes.features import FeaturesRecipe
-
-        return FeaturesRecipe
-    if name in ("detection", "anomaly"):
-        from vidveil.evaluation.recipes.untrimmed import AnomalyRecipe, DetectionRecipe
-
-        return DetectionRecipe if name == "detection" else AnomalyRecipe
-    if name not in (None, "attack", "gait", "retrieval"):
-        raise RecipeError(
-            f"{where}: protocol must be attack, gait or retrieval of video, or features, detection or anomaly of "
-            f"features, not {_shown(name)}"
-        )
-    return None
 
 
 def _override(text: str) -> tuple[str, Any]:

@@ -1,4 +1,7 @@
-"""Words of somebody else, fit to be printed."""
+"""Text of somebody else, fit to be printed, and suggestions for names that are not known."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def one_line(text: object) -> str:
@@ -10,3 +13,12 @@ def printable(text: object, limit: int = 80) -> str:
     """`one_line`, of at most `limit` characters."""
     words = str(text)
     return one_line(words) if len(words) <= limit else one_line(words[: limit - 1]) + "…"
+
+
+def close_to(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """`did you mean X?` where a known name is close; else `otherwise`, or a list of what is known."""
+    names = list(known)
+    close = get_close_matches(name[:100], names, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there are {', '.join(names)}" if otherwise is None else otherwise

@@ -5,7 +5,6 @@ A dataset is `NAME` or `NAME:ARGUMENT`. Those that are not built in lie under on
 """
 
 import os
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,7 @@ def load_data(
         strict: a video that cannot be decoded is an error; else it is left out, and a line on stderr says so.
     """
     name, colon, argument = spec.partition(":")
-    dataset = _lookup(name)
+    dataset = DATA.lookup(name)
     if colon and not argument:
         raise UsageError(f"something is missing after the colon of {printable(repr(spec))}; usage: {dataset.usage}")
     folder = folder_of(name, root) if dataset.needs else root
@@ -59,7 +58,7 @@ def _counted(clips: "ClipSet", dataset: Dataset, folder: Path | None) -> "ClipSe
 
 def available(name: str, root: Path | None = None) -> str:
     """`built in`; `here`, `part` or `empty`, and how much of it; or what is missing. For lists."""
-    if not _lookup(name).needs:
+    if not DATA.lookup(name).needs:
         return "built in"
     folder = given_folder(root)
     if folder is None:
@@ -78,14 +77,6 @@ def _there(path: Path) -> bool:
         return path.exists()
     except OSError:  # in a folder that is not ours to look into
         return False
-
-
-def _lookup(name: str) -> Dataset:
-    if name not in DATA:
-        close = get_close_matches(name.lower(), DATA, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DATA)}"
-        raise UsageError(f"no data is called {printable(repr(name))}; {hint}")
-    return DATA[name]
 
 
 def given_folder(root: Path | None) -> Path | None:

@@ -26,7 +26,7 @@ def regions(data: ClipSet, region: str) -> Callable[[int], Places]:
         rows = counted(range(len(data)), f"looking for {region}", len(data), "clips")
         return [[[_told(one) for one in frame] for frame in _watched(data, row, watch)] for row in rows]
 
-    found = found_once(data, "regions", [region, *watch.weights, DIGITS, code_of("guard/*.py")], look)
+    found = found_once(data, "regions", [region, *watch.weights, DIGITS, code_of("detect/*.py")], look)
     return lambda row: [tuple(_read(one) for one in frame) for frame in found[row]]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, Region
-from vidveil.core.text import printable
+from vidveil.core.text import close_to, printable
 from vidveil.detect.detectors import CenterFace, Detector, Yolox
 from vidveil.detect.finder import Finder
 from vidveil.detect.moments import Findings
@@ -103,7 +102,7 @@ class Lookout:
         told["region"], told["guard"] = (_name(word or "frame") for word in (self.region, self.guard))
         told["exceptions"] = list(self.exceptions)
         if self.tracks_in is not None:
-            from vidveil.app.manifest import file_hash
+            from vidveil.core.file_hash import file_hash
 
             try:
                 told["tracks_in"] = file_hash(self.tracks_in)
@@ -140,8 +139,8 @@ def detector(kind: str) -> Detector:
         from vidveil.detect.onnx_detector import OwnDetector
 
         return OwnDetector(Path(kind))
-    close = get_close_matches(kind[:100], (*DETECTORS, "frame", "none"), n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DETECTORS)}, or an ONNX file"
+    known = f"there are {', '.join(DETECTORS)}, or an ONNX file"
+    hint = close_to(kind, (*DETECTORS, "frame", "none"), known)
     raise UsageError(f"{printable(repr(kind))} cannot be looked for; {hint}")
 
 

@@ -4,11 +4,11 @@ from vidveil.core.anonymizer import Chain
 from vidveil.core.errors import UsageError
 from vidveil.data.parts import refuse_part
 from vidveil.evaluation.evaluators.train import check_network
-from vidveil.evaluation.measures.ground_truth import has_truth
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.methods import load
 from vidveil.methods.anonymized_data import Setting, check_method
 from vidveil.methods.masking.baselines import pruning_control
+from vidveil.methods.masking.ground_truth import has_truth
 from vidveil.methods.motion import MotionMethod
 from vidveil.training.runs import runs_folder
 

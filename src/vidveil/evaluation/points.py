@@ -1,16 +1,12 @@
 """From numbers to results: each beside its raw value, with excess or retention, and one sentence about them all."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.evaluation.measures.measure import Number
-from vidveil.evaluation.results import Kind, Metric, Point, Use, use_in
+from vidveil.evaluation.results import Kind, Metric, Point, use_in
 from vidveil.statistics.floors import above_chance
 from vidveil.statistics.intervals import Difference, Estimate, difference
 from vidveil.statistics.tradeoff import Excess, excess, excess_over_attributes, retention
@@ -19,38 +15,6 @@ RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw 
 TESTED = ("linkage_rank1", "identity_top1", "gait_rank1")  # what a verdict is made of, beside attributes
 LEVEL = 0.05  # chance of a single false alarm
 NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are told
-
-
-def use_of(data: ClipSet) -> Use:
-    """What the score of the action is called: of one a clip, of several at once."""
-    return "action_top1" if data.action_labels is None else "action_cmap"
-
-
-def about_data(data: ClipSet) -> dict[str, Any]:
-    """Which clips, so that two results can be told to be about the same."""
-    rows = {split: data.indices(split) for split in SPLITS}
-    return {
-        "name": data.name,
-        "fingerprint": data.videos.fingerprint,
-        "labels": labels_fingerprint(data),
-        "clips": {split: len(which) for split, which in rows.items()},
-        "people": {split: len(np.unique(data.person[which][data.person[which] >= 0])) for split, which in rows.items()},
-        "actions": list(data.actions),
-        "attributes": list(data.attribute_names),
-        "gallery": data.gallery,
-        **({"left_out": len(data.left_out)} if data.left_out else {}),
-        **({"here": list(data.here)} if data.here else {}),
-    }
-
-
-def labels_fingerprint(data: ClipSet) -> str:
-    """sha256 over which clips are tested, who and what is in them, and who may be looked for among whom."""
-    rows = data.indices("test")
-    columns: list[Any] = [data.action, data.person, data.attributes, *(data.tags[name] for name in sorted(data.tags))]
-    told = [[data.ids[i] for i in rows], data.gallery, *(column[rows].tolist() for column in columns)]
-    if data.action_labels is not None:
-        told.append(hashlib.sha256(data.action_labels[rows].tobytes()).hexdigest())
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def point(

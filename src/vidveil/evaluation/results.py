@@ -16,6 +16,7 @@ from vidveil.core.bounded import RESULTS_BYTES, RESULTS_VALUES, is_file, read_js
 from vidveil.core.errors import DataError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
+from vidveil.data.about import USES, Use
 from vidveil.training.runs import runs_folder
 
 LAYOUT = 1
@@ -23,9 +24,6 @@ LONGEST = 500
 """Characters of a word in results."""
 ByView = dict[str, dict[str, dict[str, float]]]
 Kind = Literal["utility", "leakage", "gap", "control", "truth"]
-Use = Literal["action_top1", "action_cmap"]
-USES: tuple[Use, ...] = ("action_top1", "action_cmap")
-"""What is measured of the action: of one a clip, of several at once. A set has one of them."""
 
 
 @dataclass(frozen=True, kw_only=True)

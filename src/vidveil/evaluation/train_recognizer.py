@@ -6,18 +6,20 @@ from time import monotonic
 from rich.console import Console
 from safetensors.numpy import load_file, save_file
 
-from vidveil import __version__
 from vidveil.core.atomic import new_path, write_json
 from vidveil.core.errors import DataError
 from vidveil.core.machine import describe
 from vidveil.core.recipe import as_values
+from vidveil.core.version import __version__
 from vidveil.data import load_data
-from vidveil.evaluation.evaluators.train import check_network, learn, options
+from vidveil.data.about import about_data
+from vidveil.evaluation.evaluators.train import check_network, learn
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.measure import Measure, Number
 from vidveil.evaluation.measures.subgroups import subgroups
-from vidveil.evaluation.points import about_data, point
+from vidveil.evaluation.points import point
 from vidveil.evaluation.results import Results
+from vidveil.training.options import options_of
 from vidveil.training.recipe import TrainRecipe
 from vidveil.training.runs import Run
 
@@ -34,7 +36,7 @@ def run(
 ) -> Results:
     """Train; the epoch is chosen on validation, test is looked at once. `runs/NAME/checkpoint/` holds the weights."""
     began = monotonic()
-    accelerator = options(recipe, recipe.seed).accelerator()
+    accelerator = options_of(recipe, recipe.seed).accelerator()
     check_network(recipe.recognizer)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(

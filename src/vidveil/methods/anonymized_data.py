@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil import __version__
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted, phase
+from vidveil.core.version import __version__
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.regions import regions

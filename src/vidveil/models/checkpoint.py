@@ -16,21 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import is_file, is_there, open_regular, read_json_object, reason
-from vidveil.core.errors import RecipeError, UsageError, WeightsError
+from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.training.runs import list_runs, runs_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor, nn
 
-    from vidveil.methods.dual_cls.model import DualCLS
-    from vidveil.methods.stprivacy.model import STPrivacy
 
 Built = TypeVar("Built")
-Hiding = TypeVar("Hiding", "DualCLS", "STPrivacy")
 
 ABOUT, WEIGHTS = "checkpoint.json", "weights.safetensors"
 LAYOUT = 1
@@ -79,7 +74,7 @@ class Checkpoint:
         return tells_more_than_guessing(self.about.get("metrics", {}), self.about.get("floors", {}))
 
     def tensors(self) -> "dict[str, Tensor]":
-        from vidveil.models.recognizers.pretrained import read_tensors
+        from vidveil.weights.tensors import read_tensors
 
         return read_tensors(self.folder / WEIGHTS)
 
@@ -89,28 +84,6 @@ def tells_more_than_guessing(metrics: Mapping[str, float], floors: Mapping[str, 
     heads = [name for name in metrics if name in floors and name.startswith(("action_", "masked_"))]
     told = [name for name in heads if name != "action_kept"]  # a share of pixels, which says nothing of the action
     return not told or any(metrics[name] > floors[name] + MORE for name in told)
-
-
-def rebuilt(checkpoint: Checkpoint, build: "Callable[[], Hiding]") -> "Hiding":
-    """The network with its weights, in eval mode. Nothing is drawn at random first."""
-    import torch
-
-    from vidveil.models.recognizers.recognizer import Standardize
-    from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
-
-    try:
-        with torch.device("meta"):
-            network = build()
-        fill(network, checkpoint.tensors())
-    except (TypeError, ValueError, RuntimeError, OverflowError, ZeroDivisionError, RecipeError) as error:
-        raise does_not_fit(checkpoint, error) from error
-    recipe = checkpoint.about["recipe"]
-    network.stride = _frames_apart(checkpoint, recipe.get("deploy_stride") or recipe.get("stride") or 1)
-    network.after = str(recipe.get("after", network.after))
-    network.learned = checkpoint.learned
-    network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
-    network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
-    return network.eval().requires_grad_(False)
 
 
 def fill(network: "nn.Module", tensors: "Mapping[str, Tensor]") -> None:
@@ -140,16 +113,10 @@ def network_of(checkpoint: Checkpoint, kind: type[Built]) -> Built:
     return found
 
 
-def _frames_apart(checkpoint: Checkpoint, stride: Any) -> int:
-    if type(stride) is not int or not 1 <= stride <= MOST:
-        raise WeightsError(f"{printable(checkpoint.folder / ABOUT, 300)}: stride is {printable(stride)}")
-    return stride
-
-
 def write(folder: Path, method: str, network: Mapping[str, Any], tensors: "Mapping[str, Tensor]", **about: Any) -> None:
     from safetensors.torch import save_file
 
-    from vidveil import __version__
+    from vidveil.core.version import __version__
 
     folder.mkdir(parents=True, exist_ok=True)
     with new_path(folder / WEIGHTS) as part:

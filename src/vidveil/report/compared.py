@@ -8,7 +8,8 @@ from pathlib import Path
 
 from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
-from vidveil.evaluation.results import USES, Results
+from vidveil.data.about import USES
+from vidveil.evaluation.results import Results
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
 from vidveil.report.paired import (
     RETENTIONS,

@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 
 from vidveil.core.errors import DataError
-from vidveil.evaluation.measures.ground_truth import ALL_KEPT
 from vidveil.evaluation.results import Point, use_in
+from vidveil.methods.masking.ground_truth import ALL_KEPT
 from vidveil.report.same_clips import COMPARED, RANK1, Run
 from vidveil.report.tables import setting
 from vidveil.statistics.intervals import Difference, Estimate, Resamples, combined, difference

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
-from vidveil.evaluation.measures.ground_truth import ACTION_KEPT, AUROC, HIDDEN
+from vidveil.data.about import USES
 from vidveil.evaluation.per_clip import PEOPLE, draws_of, read_per_clip
-from vidveil.evaluation.results import USES, Point, Results
+from vidveil.evaluation.results import Point, Results
+from vidveil.methods.masking.ground_truth import ACTION_KEPT, AUROC, HIDDEN
 from vidveil.report.tables import spoken
 
 RANK1, MAP = "linkage_rank1", "linkage_map"

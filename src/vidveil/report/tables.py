@@ -7,7 +7,8 @@ table([first, second])      several: an overview first, one row a setting, then 
 import math
 from collections.abc import Container, Iterable, Sequence
 
-from vidveil.evaluation.results import Metric, Point, Results, Use, use_in
+from vidveil.data.about import Use
+from vidveil.evaluation.results import Metric, Point, Results, use_in
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
 
 _NAMES = {

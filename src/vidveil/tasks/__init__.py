@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 
+from vidveil.core.registry import Registry
 from vidveil.data.clips import ClipSet
 from vidveil.tasks.action import Action, Actions, action_task
 from vidveil.tasks.attributes import Attributes
@@ -12,8 +13,13 @@ from vidveil.tasks.task import Predictions, Task
 
 __all__ = ["TASKS", "Action", "Actions", "Attributes", "Identity", "Predictions", "Task"]
 
-TASKS: dict[str, Callable[[ClipSet, torch.device | str, float], Task]] = {
-    "action": action_task,
-    "attributes": Attributes,
-    "identity": Identity,
-}
+Make = Callable[[ClipSet, torch.device | str, float], Task]
+"""From data, device and label smoothing."""
+TASKS: Registry[Make] = Registry(
+    "task",
+    {
+        "action": action_task,
+        "attributes": Attributes,
+        "identity": Identity,
+    },
+)

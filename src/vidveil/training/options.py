@@ -1,11 +1,14 @@
 """How to train: everything about `fit` that is a number or a name."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from vidveil.core.errors import DeviceError, RecipeError
+
+if TYPE_CHECKING:
+    from vidveil.training.recipe import LearningRecipe
 
 PRECISIONS = ("auto", "32-true", "bf16-mixed")
 STRATEGIES = ("auto", "ddp")
@@ -98,3 +101,26 @@ class Options:
         if self.precision != "auto":
             return self.precision
         return "bf16-mixed" if self.accelerator() == "cuda" else "32-true"
+
+
+def options_of(recipe: "LearningRecipe", seed: int, network: str = "") -> Options:
+    """The loop's part of a recipe. Only a trunk that has learned before is held back by `trunk_lr`."""
+    learned = network.endswith((":pretrained", ":raw"))
+    return Options(
+        epochs=recipe.epochs,
+        lr=recipe.lr,
+        trunk_lr=recipe.trunk_lr if learned else 1.0,
+        weight_decay=recipe.weight_decay,
+        warmup_epochs=recipe.warmup_epochs,
+        clip_norm=recipe.clip_norm,
+        ema=recipe.ema,
+        patience=recipe.patience,
+        validate_every=recipe.validate_every,
+        precision=recipe.precision,
+        channels_last=True,
+        device=recipe.device,
+        compile=recipe.compile,
+        checkpoint_seconds=recipe.checkpoint_seconds,
+        monitor="score",
+        seed=seed,
+    )

@@ -20,7 +20,6 @@ import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from time import sleep
 from types import TracebackType
@@ -32,7 +31,7 @@ from vidveil.core.atomic import open_lock, write_bytes
 from vidveil.core.bounded import is_file, open_regular, read_json_object
 from vidveil.core.errors import OutputError, UsageError, VidveilError
 from vidveil.core.machine import describe
-from vidveil.core.text import printable
+from vidveil.core.text import close_to, printable
 from vidveil.training.log import Log, file_name
 from vidveil.training.options import FREE
 
@@ -91,8 +90,7 @@ class Run:
         if int(os.environ.get("RANK", "0")) > 0:
             return
         if resume and not folder.is_dir():
-            close = get_close_matches(name, [info.name for info in list_runs()], n=1)
-            hint = f"did you mean {close[0]}?" if close else "without --resume it starts"
+            hint = close_to(name, [info.name for info in list_runs()], "without --resume it starts")
             raise UsageError(f"there is no run {name!r} to resume in {folder.parent}; {hint}")
         if (folder / "recipe.json").exists():
             _check_may_go_on(folder, json.loads(json.dumps(recipe)), resume)

@@ -20,7 +20,7 @@ from av.video.stream import VideoStream
 from vidveil.core.errors import OutputError
 from vidveil.core.frame import FULL_RANGE, SafeFrame
 from vidveil.core.rotation import quarter_turns, turn
-from vidveil.methods.masking.windows import yuv
+from vidveil.core.yuv import yuv
 from vidveil.video.audio import SideTracks
 from vidveil.video.probe import OF_THE_FORMAT, open_source
 from vidveil.video.read import Reader

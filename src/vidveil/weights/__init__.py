@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Literal
@@ -24,6 +23,7 @@ from typing import Literal
 from vidveil.core import cache
 from vidveil.core.atomic import new_path
 from vidveil.core.errors import UsageError, WeightsError
+from vidveil.core.text import close_to
 from vidveil.weights.convert import converted, digest
 from vidveil.weights.download import NotFetchedError, fetch
 from vidveil.weights.manual import GIVEN, describe_given, given, how
@@ -148,9 +148,7 @@ def lookup(name: str) -> WeightsFile:
     if name in GIVEN:
         raise UsageError(f"{GIVEN[name].file}: {how(name)}")
     if name not in WEIGHTS:
-        close = get_close_matches(name, WEIGHTS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(WEIGHTS)}"
-        raise UsageError(f"no weights are called {name!r}; {hint}")
+        raise UsageError(f"no weights are called {name!r}; {close_to(name, WEIGHTS)}")
     return WEIGHTS[name]
 
 

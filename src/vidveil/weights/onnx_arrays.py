@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidveil.detect.onnx_network import BYTES, GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_NAME, VARINT, _fields, _varint
+from vidveil.core.onnx_format import BYTES, GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_NAME, VARINT, fields, varint
 
 # Field numbers of onnx.proto
 GRAPH_NODE = 1
@@ -28,10 +28,10 @@ def read_graph(model: bytes) -> tuple[dict[str, Any], list[Node]]:
     """Every stored float array by name, and the nodes in order."""
     arrays: dict[str, Any] = {}
     nodes: list[Node] = []
-    for number, _, graph in _fields(model):
+    for number, _, graph in fields(model):
         if number != MODEL_GRAPH:
             continue
-        for inner, _, value in _fields(graph):
+        for inner, _, value in fields(graph):
             if inner == GRAPH_INITIALIZER:
                 name, array = _tensor(value)
                 if array is not None:
@@ -56,7 +56,7 @@ def matrices_by_bias(arrays: dict[str, Any], nodes: list[Node]) -> dict[str, Any
 
 def _node(message: bytes) -> Node:
     op, inputs, outputs = "", [], []
-    for number, kind, value in _fields(message):
+    for number, kind, value in fields(message):
         if kind == BYTES and number == NODE_INPUT:
             inputs.append(value.decode())
         elif kind == BYTES and number == NODE_OUTPUT:
@@ -69,7 +69,7 @@ def _node(message: bytes) -> Node:
 def _tensor(message: bytes) -> tuple[str, Any]:
     """Name and array; None for what is no raw float32."""
     name, shape, kind, raw = "", list[int](), 0, b""
-    for number, wire, value in _fields(message):
+    for number, wire, value in fields(message):
         if number == TENSOR_NAME:
             name = value.decode()
         elif number == TENSOR_DIMS:
@@ -84,12 +84,12 @@ def _tensor(message: bytes) -> tuple[str, Any]:
 
 
 def _whole(value: bytes) -> int:
-    return _varint(memoryview(value), 0)[0]
+    return varint(memoryview(value), 0)[0]
 
 
 def _packed(value: bytes) -> list[int]:
     found, view, at = [], memoryview(value), 0
     while at < len(view):
-        number, at = _varint(view, at)
+        number, at = varint(view, at)
         found.append(number)
     return found

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from tests.data.made_hmdb51 import TITLES, clip, hmdb, pa, real, undecoded, unpack, vp
+from vidveil.app.run_recipe import evaluate
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.recipe import find, read
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import hmdb51
-from vidveil.evaluation.protocols.clips import evaluate
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.masking.train import run
 

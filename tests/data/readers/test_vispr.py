@@ -11,12 +11,12 @@ import torch
 
 from tests.data.made_hmdb51 import REAL, real, undecoded
 from tests.data.made_vispr import made, names
+from vidveil.app.run_recipe import evaluate
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import available, load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.loader import Loader
 from vidveil.data.readers import vispr
-from vidveil.evaluation.protocols.clips import evaluate
 
 
 @pytest.fixture(autouse=True)

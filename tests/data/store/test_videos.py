@@ -25,7 +25,8 @@ def names(folder: Path) -> list[str]:
 
 def run(script: str, *args: object) -> subprocess.Popen[bytes]:
     start = (
-        "import sys, time; import numpy as np; from pathlib import Path; from vidveil.data.store.videos import VideoStore\n"
+        "import sys, time; import numpy as np; from pathlib import Path\n"
+        "from vidveil.data.store.videos import VideoStore\n"
     )
     return subprocess.Popen([sys.executable, "-c", start + script, *map(str, args)])
 

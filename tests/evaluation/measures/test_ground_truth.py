@@ -6,10 +6,11 @@ import pytest
 from tests.evaluation.masked import Masker, loader, people
 from tests.evaluation.toy import toy
 from vidveil.core.errors import DataError
-from vidveil.evaluation.measures.ground_truth import Truth, has_truth, of_mask, of_scores
+from vidveil.evaluation.measures.ground_truth import Truth
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.methods.anonymized_data import Setting, anonymized
 from vidveil.methods.masking.baselines import Grid
+from vidveil.methods.masking.ground_truth import has_truth, of_mask, of_scores
 
 GRID = Grid(2, 8)
 

@@ -11,7 +11,8 @@ from vidveil.core.errors import RecipeError
 from vidveil.data.loader import Loader
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-from vidveil.methods.dual_cls.train import Game, Timed
+from vidveil.methods.dual_cls.train import DualCLSNetworks
+from vidveil.methods.masking.train import Timed
 
 RECIPE = DualCLSRecipe(
     name="t", data="puppets", frames=FRAMES, size=SIZE, network="mini", budget=("attributes", "identity"), keep=0.8
@@ -43,7 +44,7 @@ def _small(monkeypatch):
 
 def game(data, way, **changes):
     torch.manual_seed(7)
-    return Game(replace(RECIPE, **WAYS[way] | changes), data, "cpu")
+    return DualCLSNetworks(replace(RECIPE, **WAYS[way] | changes), data, "cpu")
 
 
 @pytest.fixture

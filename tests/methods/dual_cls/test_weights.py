@@ -84,8 +84,8 @@ def test_weights_of_another_width_are_refused():
 
 
 def test_published_weights_fill_a_vit_s(monkeypatch):
-    from vidveil.models.recognizers.pretrained import read_tensors
     from vidveil.weights import weights
+    from vidveil.weights.tensors import read_tensors
 
     monkeypatch.setenv("VIDVEIL_OFFLINE", "1")
     try:

@@ -15,7 +15,7 @@ from vidveil.data.loader import Loader
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls import train as dual_cls_training
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-from vidveil.methods.dual_cls.train import Game
+from vidveil.methods.dual_cls.train import DualCLSNetworks
 from vidveil.methods.masking import train as train_method
 from vidveil.methods.masking.train import run, seen_on
 from vidveil.models.checkpoint import find
@@ -45,8 +45,10 @@ def runs(tmp_path, monkeypatch, data):
 
 def test_a_network_learns_on_what_the_method_before_leaves_and_remembers_it(monkeypatch):
     seen = []
-    forward = Game.forward
-    monkeypatch.setattr(Game, "forward", lambda self, video, *rest: seen.append(video) or forward(self, video, *rest))
+    forward = DualCLSNetworks.forward
+    monkeypatch.setattr(
+        DualCLSNetworks, "forward", lambda self, video, *rest: seen.append(video) or forward(self, video, *rest)
+    )
     run(replace(RECIPE, after="motion:8", augment="none", epochs=1))
     assert all(torch.equal(video[:, 0], video[:, 2]) for video in seen)  # grey
     assert any(video.any() for video in seen)
@@ -67,7 +69,9 @@ def test_a_decoder_draws_from_what_was_filmed_and_from_nothing_else():
 
 def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, monkeypatch):
     games = []
-    monkeypatch.setattr(dual_cls_training, "Game", lambda *words: games.append(Game(*words)) or games[-1])
+    monkeypatch.setattr(
+        dual_cls_training, "DualCLSNetworks", lambda *words: games.append(DualCLSNetworks(*words)) or games[-1]
+    )
     made = run(RECIPE)
     assert made.folder == runs / "mine" / "checkpoint"
     assert made.method == "dual_cls"
@@ -107,7 +111,7 @@ def test_numbers_on_validation_come_with_what_guessing_gets(data):
 
 
 def test_what_validation_says_of_masks_is_counted_in_pixels(data):
-    game = Game(replace(RECIPE, train_on="heads"), data, "cpu")
+    game = DualCLSNetworks(replace(RECIPE, train_on="heads"), data, "cpu")
     loader = Loader(data, data.indices("val"), frames=FRAMES, size=SIZE, batch=5, order="sequential")
     kept = torch.ones(2, 4, 4, dtype=torch.bool)
     kept[:, 0, 1] = False  # the face
@@ -144,7 +148,7 @@ def test_training_that_is_stopped_and_resumed_is_the_same_to_the_bit(runs, monke
     whole = run(replace(recipe, name="whole"))
     for number, step in enumerate(stops):
         with monkeypatch.context() as patch:
-            stop_at(patch, Game, step - sum(stops[:number]))
+            stop_at(patch, DualCLSNetworks, step - sum(stops[:number]))
             with pytest.raises(KeyboardInterrupt):
                 run(replace(recipe, name="stopped"), resume=number > 0)
     resumed = run(replace(recipe, name="stopped"), resume=True)
@@ -165,7 +169,7 @@ def test_a_run_that_died_after_training_writes_its_checkpoint_without_training_a
         patch.setattr(train_method.checkpoint, "write", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(RECIPE)
-    stop_at(monkeypatch, Game, 0)
+    stop_at(monkeypatch, DualCLSNetworks, 0)
     made = run(RECIPE, resume=True)
     assert made.metrics.keys() >= TRUTHS
     assert (runs / "mine" / "checkpoint" / "weights.safetensors").is_file()

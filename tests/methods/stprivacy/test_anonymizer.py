@@ -16,11 +16,12 @@ from vidveil import load
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.tubelets import over_pixels
+from vidveil.core.yuv import rgb
 from vidveil.detect import watch
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
 from vidveil.methods.masking import stream as stretch
 from vidveil.methods.masking.masker import TubeletMasker, tuned
-from vidveil.methods.masking.windows import Plan, laid_over, rgb, small_picture
+from vidveil.methods.masking.windows import Plan, laid_over, small_picture
 from vidveil.methods.stprivacy.anonymizer import Drawer, frames_of, read_network, resized, yuv
 from vidveil.methods.stprivacy.model import Network, STPrivacy
 from vidveil.models import checkpoint

@@ -21,7 +21,7 @@ from vidveil.methods.stprivacy import train as stprivacy_training
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.recognizers import KeptViT
 from vidveil.methods.stprivacy.token_retention import sparsity
-from vidveil.methods.stprivacy.train import Game
+from vidveil.methods.stprivacy.train import STPrivacyNetworks
 from vidveil.models import recognizers
 from vidveil.models.checkpoint import find
 
@@ -58,7 +58,7 @@ def runs(tmp_path, monkeypatch, data):
 
 def game(data, **changes):
     torch.manual_seed(7)
-    return Game(replace(RECIPE, **changes), data, "cpu")
+    return STPrivacyNetworks(replace(RECIPE, **changes), data, "cpu")
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_recognizers_that_learned_before_start_from_published_weights_and_are_he
     monkeypatch.setattr(stprivacy_training, "build", build)
     recipe = replace(RECIPE, recognizer="i3d:pretrained")
     stprivacy_training.check(recipe)
-    made = Game(recipe, data, "cpu")
+    made = STPrivacyNetworks(recipe, data, "cpu")
     assert asked == [("i3d", False), ("i3d", True), ("i3d", True)]
     assert stprivacy_training.published(recipe) == ("i3d",)
     held = {name for name, _ in made.named_parameters() if name.startswith(stprivacy_training.trunk(recipe))}
@@ -183,7 +183,7 @@ def test_recognizers_that_learned_before_start_from_published_weights_and_are_he
 def test_the_trunk_of_all_three_transformers_is_held_back_where_it_was_filled(data, ablation):
     recipe = replace(RECIPE, network="vit_s", size=32, pretrained=True, **ABLATIONS[ablation])
     with torch.device("meta"):
-        names = {name for name, _ in Game(recipe, data, "meta").named_parameters()}
+        names = {name for name, _ in STPrivacyNetworks(recipe, data, "meta").named_parameters()}
     held = {name for name in names if name.startswith(stprivacy_training.trunk(recipe))}
     assert {name.split(".")[0] for name in held} == {"anonymizer", "utility", "attacker"}
     new = ("time_embed", "predictors.", "action_head.", "decoder.", "heads.")
@@ -280,7 +280,7 @@ def test_training_that_is_stopped_and_resumed_is_the_same_to_the_bit(runs, monke
     whole = run(replace(recipe, name="whole"))
     for number, step in enumerate(stops):
         with monkeypatch.context() as patch:
-            stop_at(patch, Game, step - sum(stops[:number]))
+            stop_at(patch, STPrivacyNetworks, step - sum(stops[:number]))
             with pytest.raises(KeyboardInterrupt):
                 run(replace(recipe, name="stopped"), resume=number > 0)
     resumed = run(replace(recipe, name="stopped"), resume=True)

@@ -9,11 +9,12 @@ from torch.nn import functional as F
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.models.recognizers import build
 from vidveil.models.recognizers.i3d_r50 import I3DResNet
-from vidveil.models.recognizers.pretrained import load_published, read_tensors, resample_kernel, resample_places
+from vidveil.models.recognizers.pretrained import load_published, resample_kernel, resample_places
 from vidveil.models.recognizers.recognizer import Recognizer
 from vidveil.models.recognizers.resnet import ResNet
 from vidveil.models.recognizers.vit import VideoViT
 from vidveil.weights import describe, lookup
+from vidveil.weights.tensors import read_tensors
 
 BASIC = {
     "conv1.weight",

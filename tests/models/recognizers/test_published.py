@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from vidveil.models.recognizers import build
-from vidveil.models.recognizers.pretrained import load_published, read_tensors
+from vidveil.models.recognizers.pretrained import load_published
 from vidveil.models.recognizers.vit import VideoViT
 from vidveil.weights import WEIGHTS, state, weights
+from vidveil.weights.tensors import read_tensors
 
 KINETICS = {"JugglingBalls": 169, "Lunges": 183}  # numbers of `juggling balls` and `lunge`
 CATS = range(281, 286)  # ImageNet's tabby to Egyptian cat

@@ -31,7 +31,13 @@ from vidveil.models.recognizers.resnet import fold_biases
 from vidveil.training.recipe import LearningRecipe
 from vidveil.weights import describe
 
-CODE = ("recognizers/*.py", "data/views.py", "data/loader.py", "data/controls.py", "evaluation/frozen.py")
+CODE = (
+    "models/recognizers/*.py",
+    "data/views.py",
+    "data/loader.py",
+    "data/controls.py",
+    "evaluation/evaluators/frozen.py",
+)
 
 
 def features_of(

@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -19,12 +18,13 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 
-from vidveil import __version__
 from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import read_json, reason, regular
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import phase
+from vidveil.core.text import close_to
 from vidveil.core.typed import from_values
+from vidveil.core.version import __version__
 from vidveil.data.clips import ClipSet, Split
 from vidveil.data.controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
@@ -37,7 +37,7 @@ from vidveil.tasks import TASKS, Predictions, Task
 from vidveil.tasks.identity import Identity, everybody_is_known
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
-from vidveil.training.options import Options
+from vidveil.training.options import options_of
 from vidveil.training.recipe import LearningRecipe
 from vidveil.weights import describe
 
@@ -94,7 +94,7 @@ def learn(
         raise UsageError(f"the run {folder.parent.parent.name} has no training {folder.name}: leave out raw=")
     began = monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    device = options(recipe, seed).accelerator()
+    device = options_of(recipe, seed).accelerator()
     learned_tasks = [TASKS[name](data, device, recipe.label_smoothing) for name in tasks]
     if network.endswith(":frozen"):
         predictions, parameters = _looked(data, learned_tasks, network, recipe, seed, control, splits)
@@ -120,7 +120,7 @@ def _looked(
     splits: Sequence[Split],
 ) -> tuple[dict[str, Predictions], int]:
     """By a frozen network: heads alone learn, on its features of training clips."""
-    device = options(recipe, seed).accelerator()
+    device = options_of(recipe, seed).accelerator()
     wanted = dict.fromkeys((*(("train",) if tasks else ()), *splits))
     rows = np.unique(np.concatenate([data.indices(split) for split in wanted]))
     name = network.partition(":")[0]
@@ -147,7 +147,7 @@ def _trained(
     log: Log | None,
     label: str,
 ) -> tuple[dict[str, Predictions], int]:
-    device = options(recipe, seed).accelerator()
+    device = options_of(recipe, seed).accelerator()
     model = classifier(network, tasks, recipe, seed)
     if start is not None:
         model.recognizer.load_state_dict(_weights(start))
@@ -174,7 +174,7 @@ def _trained(
 @phase("looking at anonymized clips by networks of raw video")
 def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
     """What a network that learned elsewhere sees in the validation and test clips of another set."""
-    device = options(recipe, 0).accelerator()
+    device = options_of(recipe, 0).accelerator()
     model = classifier(learned.network.partition(":")[0], [], recipe, 0)
     model.recognizer.load_state_dict(_weights(learned.folder / "weights.safetensors"))
     model.to(device)
@@ -223,7 +223,7 @@ def _train(
         batches=loader("train", "shuffle", recipe.augment),
         loss=loss,
         validate=validate,
-        options=options(recipe, seed, network),
+        options=options_of(recipe, seed, network),
         folder=folder / "training",
         fingerprint=key,
         log=log,
@@ -257,9 +257,7 @@ def check_network(network: str) -> None:
     """A name that does not exist, or a start that the network does not have, is refused now."""
     name, colon, start = network.partition(":")
     if name not in RECOGNIZERS:
-        close = get_close_matches(name, RECOGNIZERS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(RECOGNIZERS)}"
-        raise UsageError(f"no recognizer is called {name!r}; {hint}")
+        raise UsageError(f"no recognizer is called {name!r}; {close_to(name, RECOGNIZERS)}")
     if colon and start not in STARTS:
         raise UsageError(f"{network}: after the colon comes {', '.join(STARTS[:-1])} or {STARTS[-1]}")
     if start == "pretrained" and RECOGNIZERS[name].weights is None:
@@ -272,29 +270,6 @@ def classifier(network: str, tasks: Sequence[Task], recipe: LearningRecipe, seed
     torch.manual_seed(seed)
     recognizer = build(name, frames=recipe.frames, size=recipe.size, pretrained=start == "pretrained")
     return Classifier(recognizer, {task.name: task.outputs for task in tasks})
-
-
-def options(recipe: LearningRecipe, seed: int, network: str = "") -> Options:
-    """The loop's part of a recipe. Only a trunk that has learned before is held back by `trunk_lr`."""
-    learned = network.endswith((":pretrained", ":raw"))
-    return Options(
-        epochs=recipe.epochs,
-        lr=recipe.lr,
-        trunk_lr=recipe.trunk_lr if learned else 1.0,
-        weight_decay=recipe.weight_decay,
-        warmup_epochs=recipe.warmup_epochs,
-        clip_norm=recipe.clip_norm,
-        ema=recipe.ema,
-        patience=recipe.patience,
-        validate_every=recipe.validate_every,
-        precision=recipe.precision,
-        channels_last=True,
-        device=recipe.device,
-        compile=recipe.compile,
-        checkpoint_seconds=recipe.checkpoint_seconds,
-        monitor="score",
-        seed=seed,
-    )
 
 
 def _arrays(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
@@ -323,13 +298,13 @@ def _key(
         "control": control,
         "gallery": data.gallery,
         "published": describe(published) if published else None,
-        "precision": str(options(recipe, seed).exact_precision()),
+        "precision": str(options_of(recipe, seed).exact_precision()),
         "data": data.videos.fingerprint,
         "labels": _labels(data),
         "tasks": list(tasks),
         "network": network,
         "start": None if start is None else hashlib.sha256(start.read_bytes()).hexdigest(),
-        "options": options(recipe, seed, network).fixed(),
+        "options": options_of(recipe, seed, network).fixed(),
         "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
         "label_smoothing": recipe.label_smoothing,
         **({"splits": list(splits)} if tuple(splits) != TESTED else {}),

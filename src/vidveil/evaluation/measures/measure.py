@@ -15,10 +15,11 @@ from vidveil.core.atomic import new_path
 from vidveil.core.bounded import regular
 from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
+from vidveil.data.about import Use
 from vidveil.data.clips import ClipSet, Split
 from vidveil.evaluation.evaluators.mlp import identifying
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.results import Kind, Use
+from vidveil.evaluation.results import Kind
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Resamples
 from vidveil.statistics.linkage import Clothes, Lineup, Linkage, rank

@@ -16,37 +16,31 @@ from rich.console import Console
 
 from vidveil.core.errors import DataError
 from vidveil.core.machine import describe
-from vidveil.core.recipe import as_values, find, read_for
+from vidveil.core.recipe import as_values
 from vidveil.data import load_data
+from vidveil.data.about import USES, about_data
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.parts import PARTS
 from vidveil.data.store.anonymized import forget, kept_as_filmed
 from vidveil.evaluation.attacks.raw_gallery import crossings
 from vidveil.evaluation.checks import refuse_mistakes, setting_of
-from vidveil.evaluation.evaluators.train import Learned, learn, options
+from vidveil.evaluation.evaluators.train import Learned, learn
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.ground_truth import Truth
 from vidveil.evaluation.measures.measure import Measure, Number
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.plan import frame_readers, from_nothing, on_raw, trainings
-from vidveil.evaluation.points import about_data, attribute_excess, control_metrics, point
+from vidveil.evaluation.points import attribute_excess, control_metrics, point
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
-from vidveil.evaluation.results import USES, ByView, Point, Results
+from vidveil.evaluation.results import ByView, Point, Results
 from vidveil.methods.anonymized_data import anonymized
 from vidveil.tasks.identity import everybody_is_known
+from vidveil.training.options import options_of
 from vidveil.training.runs import Run, runs_folder
 
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
 HEADLINES = (*USES, "linkage_rank1", "identity_top1", "cmap", "identity_hidden", "action_kept")
-
-
-def evaluate(
-    recipe: str, *overrides: str, data: Path | None = None, resume: bool = False, strict: bool = False
-) -> Results:
-    """What `vidveil evaluate RECIPE [KEY=VALUE…]` does, silently: the results, which are also in `runs/NAME`."""
-    wanted = read_for("evaluate", EvaluateRecipe, find(recipe), overrides)
-    return run(wanted, root=data, resume=resume, strict=strict)
 
 
 def run(
@@ -58,7 +52,7 @@ def run(
     console: Console | None = None,
 ) -> Results:
     """All of it. `root` is the folder with datasets; a video that cannot be decoded is an error if `strict`."""
-    accelerator = options(recipe, 0).accelerator()
+    accelerator = options_of(recipe, 0).accelerator()
     refuse_mistakes(recipe)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(
@@ -106,7 +100,7 @@ class Engine:
         self.recipe, self.data, self.run, self.root, self.console = recipe, data, run, root, console
         self.measure = Measure(
             data, permutations=recipe.permutations, resamples=recipe.resamples, f1_threshold=recipe.f1_threshold,
-            device=options(recipe, 0).accelerator(),
+            device=options_of(recipe, 0).accelerator(),
         )  # fmt: skip
         self.truth = Truth(data, self.measure)
         self.targets: list[str] = []
@@ -142,7 +136,7 @@ class Engine:
             name=recipe.name,
             recipe=as_values(recipe),
             data=about_data(self.data),
-            machine=describe(options(recipe, 0).accelerator()),
+            machine=describe(options_of(recipe, 0).accelerator()),
             seconds=round(monotonic() - self.began, 1),
             raw=told(raw, raw),
             points=[told(one, raw) for one in judged],
@@ -166,7 +160,7 @@ class Engine:
         """The clips after the method, one set a seed; the same one, unless the method was trained once a seed."""
         setting = replace(setting_of(self.recipe), keep=keep)
         each = [setting.of_seed(seed) for seed in self.recipe.seeds]
-        device = options(self.recipe, 0).accelerator()
+        device = options_of(self.recipe, 0).accelerator()
         made = {one: anonymized(self.data, one, device=device) for one in dict.fromkeys(each)}
         return [made[one] for one in each]
 

@@ -18,18 +18,18 @@ from rich.console import Console
 
 from vidveil.core.machine import describe
 from vidveil.core.recipe import as_values
+from vidveil.data.about import about_data
 from vidveil.data.clips import Split
 from vidveil.data.features.sets import FeatureSet
 from vidveil.evaluation.attacks.gait import Gait
 from vidveil.evaluation.attacks.inversion import adapted
-from vidveil.evaluation.evaluators.train import options
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.per_clip import write_per_clip
-from vidveil.evaluation.points import about_data
 from vidveil.evaluation.protocols.clips import Judged, told
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.evaluation.results import Results
 from vidveil.methods.splavu.model import AAM
+from vidveil.training.options import options_of
 from vidveil.training.runs import Run
 
 Walked = Mapping[str, NDArray[np.floating]]
@@ -48,7 +48,7 @@ class FeatureGaitEngine:
         console: Console | None,
     ) -> None:
         self.recipe, self.data, self.adapters, self.run, self.console = recipe, data, adapters, run, console
-        self.device = options(recipe, 0).accelerator()
+        self.device = options_of(recipe, 0).accelerator()
         self.measure = Measure(
             data.labels, permutations=recipe.permutations, resamples=recipe.resamples, device=self.device
         )

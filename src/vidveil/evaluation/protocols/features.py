@@ -22,17 +22,18 @@ from torch import Tensor
 from vidveil.core.errors import DataError
 from vidveil.core.machine import describe
 from vidveil.core.recipe import as_values
+from vidveil.data.about import about_data, labels_fingerprint
 from vidveil.data.features.extract import STATIC
 from vidveil.data.features.sets import FeatureSet, load_features
 from vidveil.evaluation.attacks.inversion import adapted, black_box, white_box
 from vidveil.evaluation.attacks.reconstruction import numbers_of, pictures, reconstructed
 from vidveil.evaluation.attacks.reconstruction_sheet import sheet
 from vidveil.evaluation.evaluators.features import SPACE, Taught, seen, space, teach
-from vidveil.evaluation.evaluators.train import TESTED, Learned, options
+from vidveil.evaluation.evaluators.train import TESTED, Learned
 from vidveil.evaluation.measures.measure import Crossing, Floats, Measure, Number
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.per_clip import write_per_clip
-from vidveil.evaluation.points import about_data, attribute_excess, labels_fingerprint
+from vidveil.evaluation.points import attribute_excess
 from vidveil.evaluation.protocols.clips import Judged, told
 from vidveil.evaluation.protocols.feature_gait import FeatureGaitEngine
 from vidveil.evaluation.protocols.lookups import retrieval_numbers
@@ -43,6 +44,7 @@ from vidveil.methods.splavu.model import AAM
 from vidveil.statistics.projections import lda
 from vidveil.tasks import TASKS, Task
 from vidveil.tasks.retrieval import Retrieval, retrieval
+from vidveil.training.options import options_of
 from vidveil.training.runs import Run
 
 RAW_HEADS = "_raw_heads"
@@ -73,7 +75,7 @@ def run(
     strict: bool = False,
     console: Console | None = None,
 ) -> Results:
-    device = options(recipe, 0).accelerator()
+    device = options_of(recipe, 0).accelerator()
     adapters = [load_adapter(recipe.method.replace("{seed}", str(seed))) for seed in recipe.seeds]
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_features(
@@ -103,7 +105,7 @@ class FeatureEngine:
         labels = data.labels
         if empty := [split for split in ("train", "val", "test") if not len(labels.indices(split))]:
             raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}")
-        self.device = options(recipe, 0).accelerator()
+        self.device = options_of(recipe, 0).accelerator()
         self.measure = Measure(
             data.labels, permutations=recipe.permutations, resamples=recipe.resamples,
             f1_threshold=recipe.f1_threshold, device=self.device,

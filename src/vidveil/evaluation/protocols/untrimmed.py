@@ -23,11 +23,11 @@ from rich.console import Console
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.machine import describe
 from vidveil.core.recipe import as_values
+from vidveil.data.about import about_data, labels_fingerprint
 from vidveil.evaluation.evaluators.features import SALT
-from vidveil.evaluation.evaluators.train import options
 from vidveil.evaluation.measures.measure import Number
 from vidveil.evaluation.measures.untrimmed import Drawn, anomaly_numbers, detection_numbers
-from vidveil.evaluation.points import LEVEL, about_data, labels_fingerprint
+from vidveil.evaluation.points import LEVEL
 from vidveil.evaluation.protocols.clips import Judged, told
 from vidveil.evaluation.recipes.untrimmed import WEIGHTS, AnomalyRecipe, DetectionRecipe
 from vidveil.evaluation.results import Point, Results
@@ -38,6 +38,7 @@ from vidveil.tasks.anomaly import Told, Watched, fit_anomaly
 from vidveil.tasks.detection import Detections, Untrimmed, detected, fit_detection
 from vidveil.tasks.long_videos import LongFeatures, features_a_clip, long_features
 from vidveil.training.log import Log
+from vidveil.training.options import options_of
 from vidveil.training.runs import Run, runs_folder
 
 Recipe = DetectionRecipe | AnomalyRecipe
@@ -68,7 +69,7 @@ def run(
     strict: bool = False,
     console: Console | None = None,
 ) -> Results:
-    device = options(recipe, 0).accelerator()
+    device = options_of(recipe, 0).accelerator()
     features_a_clip(recipe.data, recipe.protocol)  # of another set there are none
     adapters = [load_adapter(recipe.method.replace("{seed}", str(seed))) for seed in recipe.seeds]
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
@@ -93,7 +94,7 @@ class UntrimmedEngine:
         labels = data.data.labels
         if empty := [split for split in ("train", "val", "test") if not len(labels.indices(split))]:
             raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}")
-        self.device = options(recipe, 0).accelerator()
+        self.device = options_of(recipe, 0).accelerator()
         self.tested = labels.indices("test")
         self.drawn = Drawn(Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations)
         self.whole = data.untrimmed() if recipe.protocol == "detection" else data.watched()
@@ -214,7 +215,7 @@ def _detect(data: Untrimmed, recipe: DetectionRecipe, *, seed: int, folder: Path
     began = monotonic()
     model, went = fit_detection(
         data, shape=recipe.shape(data.width, len(data.classes)),
-        options=replace(options(recipe, seed + SALT), monitor="map", channels_last=False),
+        options=replace(options_of(recipe, seed + SALT), monitor="map", channels_last=False),
         batch=recipe.batch, longest=recipe.longest, folder=folder, log=log, label=label,
     )  # fmt: skip
     said: Detections = detected(model, data, data.indices("test"))
@@ -225,7 +226,7 @@ def _watch(data: Watched, recipe: AnomalyRecipe, *, seed: int, folder: Path, log
     began = monotonic()
     model, went = fit_anomaly(
         data, shape=recipe.shape(data.width), weights=WEIGHTS[recipe.weights],
-        options=replace(options(recipe, seed + SALT), monitor="video_auc", channels_last=False),
+        options=replace(options_of(recipe, seed + SALT), monitor="video_auc", channels_last=False),
         batch=recipe.batch, folder=folder, log=log, label=label,
     )  # fmt: skip
     said: Told = model.predict(data.of("test"))

@@ -10,7 +10,8 @@ from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.methods.dual_cls.model import DualCLS, Network
 from vidveil.methods.masking.masker import RAW, TubeletMasker
-from vidveil.models.checkpoint import Checkpoint, network_of, rebuilt
+from vidveil.methods.masking.rebuild import rebuilt
+from vidveil.models.checkpoint import Checkpoint, network_of
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -24,7 +24,8 @@ from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.tubelets import as_mask, grid, kept_count
 from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader
 from vidveil.methods.dual_cls.neighbours import averaged
-from vidveil.methods.masking.masker import RAW, Decision
+from vidveil.methods.masking.masker import Decision
+from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.models.layers.tubelet_projection import TubeletProjection
 from vidveil.models.recognizers.recognizer import Standardize
 from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
@@ -141,16 +142,7 @@ class Block(nn.Module):
         return x * stays / (1 - self.drop_path)
 
 
-class DualCLS(nn.Module):
-    stride = 2
-    """Every how many-th frame of a long video it is shown; a checkpoint knows better."""
-    after = RAW
-    """The method whose output it looks at; likewise."""
-    drawn = False
-    """Whether it learned on drawn people; a checkpoint knows."""
-    learned = True
-    """Whether it told more of the action than guessing does; likewise."""
-
+class DualCLS(MaskingNetwork):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network

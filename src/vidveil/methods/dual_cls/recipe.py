@@ -4,23 +4,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vidveil.core.errors import RecipeError
-from vidveil.training.recipe import LearningRecipe
+from vidveil.methods.masking.recipe import MaskerRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualCLSRecipe(LearningRecipe):
+class DualCLSRecipe(MaskerRecipe):
     """`vidveil train` of the anonymizer. What it is worth is a question for `vidveil evaluate`."""
 
     method: Literal["dual_cls"] = "dual_cls"
     """What is trained."""
-    network: Literal["mini", "vit_ti", "vit_s", "vit_b"] = "mini"
-    """mini: tubelets of 2 × 8 × 8, for clips of 8 × 64 × 64; the others: tubelets of 2 × 16 × 16."""
-    pretrained: bool = False
-    """Whether it starts from published weights of pictures (`vidveil fetch vits14`, for vit_s)."""
-
-    part: Literal["whole", "person_crop"] = "whole"
-    """Of recorded video, what it is trained on: all of it, or a square around the surest person. It cuts nothing
-    itself: give it such squares later, too."""
     after: str = "raw"
     """A method that videos go through before it sees them, in training and ever after (`figure:14`): what it keeps is
     then what that method leaves, not what was filmed. raw: none."""
@@ -28,8 +20,6 @@ class DualCLSRecipe(LearningRecipe):
     """r: share of the live tubelets that each of three selections keeps; the knob of deployment starts here."""
     privacy_weight: float = 0.5
     """λ of eq. 4: how much a tubelet's privacy attention counts against it; likewise a knob."""
-    budget: tuple[Literal["attributes", "identity"], ...] = ("attributes",)
-    """What the privacy token is about."""
     privacy_attention: Literal["reversed", "plain", "detector"] = "plain"
     """reversed: a token of the trunk behind a gradient reversal, as the paper; plain: the same token, trained to tell;
     detector: a token beside the trunk, trained to tell."""
@@ -67,24 +57,15 @@ class DualCLSRecipe(LearningRecipe):
     """Share of clips that the players see under random masks instead: they must not rely on one mask (pixels, both)."""
     temperature: float = 0.5
     """Of the straight-through gate, in standard deviations of the score (pixels, both)."""
-    deploy_stride: int = 0
-    """Every how many-th frame of a video it looks at, once trained; 0: `stride`. A clip of the built-in people has 8
-    frames in 1.6 seconds: that is 5 at 25 frames a second."""
     dropout: float = 0.0
     """Share of numbers that are dropped behind each layer in training."""
     attention_dropout: float = 0.0
     """The same of attentions."""
     drop_path: float = 0.0
     """The same of whole blocks, a clip at a time."""
-    seed: int = 0
-    """Of the start, the order of clips, their augmentation and all draws."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.deploy_stride < 0:
-            raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
-        if not self.budget:
-            raise RecipeError("budget must name attributes, identity or both")
         if self.after != "raw" and self.output == "decode":
             raise RecipeError("output: decode draws a picture of its own, out of what was filmed: leave out after")
         if self.output == "decode" and not self.has_players:
@@ -101,8 +82,6 @@ class DualCLSRecipe(LearningRecipe):
             raise RecipeError("company is in (0, 1]: some votes have to be counted")
         if not 0 < self.keep <= 1 or not self.privacy_weight >= 0:
             raise RecipeError("keep is in (0, 1] and privacy_weight is 0 or more")
-        if self.pretrained and self.network != "vit_s":
-            raise RecipeError("there are published weights of vit_s alone: leave out pretrained")
 
     @property
     def has_players(self) -> bool:
@@ -113,3 +92,7 @@ class DualCLSRecipe(LearningRecipe):
     def has_credit(self) -> bool:
         """Whether attention is taught where single tubelets tell something."""
         return self.train_on in ("credit", "both")
+
+    @property
+    def preprocess(self) -> str:
+        return self.after

@@ -11,75 +11,35 @@ With a detector each token is taught by its own player: f_T moves α_act alone, 
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from rich.console import Console
+from torch import Tensor
 
 from vidveil.core.tubelets import over_pixels
 from vidveil.data.clips import ClipSet
-from vidveil.data.loader import Loader
 from vidveil.methods.dual_cls.model import DualCLS, Network, Seen
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 from vidveil.methods.dual_cls.straight_through import gate
 from vidveil.methods.dual_cls.weights import load_picture_weights
+from vidveil.methods.masking.train import Look, Networks, Training, budget_task, train
+from vidveil.methods.trained import Trained
 from vidveil.models.layers.attribution import Votes, counted, loudness, random_company, taught, where
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.models.recognizers import build
 from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.models.recognizers.vit import ConvolvedTubelets
-from vidveil.tasks import TASKS, Identity, Task
+from vidveil.tasks import TASKS, Task
 
 TRUNK = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
-SEVERAL_ACTIONS = False
-"""Whether clips may show several actions at once."""
 WIDTH = 256  # of the reader of single tubelets
 LEVELS = 12
 """Shares that are drawn from: an accelerator looks for kernels anew at every number of tokens it has not met."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A batch, and how far training is."""
-
-    video: Tensor
-    index: Tensor
-    progress: float
-    """From 0 to 1."""
-
-
-class Timed:
-    """Batches that know how far training is: nothing has to be remembered for a resumed run to go on alike."""
-
-    def __init__(self, loader: Loader, epochs: int, before: int = 0) -> None:
-        """`epochs` of all phases, of which so many came `before` this one."""
-        self.loader, self.epochs, self.before = loader, epochs, before
-
-    def __len__(self) -> int:
-        return len(self.loader)
-
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Moment]:
-        steps, epoch = len(self), epoch + self.before
-        for number, batch in enumerate(self.loader.epoch(epoch, start), start):
-            yield Moment(batch.video, batch.index, (epoch + number / steps) / self.epochs)
-
-
-class Look(NamedTuple):
-    """What validation is told of a batch."""
-
-    action: Tensor | None
-    """(B, A) logits of the anonymizer's own head; None where that does not learn."""
-    masked: Tensor | None
-    """(B, A) of the player who sees what is shown; None where nobody does."""
-    kept: Tensor
-    """(B, M) bool"""
-    scores: Tensor
-    """(B, M)"""
-
-
-class Game(nn.Module):
+class DualCLSNetworks(Networks):
     """The anonymizer, with its two players on pixels, and with the reader of single tubelets."""
 
     def __init__(self, recipe: DualCLSRecipe, data: ClipSet, device: str) -> None:
@@ -200,18 +160,14 @@ def check(recipe: DualCLSRecipe) -> None:
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
 
 
-def prepare(recipe: DualCLSRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None) -> Game:
+def prepare(
+    recipe: DualCLSRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
+) -> DualCLSNetworks:
     """Everybody at the start; the anonymizer's trunk filled from a picture ViT, where its tensors are given."""
-    game = Game(recipe, data, device)
+    game = DualCLSNetworks(recipe, data, device)
     if pictures is not None:
         load_picture_weights(game.anonymizer, pictures)
     return game
-
-
-def budget_task(name: str, data: ClipSet, device: str, label_smoothing: float) -> Task:
-    if name == "identity":
-        return Identity(data, device, label_smoothing, within_action=data.gallery == "same action")
-    return TASKS[name](data, device, label_smoothing)
 
 
 def _player(name: str, recipe: DualCLSRecipe, tasks: list[Task]) -> Classifier:
@@ -239,3 +195,17 @@ def network_of(recipe: DualCLSRecipe, actions: int, budget: Mapping[str, int]) -
         attention_dropout=recipe.attention_dropout,
         drop_path=recipe.drop_path,
     )
+
+
+TRAINING = Training(check, published, trunk, phases, prepare, several_actions=False)
+
+
+def run(
+    recipe: DualCLSRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
+) -> Trained:
+    return train(recipe, TRAINING, root=root, resume=resume, strict=strict, console=console)

@@ -65,7 +65,7 @@ class TubeletMasker(Anonymizer):
     `weights` is the name and hash that manifests tell; None: what the scorer says of itself, if it has `weights`.
     `keep` and `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of
     videos longer than the network's clip; None: what the scorer says, else 2. `fill` says what stands in place of
-    hidden pixels (see `vidveil.core.tubelets`); the mean is that of a whole clip, in streams that of each frame. `after` is
+    hidden pixels (see `core.tubelets`); the mean is that of a whole clip, in streams that of each frame. `after` is
     a method that videos go through first: the network sees what that leaves, and nothing else is ever shown. None: what
     the scorer says, else `raw`, which is none.
     """

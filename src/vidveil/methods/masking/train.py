@@ -5,91 +5,139 @@ Validation is told, and nothing is chosen by it: what a method is worth is for a
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from vidveil import __version__
 from vidveil.core.errors import DataError, RecipeError
 from vidveil.core.recipe import as_values
+from vidveil.core.version import __version__
 from vidveil.data import load_data
+from vidveil.data.about import about_data, use_of
 from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
 from vidveil.data.parts import PARTS, refuse_part
 from vidveil.data.puppets import PuppetClips, masks
-from vidveil.evaluation.evaluators.train import options
-from vidveil.evaluation.measures.ground_truth import ALL_KEPT, of_clips
-from vidveil.evaluation.points import about_data, use_of
 from vidveil.methods.anonymized_data import Setting, anonymized
-from vidveil.methods.dual_cls import train as dual_cls_training
-from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-from vidveil.methods.dual_cls.train import Look, Timed
 from vidveil.methods.masking.baselines import Grid
+from vidveil.methods.masking.ground_truth import ALL_KEPT, of_clips
 from vidveil.methods.masking.masker import loaded_unless_raw
-from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.stprivacy import train as stprivacy_training
-from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
+from vidveil.methods.masking.recipe import MaskerRecipe
 from vidveil.methods.trained import Trained
 from vidveil.models import checkpoint
-from vidveil.models.recognizers.pretrained import read_tensors
 from vidveil.statistics.floors import largest_class, prevalence
-from vidveil.tasks import Predictions, Task
+from vidveil.tasks import TASKS, Identity, Predictions, Task
 from vidveil.training.loop import fit
-from vidveil.training.options import LAST
-from vidveil.training.recipe import LearningRecipe
+from vidveil.training.options import LAST, options_of
 from vidveil.training.runs import Run
 from vidveil.weights import describe, weights
-
-HidingRecipe = DualCLSRecipe | STPrivacyRecipe
-Game = dual_cls_training.Game | stprivacy_training.Game
-TRAININGS: dict[type[LearningRecipe], ModuleType] = {
-    DualCLSRecipe: dual_cls_training,
-    STPrivacyRecipe: stprivacy_training,
-}
-"""Each has `check(recipe)`, which refuses what contradicts itself before clips are drawn; what `published(recipe)`
-weights it starts from, and the names of its `trunk(recipe)` that these fill; whether it learns SEVERAL_ACTIONS at once;
-its `phases(recipe)`, how many epochs of each; and `prepare(recipe, data, device, pictures)`, which makes its `Game`:
-that has the `anonymizer`, gives the loss of a batch when it is called, and takes a `look(video)` for validation."""
+from vidveil.weights.tensors import read_tensors
 
 
-def run(
-    recipe: LearningRecipe,
-    *,
-    root: Path | None = None,
-    resume: bool = False,
-    strict: bool = False,
-    console: Console | None = None,
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A batch, and how far training is."""
+
+    video: Tensor
+    index: Tensor
+    progress: float
+    """From 0 to 1."""
+
+
+class Timed:
+    """Batches that know how far training is: nothing has to be remembered for a resumed run to go on alike."""
+
+    def __init__(self, loader: Loader, epochs: int, before: int = 0) -> None:
+        """`epochs` of all phases, of which so many came `before` this one."""
+        self.loader, self.epochs, self.before = loader, epochs, before
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Moment]:
+        steps, epoch = len(self), epoch + self.before
+        for number, batch in enumerate(self.loader.epoch(epoch, start), start):
+            yield Moment(batch.video, batch.index, (epoch + number / steps) / self.epochs)
+
+
+class Look(NamedTuple):
+    """What validation is told of a batch."""
+
+    action: Tensor | None
+    """(B, A) logits of the anonymizer's own head; None where that does not learn."""
+    masked: Tensor | None
+    """(B, A) of the player who sees what is shown; None where nobody does."""
+    kept: Tensor
+    """(B, M) bool"""
+    scores: Tensor
+    """(B, M)"""
+
+
+def budget_task(name: str, data: ClipSet, device: str, label_smoothing: float) -> Task:
+    if name == "identity":
+        return Identity(data, device, label_smoothing, within_action=data.gallery == "same action")
+    return TASKS[name](data, device, label_smoothing)
+
+
+class Networks(nn.Module):
+    """The anonymizer of a method, with the networks that it is trained with or against."""
+
+    recipe: MaskerRecipe
+    action: Task
+    anonymizer: Any
+
+    def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
+        """The loss of a batch."""
+        raise NotImplementedError
+
+    def look(self, video: Tensor) -> Look:
+        """What validation measures, at the recipe's keep rate."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a method is trained, where it differs from others."""
+
+    check: Callable[[Any], None]
+    """Refuses what contradicts itself in a recipe, before clips are drawn."""
+    published: Callable[[Any], tuple[str, ...]]
+    """Names of the published weights that a recipe starts from."""
+    trunk: Callable[[Any], tuple[str, ...]]
+    """How the names of the parameters begin that these fill."""
+    phases: Callable[[Any], dict[str, int]]
+    """Name of each phase, and its epochs."""
+    prepare: Callable[[Any, ClipSet, str, Mapping[str, Tensor] | None], Networks]
+    """The networks at the start, from recipe, data, device and the tensors of a picture ViT."""
+    several_actions: bool
+    """Whether clips may show several actions at once."""
+
+
+def train(
+    recipe: MaskerRecipe, training: Training, *, root: Path | None, resume: bool, strict: bool, console: Console | None
 ) -> Trained:
-    if isinstance(recipe, SplavuRecipe):
-        from vidveil.methods.splavu import run as train_adapter
-
-        return train_adapter.run(recipe, root=root, resume=resume, strict=strict, console=console)
-    if not isinstance(recipe, HidingRecipe):
-        raise RecipeError(f"{recipe.name} trains no method that hides")
-    training = TRAININGS[type(recipe)]
     training.check(recipe)
     start = ":pretrained" if training.published(recipe) else ""
-    chosen = replace(options(recipe, recipe.seed, start), monitor=LAST, trunk=training.trunk(recipe))
+    chosen = replace(options_of(recipe, recipe.seed, start), monitor=LAST, trunk=training.trunk(recipe))
     device = chosen.accelerator()
-    loaded_unless_raw(recipe.after)
+    loaded_unless_raw(recipe.preprocess)
     refuse_part(recipe.part, recipe.data)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(
         recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
     )
-    _refuse(recipe, data)
+    _refuse(recipe, training, data)
     data = PARTS[recipe.part](data)
-    data = anonymized(data, Setting(method=recipe.after))
+    data = anonymized(data, Setting(method=recipe.preprocess))
     torch.manual_seed(recipe.seed)
     pictures = read_tensors(weights("vits14")) if recipe.pretrained else None
-    game: Game = training.prepare(recipe, data, device, pictures)
+    networks: Networks = training.prepare(recipe, data, device, pictures)
 
     def loader(split: Any, order: Any, augment: Any) -> Loader:
         return Loader(
@@ -102,48 +150,57 @@ def run(
 
     def validate(_: nn.Module) -> Mapping[str, float]:
         last.clear()
-        last.update(seen_on(game, validation, data))
+        last.update(seen_on(networks, validation, data))
         return last
 
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
         batches, begun = loader("train", "shuffle", recipe.augment), 0
         for phase, epochs in training.phases(recipe).items():
             fit(
-                game,
+                networks,
                 batches=Timed(batches, recipe.epochs, begun),
                 loss=lambda model, moment: model(moment.video, moment.index, moment.progress),
                 validate=validate,
                 options=replace(chosen, epochs=epochs, seed=chosen.seed + begun),
                 folder=made.part(phase),
-                fingerprint=_key(recipe, data),
+                fingerprint=_key(recipe, training, data),
                 log=made.log,
                 label=recipe.name if phase == "train" else phase,
             )
             begun += epochs
-        metrics = dict(last) or seen_on(game, validation, data)  # nothing is left to do of a run that was finished
+        metrics = dict(last) or seen_on(networks, validation, data)  # nothing is left to do of a run that was finished
         guessed = floors(metrics, data)
         folder = made.folder / "checkpoint"
         checkpoint.write(
             folder,
             recipe.method,
-            game.anonymizer.about(),
-            game.anonymizer.state_dict(),
+            networks.anonymizer.about(),
+            networks.anonymizer.state_dict(),
             recipe=as_values(recipe),
             data=about_data(data),
             metrics=metrics,
             floors=guessed,
         )
-    return Trained(recipe.method, folder, metrics, guessed)
+    before = loaded_unless_raw(recipe.preprocess)
+    return Trained(
+        method=recipe.method,
+        name=recipe.name,
+        data=recipe.data,
+        folder=folder,
+        metrics=metrics,
+        floors=guessed,
+        shows_filmed=recipe.shows_filmed and (before is None or not before.elsewhere),
+    )
 
 
-def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
+def seen_on(networks: Networks, loader: Loader, data: ClipSet) -> dict[str, float]:
     """At the recipe's keep rate: what the action head and f_T tell, and what the masks hide where that is known."""
-    network = game.eval().anonymizer
+    network = networks.eval().anonymizer
     looks: list[Look] = []
     rows = []
     with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):  # as it is deployed
         for batch in loader.views("1x1"):
-            looks.append(game.look(batch.video[:, 0]))
+            looks.append(networks.look(batch.video[:, 0]))
             rows.append(batch.index)
     own = [look.action for look in looks if look.action is not None]
     masked = [look.masked for look in looks if look.masked is not None]
@@ -151,9 +208,9 @@ def seen_on(game: Game, loader: Loader, data: ClipSet) -> dict[str, float]:
     scores = torch.cat([look.scores for look in looks]).view(-1, *network.grid)
     use = use_of(data)
     heads = {use: own, use.replace("action", "masked"): masked}
-    found = {name: told(game.action, logits, rows) for name, logits in heads.items() if logits}
+    found = {name: told(networks.action, logits, rows) for name, logits in heads.items() if logits}
     found[ALL_KEPT] = float(kept.float().mean())
-    before = loaded_unless_raw(game.recipe.after)
+    before = loaded_unless_raw(networks.recipe.preprocess)
     where_drawn = before is None or not before.elsewhere
     if where_drawn and isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:
         every = masks(data)
@@ -184,8 +241,8 @@ def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
     return {name: value for name, value in found.items() if name in metrics}
 
 
-def _refuse(recipe: HidingRecipe, data: ClipSet) -> None:
-    if data.action_labels is not None and not TRAININGS[type(recipe)].SEVERAL_ACTIONS:
+def _refuse(recipe: MaskerRecipe, training: Training, data: ClipSet) -> None:
+    if data.action_labels is not None and not training.several_actions:
         raise DataError(f"{data.name} shows several actions at once, and {recipe.method} learns one a clip")
     people, attributes = bool((data.person >= 0).any()), bool(len(data.attribute_names))
     if "attributes" in recipe.budget and not attributes:
@@ -197,9 +254,9 @@ def _refuse(recipe: HidingRecipe, data: ClipSet) -> None:
         raise RecipeError(f"{data.name}: its file of labels knows none of the clips to train on, see docs/data.md")
 
 
-def _key(recipe: HidingRecipe, data: ClipSet) -> str:
+def _key(recipe: MaskerRecipe, training: Training, data: ClipSet) -> str:
     free = ("device", "checkpoint_seconds", "compile", "name")
     about = {key: value for key, value in as_values(recipe).items() if key not in free}
     about |= {"clips": data.videos.fingerprint, "vidveil": __version__}
-    about["published"] = [describe(name) for name in TRAININGS[type(recipe)].published(recipe)]
+    about["published"] = [describe(name) for name in training.published(recipe)]
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -13,11 +13,10 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from vidveil import __version__
 from vidveil.core.recipe import as_values
+from vidveil.core.version import __version__
+from vidveil.data.about import about_data, use_of
 from vidveil.data.features.sets import FeatureSet, load_features
-from vidveil.evaluation.evaluators.train import options
-from vidveil.evaluation.points import about_data, use_of
 from vidveil.methods.splavu.long_videos import Whole, fingerprint
 from vidveil.methods.splavu.model import too_few
 from vidveil.methods.splavu.recipe import SplavuRecipe
@@ -27,7 +26,7 @@ from vidveil.models import checkpoint
 from vidveil.statistics.floors import largest_class
 from vidveil.tasks import Predictions
 from vidveil.training.loop import fit
-from vidveil.training.options import LAST
+from vidveil.training.options import LAST, options_of
 from vidveil.training.runs import Run
 
 
@@ -39,7 +38,7 @@ def run(
     strict: bool = False,
     console: Console | None = None,
 ) -> Trained:
-    chosen = replace(options(recipe, recipe.seed), monitor=LAST, channels_last=False)
+    chosen = replace(options_of(recipe, recipe.seed), monitor=LAST, channels_last=False)
     if chosen.precision == "auto":  # an adapter is small, and bfloat16 would round the features themselves
         chosen = replace(chosen, precision="32-true")
     device = chosen.accelerator()
@@ -97,7 +96,15 @@ def run(
             metrics=metrics,
             floors=guessed,
         )
-    return Trained(recipe.method, folder, metrics, guessed)
+    return Trained(
+        method=recipe.method,
+        name=recipe.name,
+        data=recipe.data,
+        folder=folder,
+        metrics=metrics,
+        floors=guessed,
+        on_features=True,
+    )
 
 
 IDENTITY_RATE = 2e-5

@@ -22,11 +22,13 @@ from vidveil.core.anonymizer import Anonymized
 from vidveil.core.errors import UsageError
 from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Heat, Plane, SafeFrame
 from vidveil.core.rotation import turn_of
+from vidveil.core.yuv import yuv
 from vidveil.methods.masking.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_knobs
+from vidveil.methods.masking.rebuild import rebuilt
 from vidveil.methods.masking.stream import Stretch, Waiting, worth_of
-from vidveil.methods.masking.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored, yuv
+from vidveil.methods.masking.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
 from vidveil.methods.stprivacy.model import Network, STPrivacy, refuse_privacy_weight
-from vidveil.models.checkpoint import Checkpoint, network_of, rebuilt
+from vidveil.models.checkpoint import Checkpoint, network_of
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -22,7 +22,8 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.tubelets import as_mask, grid, over_pixels
-from vidveil.methods.masking.masker import RAW, Decision
+from vidveil.methods.masking.masker import Decision
+from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.methods.stprivacy.masked_attention import MaskedAttention
 from vidveil.methods.stprivacy.token_retention import Predictor, averages, sampled
 from vidveil.models.layers.tubelet_projection import TubeletProjection
@@ -147,16 +148,7 @@ class Trunk(nn.Module):
         return x.to(looks.dtype)  # in what products are made in: blocks then have half as much to read and to write
 
 
-class STPrivacy(Trunk):
-    stride = 2
-    """Every how many-th frame of a long video it is shown; a checkpoint knows better."""
-    after = RAW
-    """The method whose output it looks at: it draws from what was filmed."""
-    drawn = False
-    """Whether it learned on drawn people; a checkpoint knows."""
-    learned = True
-    """Whether it told more of the action than guessing does; likewise."""
-
+class STPrivacy(Trunk, MaskingNetwork):
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         quarter = len(self.blocks) // (STAGES + 1)

@@ -1,28 +1,18 @@
 """How STPrivacy is trained: `verb: train` with `method: stprivacy`."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from vidveil.core.errors import RecipeError
-from vidveil.training.recipe import LearningRecipe
+from vidveil.methods.masking.recipe import MaskerRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class STPrivacyRecipe(LearningRecipe):
+class STPrivacyRecipe(MaskerRecipe):
     """`vidveil train` of the anonymizer. What it is worth is a question for `vidveil evaluate`."""
 
     method: Literal["stprivacy"] = "stprivacy"
     """What is trained."""
-    network: Literal["mini", "vit_ti", "vit_s", "vit_b"] = "mini"
-    """mini: tubelets of 8 × 8 pixels, for clips of 8 × 64 × 64; the others: tubelets of 16 × 16 pixels."""
-    pretrained: bool = False
-    """Whether it and its recognizers start from published weights of pictures (`vidveil fetch vits14`, for vit_s)."""
-
-    part: Literal["whole", "person_crop"] = "whole"
-    """Of recorded video, what it is trained on: all of it, or a square around the surest person. It cuts nothing
-    itself: give it such squares later, too."""
-    after: ClassVar[str] = "raw"
-    """No method goes before it: it draws from what was filmed."""
     tubelet_frames: Literal[1, 2, 4] = 2
     """δT: frames of a tubelet."""
     alpha: float = 0.7
@@ -33,8 +23,6 @@ class STPrivacyRecipe(LearningRecipe):
     """Whether tubelets are dropped; false: anonymization alone, with α = 1."""
     anonymize: bool = True
     """Whether what stays is drawn anew; false: sparsification alone, and it is shown as it was filmed."""
-    budget: tuple[Literal["attributes", "identity"], ...] = ("attributes",)
-    """What the privacy recognizer learns to tell, and the drawing to hide."""
     action_weight: float = 0.5
     """λ_action of eq. 13: how much the drawing heeds the action recognizer."""
     privacy_weight: float = 0.5
@@ -45,18 +33,9 @@ class STPrivacyRecipe(LearningRecipe):
     recognizer: str = "kept_vit"
     """Who the two recognizers are: kept_vit, transformers of the same kind that see kept tubelets only, or the name of
     any recognizer, which then sees the whole clip; `i3d:pretrained` starts from fetched weights."""
-    deploy_stride: int = 0
-    """Every how many-th frame of a video it looks at, once trained; 0: `stride`. A clip of the built-in people has 8
-    frames in 1.6 seconds: that is 5 at 25 frames a second."""
-    seed: int = 0
-    """Of the start, the order of clips, their augmentation and all draws."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.deploy_stride < 0:
-            raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
-        if not self.budget:
-            raise RecipeError("budget must name attributes, identity or both")
         if not 0 < self.alpha <= 1:
             raise RecipeError(f"alpha is a share in (0, 1], got {self.alpha:g}")
         if not (self.action_weight >= 0 and self.privacy_weight >= 0):
@@ -67,5 +46,7 @@ class STPrivacyRecipe(LearningRecipe):
             raise RecipeError("what is drawn is taught by the recognizers: initialise below 1, or anonymize: false")
         if not self.sparsify and not self.anonymize:
             raise RecipeError("without sparsify and anonymize the video stays as it was filmed: leave one of them on")
-        if self.pretrained and self.network != "vit_s":
-            raise RecipeError("there are published weights of vit_s alone: leave out pretrained")
+
+    @property
+    def shows_filmed(self) -> bool:
+        return not self.anonymize

@@ -14,18 +14,21 @@ weights and moments alone.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
+from rich.console import Console
 from torch import Tensor, nn
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.methods.dual_cls.train import Look, budget_task
+from vidveil.methods.masking.train import Look, Networks, Training, budget_task, train
 from vidveil.methods.stprivacy.model import Network, Seen, STPrivacy, Trunk
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.recognizers import KEPT_VIT, KeptViT
 from vidveil.methods.stprivacy.token_retention import sparsity
 from vidveil.methods.stprivacy.weights import load_picture_weights
+from vidveil.methods.trained import Trained
 from vidveil.models.layers.gradient_reversal import reverse_gradient
 from vidveil.models.recognizers import RECOGNIZERS, build
 from vidveil.models.recognizers.recognizer import Classifier
@@ -38,11 +41,9 @@ PRETRAINED = "pretrained"
 """Behind the colon of a recognizer that starts from published weights."""
 FIRST = "initialise"
 """The phase of eq. 12."""
-SEVERAL_ACTIONS = True
-"""Whether clips may show several actions at once."""
 
 
-class Game(nn.Module):
+class STPrivacyNetworks(Networks):
     """The anonymizer, and the two recognizers that it is shown to."""
 
     def __init__(self, recipe: STPrivacyRecipe, data: ClipSet, device: str) -> None:
@@ -131,9 +132,11 @@ def trunk(recipe: STPrivacyRecipe) -> tuple[str, ...]:
     return own + tuple(f"{player}.recognizer." for player in taught)
 
 
-def prepare(recipe: STPrivacyRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None) -> Game:
+def prepare(
+    recipe: STPrivacyRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
+) -> STPrivacyNetworks:
     """Everybody at the start; all transformers filled from a picture ViT, where its tensors are given."""
-    game = Game(recipe, data, device)
+    game = STPrivacyNetworks(recipe, data, device)
     for network in (game.anonymizer, game.utility, game.attacker):
         if pictures is not None and isinstance(network, Trunk):
             load_picture_weights(network, pictures)
@@ -160,3 +163,17 @@ def network_of(recipe: STPrivacyRecipe, actions: int) -> Network:
         sparsify=recipe.sparsify,
         anonymize=recipe.anonymize,
     )
+
+
+TRAINING = Training(check, published, trunk, phases, prepare, several_actions=True)
+
+
+def run(
+    recipe: STPrivacyRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
+) -> Trained:
+    return train(recipe, TRAINING, root=root, resume=resume, strict=strict, console=console)

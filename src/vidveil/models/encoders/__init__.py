@@ -9,11 +9,10 @@ videomae:WHERE, vjepa2:WHERE,      through the library transformers (`pip instal
 vivit:WHERE, timesformer:WHERE     name on its hub, or a folder
 """
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from vidveil.core.errors import UsageError
-from vidveil.core.text import printable
+from vidveil.core.text import close_to, printable
 from vidveil.models.recognizers import RECOGNIZERS
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ def check_encoder(spec: str) -> None:
     name, colon, where = spec.partition(":")
     known = (*OWN, "run", *HUB)
     if name not in known:
-        close = get_close_matches(name[:100], known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(OWN)}, run:NAME and {', '.join(HUB)}"
+        hint = close_to(name, known, f"there are {', '.join(OWN)}, run:NAME and {', '.join(HUB)}")
         raise UsageError(f"no encoder is called {printable(repr(name))}; {hint}")
     if name in OWN and colon:
         raise UsageError(f"{name} has weights of its own: leave out :{where}")

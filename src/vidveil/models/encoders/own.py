@@ -17,8 +17,8 @@ from vidveil.core.text import printable
 from vidveil.models.checkpoint import MOST
 from vidveil.models.encoders.encoder import Encoder
 from vidveil.models.recognizers import RECOGNIZERS, build
-from vidveil.models.recognizers.pretrained import read_tensors
 from vidveil.models.recognizers.recognizer import Recognizer
+from vidveil.weights.tensors import read_tensors
 
 FRAMES, SIZE = 16, 224
 """Of networks with published weights, as the papers use them."""

@@ -21,13 +21,11 @@ with B the matrix that enlarges a patch, w' = pinv(B)ᵀ w gives ⟨B x, w'⟩ =
 import math
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.core.bounded import regular
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.models.recognizers.i3d import I3D
 from vidveil.models.recognizers.i3d_r50 import I3DResNet
@@ -43,16 +41,6 @@ PYTORCHVIDEO = {"conv": "conv1", "norm": "bn1", "branch1_conv": "downsample.0", 
 }
 """Parts of its I3D-ResNet-50 → ours."""
 LAYERS = {"1": "layer1", "3": "layer2", "4": "layer3", "5": "layer4"}  # 0 is the stem, 2 a pool, 6 the head
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return load_file(regular(path))
-    except (OSError, ValueError, SafetensorError) as error:
-        raise WeightsError(f"{path} is no readable safetensors file") from error
 
 
 def load_published(network: Recognizer, tensors: Mapping[str, Tensor]) -> None:

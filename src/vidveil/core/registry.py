@@ -1,0 +1,200 @@
+"""Everything that is found by a name: tables of name → entry. Entries are cheap; what they point to is imported late.
+
+    METHODS["blur"].build("blur:strong", "strong")      the module of blur is imported now
+    PROTOCOLS.lookup("atack")                           an error that asks: did you mean attack?
+
+Other tables are where their subject is: RECOGNIZERS in `models.recognizers`, DATA in `data.catalogue`.
+
+A package of somebody else adds an entry by an entry point, which names an object of the table's type:
+
+    [project.entry-points."vidveil.methods"]
+    mosaic = "my_package:MOSAIC"                        # MOSAIC = Method("my_package:Mosaic", "mosaic:N", "...")
+"""
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, Literal, TypeVar
+
+from vidveil.core.errors import UsageError
+from vidveil.core.text import close_to, printable
+
+Entry = TypeVar("Entry")
+
+
+def resolve(where: str) -> Any:
+    """The object that `package.module:name` points to."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
+
+
+class Registry(MutableMapping[str, Entry], Generic[Entry]):
+    """Built-in entries in their order, then those of other packages. A name that is built in stays ours."""
+
+    def __init__(self, noun: str, entries: Mapping[str, Entry]) -> None:
+        """`noun` as in "no method is called ...": entry points are of the group `vidveil.methods`."""
+        self.noun = noun
+        self._entries = dict(entries)
+
+    @cached_property
+    def _others(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group=f"vidveil.{self.noun.replace(' ', '_')}s")}
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._entries:
+            self._entries[name] = self._of_others(name)
+        return self._entries[name]
+
+    def _of_others(self, name: str) -> Entry:
+        point = self._others[name]  # KeyError, as of any mapping
+        try:
+            entry: Entry = point.load()
+        except Exception as error:  # whatever a package of somebody else does
+            package = point.dist.name if point.dist else point.value
+            raise UsageError(
+                f"the {self.noun} {printable(name)} of the package {printable(package)} cannot be loaded: "
+                f"{printable(f'{type(error).__name__}: {error}', 300)}"
+            ) from error
+        return entry
+
+    def __setitem__(self, name: str, entry: Entry) -> None:
+        self._entries[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries or name in self._others
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._entries, *self._others)))
+
+    def __len__(self) -> int:
+        return len({*self._entries, *self._others})
+
+    def lookup(self, name: str) -> Entry:
+        """The entry; a name that nobody has is a UsageError that suggests another."""
+        if name not in self:
+            raise UsageError(f"no {self.noun} is called {printable(repr(name))}; {close_to(name, self)}")
+        return self[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to anonymize, `NAME[:ARG]`."""
+
+    where: str | Callable[..., Any]
+    """`module:name` of what builds it: from the method as written and its argument, or, where it is learned, from a
+    checkpoint."""
+    usage: str
+    summary: str
+    learned: Literal["no", "on video", "on features"] = "no"
+    """Whether its argument is a checkpoint, and what that changes."""
+
+    @property
+    def build(self) -> Callable[..., Any]:
+        found: Callable[..., Any] = resolve(self.where) if isinstance(self.where, str) else self.where
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """What a recipe describes: `module:name` of the recipe's dataclass, and of the function that carries it out."""
+
+    recipe: str
+    run: str
+    """Takes the recipe; root, resume, strict and console by keyword."""
+
+
+METHODS = Registry(
+    "method",
+    {
+        "blur": Method(
+            "vidveil.methods.classical:Blur",
+            "blur:weak|strong|N",
+            "Gaussian blur, σ a 32nd, 16th or N-th of the frame (default strong)",
+        ),
+        "pixelate": Method(
+            "vidveil.methods.classical:Pixelate", "pixelate:N", "mosaic of blocks of N pixels (default 16)"
+        ),
+        "downsample": Method(
+            "vidveil.methods.classical:Downsample",
+            "downsample:N",
+            "N times fewer pixels each way, drawn at the old size (default 2)",
+        ),
+        "solid": Method("vidveil.methods.classical:Solid", "solid", "black: what remains is the length of the video"),
+        "motion": Method(
+            "vidveil.methods.motion:Motion",
+            "motion:N",
+            "what changed since the frame before, in grey, in blocks of N pixels (default 1)",
+        ),
+        "figure": Method(
+            "vidveil.methods.figure:Figure",
+            "figure:N",
+            "what moves, in the middle and at one size, in N blocks along the short side (default 8)",
+        ),
+        "recast": Method(
+            "vidveil.methods.recast:Recast",
+            "recast:N,D",
+            "a figure of N blocks (5), turned by up to D degrees (40) and stretched, at random",
+        ),
+        "dual_cls": Method(
+            "vidveil.methods.dual_cls.anonymizer:load",
+            "dual_cls:RUN|FOLDER",
+            "two tokens decide tubelet by tubelet what may stay (train it first)",
+            learned="on video",
+        ),
+        "stprivacy": Method(
+            "vidveil.methods.stprivacy.anonymizer:load",
+            "stprivacy:RUN|FOLDER",
+            "what an action does not need is dropped, the rest drawn anew (train it first)",
+            learned="on video",
+        ),
+        "splavu": Method(
+            "vidveil.methods.splavu.load:load_adapter",
+            "splavu:RUN|FOLDER",
+            "an adapter of stored features, not of pixels (train it first)",
+            learned="on features",
+        ),
+        "stride": Method(
+            "vidveil.methods.classical:Stride",
+            "stride:N",
+            "every N-th frame, unchanged: combine it with another (default 5)",
+        ),
+    },
+)
+
+TRAININGS = Registry(
+    "training",
+    {
+        "recognizer": Runnable("vidveil.training.recipe:TrainRecipe", "vidveil.evaluation.train_recognizer:run"),
+        "dual_cls": Runnable("vidveil.methods.dual_cls.recipe:DualCLSRecipe", "vidveil.methods.dual_cls.train:run"),
+        "splavu": Runnable("vidveil.methods.splavu.recipe:SplavuRecipe", "vidveil.methods.splavu.run:run"),
+        "stprivacy": Runnable(
+            "vidveil.methods.stprivacy.recipe:STPrivacyRecipe", "vidveil.methods.stprivacy.train:run"
+        ),
+    },
+)
+"""`verb: train`, by `method`; without one it is a recognizer that is trained."""
+
+_CLIPS = Runnable("vidveil.evaluation.recipes.clips:EvaluateRecipe", "vidveil.evaluation.protocols.clips:run")
+PROTOCOLS = Registry(
+    "protocol",
+    {
+        "attack": _CLIPS,
+        "gait": _CLIPS,
+        "retrieval": _CLIPS,
+        "features": Runnable(
+            "vidveil.evaluation.recipes.features:FeaturesRecipe", "vidveil.evaluation.protocols.features:run"
+        ),
+        "detection": Runnable(
+            "vidveil.evaluation.recipes.untrimmed:DetectionRecipe", "vidveil.evaluation.protocols.untrimmed:run"
+        ),
+        "anomaly": Runnable(
+            "vidveil.evaluation.recipes.untrimmed:AnomalyRecipe", "vidveil.evaluation.protocols.untrimmed:run"
+        ),
+    },
+)
+"""`verb: evaluate`, by `protocol`; without one it is `attack`."""
