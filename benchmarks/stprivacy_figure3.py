@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vidveil.core.errors import InputError, VidveilError
-from vidveil.core.tubelets import over_pixels
 from vidveil.methods.stprivacy.anonymizer import read_network
 from vidveil.methods.stprivacy.model import STPrivacy
 from vidveil.models.checkpoint import find
+from vidveil.models.layers.tubelets import over_pixels
 
 Picture = NDArray[np.uint8]
 COLUMNS, GAP, MARGIN = 6, 3, 9

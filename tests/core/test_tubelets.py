@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from vidveil.core.errors import UsageError
-from vidveil.core.tubelets import FILLS, as_mask, cut, grid, kept_count, over_pixels, paint
+from vidveil.core.tubelets import FILLS, grid, kept_count
+from vidveil.models.layers.tubelets import as_mask, cut, over_pixels, paint
 
 TUBELET = (2, 4, 4)
 

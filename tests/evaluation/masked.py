@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from vidveil.core.tubelets import over_pixels, paint
 from vidveil.data.puppets import PuppetClips
 from vidveil.data.puppets.world import parse
 from vidveil.data.store.videos import VideoStore
 from vidveil.methods import Anonymized
+from vidveil.models.layers.tubelets import over_pixels, paint
 
 FRAMES, SIZE, SIDE = 4, 32, 8
 FACE, ARM = (slice(None), slice(0, 8), slice(8, 16)), (slice(None), slice(16, 24), slice(8, 16))

@@ -15,11 +15,11 @@ from tests.methods.made_checkpoint import FRAMES, SIZE, network
 from vidveil import load
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
-from vidveil.core.tubelets import over_pixels, paint
 from vidveil.methods.anonymized_data import Setting, anonymized
 from vidveil.methods.dual_cls.anonymizer import read_network
 from vidveil.methods.masking.masker import TubeletMasker, tuned
 from vidveil.models.checkpoint import find
+from vidveil.models.layers.tubelets import over_pixels, paint
 
 
 @pytest.fixture(autouse=True)

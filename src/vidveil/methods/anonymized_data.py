@@ -252,7 +252,7 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
     """A control of tubelets; all clips of a set have the tubelets that suit its first one."""
     import torch
 
-    from vidveil.core.tubelets import paint as painted
+    from vidveil.models.layers.tubelets import paint as painted
 
     grid = control.grid(*data.videos.frames(0).shape[1:3])
     control = PruningControl(control.name, grid.side, control.keep)

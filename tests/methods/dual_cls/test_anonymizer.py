@@ -14,11 +14,11 @@ from vidveil import load
 from vidveil.cli.app import app
 from vidveil.core.anonymizer import Chain
 from vidveil.core.errors import UsageError
-from vidveil.core.tubelets import over_pixels, paint
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
 from vidveil.methods.dual_cls.anonymizer import Decoder, read_network
 from vidveil.methods.masking.masker import TubeletMasker, tuned
 from vidveil.models.checkpoint import find
+from vidveil.models.layers.tubelets import over_pixels, paint
 
 DECODE = {"output": "decode", "fusion": False}
 

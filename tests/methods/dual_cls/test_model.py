@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError, UsageError
-from vidveil.core.tubelets import over_pixels, paint
 from vidveil.methods.dual_cls import attention as dual_cls_attention
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.model import DualCLS, Network
+from vidveil.models.layers.tubelets import over_pixels, paint
 
 MODES: dict[str, dict[str, Any]] = {
     "paper": {},

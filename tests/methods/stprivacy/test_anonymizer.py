@@ -15,7 +15,6 @@ from tests.methods.dimmest import frames
 from vidveil import load
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
-from vidveil.core.tubelets import over_pixels
 from vidveil.core.yuv import rgb
 from vidveil.detect import watch
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
@@ -26,6 +25,7 @@ from vidveil.methods.stprivacy.anonymizer import Drawer, frames_of, read_network
 from vidveil.methods.stprivacy.model import Network, STPrivacy
 from vidveil.models import checkpoint
 from vidveil.models.checkpoint import find
+from vidveil.models.layers.tubelets import over_pixels
 
 FRAMES, SIZE, CELL = 4, 32, 8
 

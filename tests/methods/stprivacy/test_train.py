@@ -11,7 +11,6 @@ from tests.evaluation.stopped import bits, events, same, stop_at
 from vidveil import load
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.recipe import as_values
-from vidveil.core.tubelets import over_pixels
 from vidveil.data.loader import Loader
 from vidveil.methods.masking import train as train_method
 from vidveil.methods.masking.train import run
@@ -24,6 +23,7 @@ from vidveil.methods.stprivacy.token_retention import sparsity
 from vidveil.methods.stprivacy.train import STPrivacyNetworks
 from vidveil.models import recognizers
 from vidveil.models.checkpoint import find
+from vidveil.models.layers.tubelets import over_pixels
 
 RECIPE = STPrivacyRecipe(
     name="mine", data="puppets", frames=FRAMES, size=SIZE, network="mini", budget=("attributes", "identity"),

@@ -21,12 +21,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError, UsageError
-from vidveil.core.tubelets import as_mask, grid, kept_count
+from vidveil.core.tubelets import grid, kept_count
 from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader
 from vidveil.methods.dual_cls.neighbours import averaged
 from vidveil.methods.masking.masker import Decision
 from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.models.layers.tubelet_projection import TubeletProjection
+from vidveil.models.layers.tubelets import as_mask
 from vidveil.models.recognizers.recognizer import Standardize
 from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.models.recognizers.vit import MLP, ConvolvedTubelets

@@ -18,7 +18,6 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from vidveil.core.tubelets import over_pixels
 from vidveil.data.clips import ClipSet
 from vidveil.methods.dual_cls.model import DualCLS, Network, Seen
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
@@ -28,6 +27,7 @@ from vidveil.methods.masking.train import Look, Networks, Training, budget_task,
 from vidveil.methods.trained import Trained
 from vidveil.models.layers.attribution import Votes, counted, loudness, random_company, taught, where
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
+from vidveil.models.layers.tubelets import over_pixels
 from vidveil.models.recognizers import build
 from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.models.recognizers.vit import ConvolvedTubelets
@@ -40,7 +40,9 @@ LEVELS = 12
 
 
 class DualCLSNetworks(Networks):
-    """The anonymizer, with its two players on pixels, and with the reader of single tubelets."""
+    """The anonymizer, with a utility network and an attacker on masked pixels, and a classifier of single tubelets."""
+
+    recipe: DualCLSRecipe
 
     def __init__(self, recipe: DualCLSRecipe, data: ClipSet, device: str) -> None:
         super().__init__()

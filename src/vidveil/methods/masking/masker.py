@@ -173,7 +173,7 @@ class TubeletMasker(Anonymizer):
         """
         import torch
 
-        from vidveil.core.tubelets import paint
+        from vidveil.models.layers.tubelets import paint
 
         check_knobs(keep, privacy_weight)
         if clips.ndim != 5 or clips.shape[1] != 3 or not (clips.is_floating_point() or clips.dtype == torch.uint8):

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.methods.dual_cls.attention import fused
+from vidveil.models.layers.fused_attention import fused
 
 FAINTEST = math.exp(-60.0)
 """Least Z beside the loudest of a row: quotients are numbers still."""

@@ -21,12 +21,13 @@ import torch
 from torch import Tensor, nn
 
 from vidveil.core.errors import RecipeError, UsageError
-from vidveil.core.tubelets import as_mask, grid, over_pixels
+from vidveil.core.tubelets import grid
 from vidveil.methods.masking.masker import Decision
 from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.methods.stprivacy.masked_attention import MaskedAttention
 from vidveil.methods.stprivacy.token_retention import Predictor, averages, sampled
 from vidveil.models.layers.tubelet_projection import TubeletProjection
+from vidveil.models.layers.tubelets import as_mask, over_pixels
 from vidveil.models.recognizers.recognizer import Standardize
 from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.models.recognizers.vit import MLP, ConvolvedTubelets

@@ -46,6 +46,8 @@ FIRST = "initialise"
 class STPrivacyNetworks(Networks):
     """The anonymizer, and the two recognizers that it is shown to."""
 
+    recipe: STPrivacyRecipe
+
     def __init__(self, recipe: STPrivacyRecipe, data: ClipSet, device: str) -> None:
         super().__init__()
         self.recipe = recipe

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.core.tubelets import cut
+from vidveil.models.layers.tubelets import cut
 
 SCALE = 20.0
 """c times the number of tubelets: votes need not be large to be heard."""

@@ -9,7 +9,7 @@ on an accelerator, a matrix product the fastest.
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vidveil.core.tubelets import cut
+from vidveil.models.layers.tubelets import cut
 
 
 class TubeletProjection(nn.Module):
