@@ -24,7 +24,7 @@ from tests.data.made_films import fill
 from tests.data.readers.test_casia_b import walk
 from tests.data.test_readers import walks
 from tests.detect.stage import Discs
-from vidveil.app.run_recipe import evaluate
+from vidveil.app.run_recipe import carry_out, evaluate
 from vidveil.core.recipe import as_values, find, names, read
 from vidveil.data import DATA
 from vidveil.data.clips import SPLITS
@@ -38,7 +38,6 @@ from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results
 from vidveil.methods import METHODS
 from vidveil.methods.dual_cls import model as dual_cls
-from vidveil.methods.masking import train as train_method
 from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.training.runs import runs_folder
 
@@ -331,7 +330,7 @@ def test_several_actions_at_once_are_learned_as_well(folder):
 
 def test_the_papers_method_is_trained_on_one_set_and_judged_there_and_on_another(folder):
     """PA-HMDB51 and VP-HMDB51 as a start are told by the tests of hmdb51."""
-    train_method.run(read(find("dual_cls_vp_ucf101"), ["network=mini", *SMALL]), root=folder)
+    carry_out(read(find("dual_cls_vp_ucf101"), ["network=mini", *SMALL]), root=folder)
     table = {name: overrides for _, overrides in commands("dual_cls_vp_table") for name in overrides if "name=" in name}
     for name in ("name=ucf101", "name=to_hmdb51"):
         overrides = [word for word in table[name] if not word.startswith("raw=")]
@@ -349,7 +348,7 @@ def of_table(name: str) -> list[str]:
 
 
 def test_stprivacy_is_trained_on_one_set_and_judged_there_and_on_another(folder):
-    trained = train_method.run(read(find("stprivacy_vp_ucf101"), [*SMALL, *MINI]), root=folder)
+    trained = carry_out(read(find("stprivacy_vp_ucf101"), [*SMALL, *MINI]), root=folder)
     assert {"masked_top1", "tubelets_kept"} <= trained.metrics.keys()
     for name in ("st_ucf101", "st_to_hmdb51"):
         results = evaluate("stprivacy_vp_table", *QUICK, *of_table(name), "views=1x1", data=folder)
@@ -357,7 +356,7 @@ def test_stprivacy_is_trained_on_one_set_and_judged_there_and_on_another(folder)
 
 
 def test_stprivacy_is_judged_by_the_frame(framed):
-    train_method.run(read(find("stprivacy_vp_hmdb51"), [*SMALL, *MINI, "epochs=1"]), root=framed)
+    carry_out(read(find("stprivacy_vp_hmdb51"), [*SMALL, *MINI, "epochs=1"]), root=framed)
     (words,) = [words for recipe, words in commands("stprivacy_vp_table") if recipe == "pa_hmdb_frames_60_40"]
     results = evaluate("pa_hmdb_frames_60_40", *QUICK, *words, "frames=1", data=framed)
     assert {"cmap", "f1"} <= results.points[0].metrics.keys()
@@ -371,7 +370,7 @@ def test_stprivacy_is_judged_by_the_frame(framed):
     ],
 )
 def test_stprivacy_keeps_expressions_and_several_actions_at_once(folder, recipe, data, use):
-    trained = train_method.run(read(find(recipe), [*SMALL, *MINI]), root=folder)
+    trained = carry_out(read(find(recipe), [*SMALL, *MINI]), root=folder)
     assert use.replace("action", "masked") in trained.metrics.keys() & trained.floors.keys()
     words = [f"data={data}", f"method=stprivacy:{recipe}", f"name={recipe}_table", "views=1x1"]
     results = evaluate("stprivacy_vp_table", *QUICK, *words, data=folder)

@@ -6,7 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from vidveil.cli.app import app
-from vidveil.methods.masking import train as train_method
+from vidveil.methods.dual_cls import train as dual_cls
+from vidveil.methods.masking.masker import loaded_unless_raw
+from vidveil.methods.stprivacy import train as stprivacy
 from vidveil.methods.trained import Trained
 
 DRAWN = "--method stprivacy:stprivacy_puppets"
@@ -26,10 +28,20 @@ DRAWN = "--method stprivacy:stprivacy_puppets"
 def test_it_says_how_to_use_what_was_learned_and_of_what_was_not_that_it_was_not(
     monkeypatch, words, metrics, said, floor, learned
 ):
-    def run(recipe, **_):
-        return Trained(recipe.method, Path("runs") / recipe.name / "checkpoint", metrics, dict.fromkeys(metrics, floor))
+    def train(recipe, *_, **__):
+        before = loaded_unless_raw(recipe.preprocess)
+        return Trained(
+            method=recipe.method,
+            name=recipe.name,
+            data=recipe.data,
+            folder=Path("runs") / recipe.name / "checkpoint",
+            metrics=metrics,
+            floors=dict.fromkeys(metrics, floor),
+            shows_filmed=recipe.shows_filmed and (before is None or not before.elsewhere),
+        )
 
-    monkeypatch.setattr(train_method, "run", run)
+    for method in (dual_cls, stprivacy):
+        monkeypatch.setattr(method, "train", train)
     done = CliRunner().invoke(app, ["train", *words])
     assert done.exit_code == 0, done.output
     assert (f"On your videos: vidveil anonymize clip.mp4 {said}" in done.output) == learned

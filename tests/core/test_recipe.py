@@ -13,7 +13,7 @@ from vidveil.evaluation.recipes.untrimmed import UntrimmedRecipe
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
-from vidveil.training.recipe import LearningRecipe, TrainRecipe
+from vidveil.training.recipe import TrainRecipe
 
 
 def recipe(folder: Path, text: str) -> Path:
@@ -96,16 +96,16 @@ def test_a_recipe_without_a_verb_is_refused(tmp_path):
 
 def test_the_recipe_of_another_verb_is_named_as_such():
     with pytest.raises(RecipeError, match="is a recipe for `vidveil evaluate`, not for `vidveil train`"):
-        read_for("train", TrainRecipe, find("raw_puppets"))
+        read_for("train", find("raw_puppets"))
 
 
 def test_the_recipe_of_a_method_is_one_of_train_and_not_of_evaluate():
-    assert isinstance(read_for("train", LearningRecipe, find("dual_cls_puppets")), DualCLSRecipe)
-    assert isinstance(read_for("train", LearningRecipe, find("action_puppets")), TrainRecipe)
+    assert isinstance(read_for("train", find("dual_cls_puppets")), DualCLSRecipe)
+    assert isinstance(read_for("train", find("action_puppets")), TrainRecipe)
     with pytest.raises(RecipeError, match="is a recipe for `vidveil train`, not for `vidveil evaluate`"):
-        read_for("evaluate", EvaluateRecipe, find("dual_cls_puppets"))
+        read_for("evaluate", find("dual_cls_puppets"))
     with pytest.raises(RecipeError, match="a recipe for `vidveil evaluate`, not for `vidveil train`"):
-        read_for("train", LearningRecipe, find("control_puppets"))
+        read_for("train", find("control_puppets"))
 
 
 METHOD = "verb: train\nmethod: dual_cls\ndata: puppets\n"

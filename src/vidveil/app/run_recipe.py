@@ -19,7 +19,9 @@ def evaluate(
     console: Console | None = None,
 ) -> Results:
     """The results of a recipe of any protocol, which are also in `runs/NAME`. Silent without a console."""
-    results: Results = _run("evaluate", recipe, overrides, data, resume, strict, console)
+    results: Results = carry_out(
+        read_for("evaluate", find(recipe), overrides), root=data, resume=resume, strict=strict, console=console
+    )
     return results
 
 
@@ -32,18 +34,19 @@ def train(
     console: Console | None = None,
 ) -> Results | Trained:
     """A recognizer is tested at once; what a method is worth is for attackers to say, so it comes as it was trained."""
-    made: Results | Trained = _run("train", recipe, overrides, data, resume, strict, console)
+    made: Results | Trained = carry_out(
+        read_for("train", find(recipe), overrides), root=data, resume=resume, strict=strict, console=console
+    )
     return made
 
 
-def _run(
-    verb: str,
-    recipe: str,
-    overrides: tuple[str, ...],
-    data: Path | None,
-    resume: bool,
-    strict: bool,
-    console: Console | None,
+def carry_out(
+    recipe: Any,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
 ) -> Any:
-    wanted = read_for(verb, find(recipe), overrides)
-    return runner_of(wanted)(wanted, root=data, resume=resume, strict=strict, console=console)
+    """A recipe that was read, by the function that the registry names for it."""
+    return runner_of(recipe)(recipe, root=root, resume=resume, strict=strict, console=console)

@@ -16,7 +16,7 @@ from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import hmdb51
 from vidveil.methods.dual_cls import model as dual_cls
-from vidveil.methods.masking.train import run
+from vidveil.methods.dual_cls.train import run
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ from vidveil.data.loader import Loader
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls import train as dual_cls_training
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-from vidveil.methods.dual_cls.train import DualCLSNetworks
+from vidveil.methods.dual_cls.train import DualCLSNetworks, run
 from vidveil.methods.masking import train as train_method
-from vidveil.methods.masking.train import run, seen_on
+from vidveil.methods.masking.train import seen_on
 from vidveil.models.checkpoint import find
 from vidveil.training.recipe import TrainRecipe
 from vidveil.training.runs import list_runs

@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 
 from tests.evaluation.made_features import WIDTH, made, read
 from tests.evaluation.made_videos import untrimmed, watched
+from vidveil.app.run_recipe import carry_out
 from vidveil.core.errors import DataError, RecipeError, TrainingError, UsageError
 from vidveil.core.recipe import as_values
 from vidveil.core.recipe import read as read_recipe
-from vidveil.methods.masking import train as train_method
 from vidveil.methods.splavu import run as train_adapter
 from vidveil.methods.splavu.load import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
@@ -113,7 +113,7 @@ def test_few_training_videos_are_told(recipe, folder, monkeypatch, capsys):
 
 
 def test_the_command_trains_an_adapter_where_the_recipe_is_one(recipe):
-    assert train_method.run(recipe).method == "splavu"
+    assert carry_out(recipe).method == "splavu"
 
 
 def test_validation_is_told_and_chooses_nothing(runs, recipe, folder):

@@ -13,14 +13,13 @@ from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.recipe import as_values
 from vidveil.data.loader import Loader
 from vidveil.methods.masking import train as train_method
-from vidveil.methods.masking.train import run
 from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.methods.stprivacy import recognizers as stprivacy_players
 from vidveil.methods.stprivacy import train as stprivacy_training
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.recognizers import KeptViT
 from vidveil.methods.stprivacy.token_retention import sparsity
-from vidveil.methods.stprivacy.train import STPrivacyNetworks
+from vidveil.methods.stprivacy.train import STPrivacyNetworks, run
 from vidveil.models import recognizers
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels
