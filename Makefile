@@ -22,6 +22,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/video_speed.py
