@@ -21,7 +21,7 @@ def tokens_by_block(network: DualCLS, keep: float) -> list[tuple[int, int]]:
 
 
 def forward_flops(network: DualCLS, keep: float, *, mask_only: bool = False) -> float:
-    """Of one clip, for networks with their privacy token in the trunk."""
+    """Of one clip, for networks with their privacy token in the backbone."""
     width = SIZES[network.network.size][0]
     times, height, across = network.tubelet
     total = 2.0 * network.count * 3 * times * height * across * width  # the embedding of tubelets

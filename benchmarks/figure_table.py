@@ -56,7 +56,7 @@ MASKS = {
     "e_lots": ("credit", "random:", "0.737", []),
     "e_lots_888": ("credit", "random:", "0.888", []),
 }
-"""Run → mode, lots instead of its choice, keep rate, knobs. Lots are the same behind every network."""
+"""Run → mode, lots instead of its choice, keep rate, knobs. RandomPruning are the same behind every network."""
 TITLES = {
     "fig14": "`figure:14`", "fig20": "`figure:20`", "fig8": "`figure:8`", "mot16": "`motion:16`",
     "rand25": "lots, raw video, 0.25", "rand10": "lots, raw video, 0.1",

@@ -35,7 +35,7 @@ from vidveil.methods import load
 from vidveil.models.recognizers import build
 from vidveil.models.recognizers.recognizer import Recognizer
 from vidveil.statistics.intervals import Resamples
-from vidveil.statistics.linkage import Lineup, rank
+from vidveil.statistics.linkage import LinkageSetup, rank
 from vidveil.statistics.projections import lda, whitening
 
 Floats = NDArray[np.floating[Any]]
@@ -181,8 +181,8 @@ def judged(data: ClipSet, seen: Floats) -> dict[str, Any]:
     linked = {}
     for split in ("val", "test"):
         rows = data.indices(split)
-        lineup = Lineup(person=data.person[rows], rule=data.gallery, action=data.action[rows])
-        linked[split] = {name: rank(to(seen[rows]), lineup, precision=False) for name, to in spaces.items()}
+        setup = LinkageSetup(person=data.person[rows], rule=data.gallery, action=data.action[rows])
+        linked[split] = {name: rank(to(seen[rows]), setup, precision=False) for name, to in spaces.items()}
     best = choose({name: one.rank1 for name, one in linked["val"].items()}, "linkage")
     draws = Resamples(data.person[test])
     use, linkage = draws.mean(nearest == data.action[test]), draws.mean(linked["test"][best].hit)

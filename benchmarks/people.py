@@ -80,7 +80,7 @@ def figure(
     shirt: Colour,
     trousers: Colour,
 ) -> Picture:
-    """Neck, trunk, arms and legs from the front. `neck` is where it begins and where the shoulders do, in rows."""
+    """Neck, backbone, arms and legs from the front. `neck` is where it begins and where the shoulders do, in rows."""
     rgba = np.zeros((height, width, 4), np.float32)
     top, shoulder = neck
     half = round(0.36 * unit)
@@ -93,7 +93,7 @@ def figure(
 
     legs = [(0.0, 3.2), (0.75, 3.2), (0.7, 7.5), (0.3, 7.5), (0.08, 4.2), (0.0, 4.2)]
     arms = [(0.95, 0.4), (1.35, 0.55), (1.5, 1.6), (1.45, 3.4), (1.15, 3.4), (1.1, 1.6), (0.95, 1.2)]
-    trunk = [
+    backbone = [
         (0.0, -0.05),
         (0.38, -0.08),
         (0.75, 0.1),
@@ -106,7 +106,7 @@ def figure(
     ]
     shape(legs, trousers)
     shape(arms, _times(shirt, 0.8))
-    shape(trunk, shirt)
+    shape(backbone, shirt)
     cv2.rectangle(rgba, (middle - half, top), (middle + half, shoulder), (*_times(skin, 0.72), 255), -1)
     cv2.ellipse(rgba, (middle, shoulder), (half, half // 2), 0, 0, 180, (*_times(skin, 0.78), 255), -1, cv2.LINE_AA)
     light = np.linspace(1.06, 0.78, width, dtype=np.float32)[None, :, None]

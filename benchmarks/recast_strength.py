@@ -36,7 +36,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.crops import person_crops
 from vidveil.data.views import DRAWS, turned
 from vidveil.methods import load
-from vidveil.statistics.linkage import Lineup, Rule, rank
+from vidveil.statistics.linkage import LinkageSetup, Rule, rank
 from vidveil.statistics.projections import lda, whitening
 
 Coarse = NDArray[np.uint8]
@@ -139,8 +139,8 @@ def judged(about: Labels, clips: list[Coarse], seed: int) -> dict[str, float]:
     known, sought = (looked(attacker, clips, rows)[0] for rows in (teach, asked))
     spaces = {"cosine": sought - known.mean(0), "whitened": whitening(known)(sought)}
     spaces["LDA"] = lda(known, about.person[teach])(sought)
-    lineup = Lineup(person=about.person[asked], rule=about.rule, action=about.action[asked])
-    found = {name: rank(space, lineup, precision=False) for name, space in spaces.items()}
+    setup = LinkageSetup(person=about.person[asked], rule=about.rule, action=about.action[asked])
+    found = {name: rank(space, setup, precision=False) for name, space in spaces.items()}
     return {
         "top1": float((guessed == about.action[asked]).mean()),
         "linkage": max(one.rank1 for one in found.values()),

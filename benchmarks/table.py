@@ -81,7 +81,7 @@ class Row:
         return self.judges in FEW
 
     @property
-    def draws_lots(self) -> bool:
+    def is_random_pruning(self) -> bool:
         return self.words[:1] == ("method=random",)
 
     @property

@@ -137,7 +137,7 @@ def beyond(name: str, one: dict[str, Any], rows: Rows) -> bool:
     if "beside_raw" in met or "minus" not in met or met.get("at") or name not in ROWS:
         return bool(met.get("beside_raw"))
     for each, found in rows.items():
-        if each in ROWS and ROWS[each].draws_lots and ROWS[each].judges == ROWS[name].judges:
+        if each in ROWS and ROWS[each].is_random_pruning and ROWS[each].judges == ROWS[name].judges:
             kept = {setting["keep"]: setting["action_top1"]["share"][0] for setting in found["settings"]}
             return bool(one["action_top1"]["share"][0] > kept.get(BEFORE, np.inf))
     return False
@@ -221,7 +221,7 @@ python benchmarks/table.py --summary --page       # its numbers, and this page
   attackers; *small judges* an r3d_tiny from nothing, 32 frames of 32 × 32.
 - **Which of these can be used?** `vidveil anonymize --method` takes `motion`, `motion:8`, `downsample:N`, `figure:N`,
   `recast:14,D` (turned by up to D degrees: a little 15, less 25, else 40), `blur:strong` and `solid` (black) with
-  `--region faces` or `people`, and networks that were trained. Lots, most-moving tubelets, those in the middle, the
+  `--region faces` or `people`, and networks that were trained. Random tubelets, most-moving ones, those in the middle, the
   background and masks alone are controls: what a method has to beat, and no protection.
 - **On Weizmann two people validate**, of whom several attackers link all clips. Of these the best in average precision
   counts, which need not be strong: as it was filmed, raw video links {raw[0]:.2f} by it and

@@ -136,7 +136,7 @@ def lots_of(runs: Path, folds: dict[str, str], part: str, ends: Sequence[str]) -
     """Judges → tubelets by lot, on these splits; in the same draws of people as any other row on them."""
     found = {}
     for name, row in ROWS.items():
-        if row.draws_lots and part in row.parts and all(_file(runs, name, part, end).is_file() for end in ends):
+        if row.is_random_pruning and part in row.parts and all(_file(runs, name, part, end).is_file() for end in ends):
             run = pooled([_open(runs, name, part, end) for end in ends], folds)
             found[row.judges] = method(run, Resamples(run.people))
     return found
@@ -153,7 +153,7 @@ def settings(run: Run, beside: Run, row: Row, lots: dict[str, Method]) -> dict[s
     if not run.results.points:
         return about | {"settings": [numbers(run, run.results.raw, draws, beside)]}
     judged = method(run, draws)
-    rival = None if row.draws_lots else lots.get(row.judges)
+    rival = None if row.is_random_pruning else lots.get(row.judges)
     points = zip(judged.settings, run.results.points, strict=True)
     return about | {"settings": [setting(run, one, point, rival, draws) for one, point in points]}
 
@@ -170,7 +170,7 @@ def strongest_of(runs: Path, folds: dict[str, str]) -> dict[str, Any]:
         run = pooled(
             [merged([_open(runs, one, "crop", end) for one in names]) for end in folds], folds, (TOP1, LINKAGE)
         )
-        if row.draws_lots:
+        if row.is_random_pruning:
             lots[row.judges] = method(run, Resamples(run.people))
         found[name] = settings(run, run, row, lots)
     return found

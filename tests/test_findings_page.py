@@ -104,7 +104,7 @@ def spread(names, what, metric="action_top1", trainings=TRAININGS):
 
 UCF = "ucf101_5"
 LIKE = (("best-lots", 0.888), ("best", 0.737))
-"""Lots and masks over turned figures that keep nearly as much of the use."""
+"""RandomPruning and masks over turned figures that keep nearly as much of the use."""
 DOWN = ("down2", "down4", "down8")
 
 
@@ -345,7 +345,7 @@ def test_everything_was_judged_on_all_splits_and_beside_lots():
             for name, row in FOUND[of]["parts"][part].items():
                 assert "splits" not in row, name
                 for one in row["settings"]:
-                    if table.ROWS[name].words and not table.ROWS[name].draws_lots:
+                    if table.ROWS[name].words and not table.ROWS[name].is_random_pruning:
                         assert None not in one["minus_lots"]["minus"], name
 
 

@@ -24,7 +24,7 @@ ORDER = Order(
     end=None,
     preset="veryfast",
     crf=20,
-    lookout=None,
+    detection=None,
     vidveil="0",
 )
 

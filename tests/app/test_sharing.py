@@ -160,13 +160,13 @@ def test_an_output_that_was_edited_is_done_again(clip):
 def order(**other):
     plain = {
         "method": "blur:weak", "weights": None, "audio": "drop", "metadata": "drop", "start": None, "end": None,
-        "preset": "veryfast", "crf": 20, "lookout": None, "vidveil": "1",
+        "preset": "veryfast", "crf": 20, "detection": None, "vidveil": "1",
     }  # fmt: skip
     return Order(**plain | other)
 
 
 def test_names_of_the_users_own_files_are_withheld():
-    lookout = {
+    detection = {
         "region": "jane.onnx", "guard": "faces:2", "guard_with": "blur:8", "shape": None, "on_lost": "hold",
         "hide_for": 2.0, "delay": 1.0, "search_every": 0.2, "tracks_in": "0" * 64, "exceptions": [3], "new": "jane",
     }  # fmt: skip
@@ -174,16 +174,16 @@ def test_names_of_the_users_own_files_are_withheld():
         order(
             method="dual_cls:jane | stride:5 | jane_run",
             weights=f"centerface sha256:{'0' * 16} + jane.onnx sha256:{'1' * 16} as {'2' * 8}",
-            lookout=lookout,
+            detection=detection,
             knobs={"keep": 0.8, "fill": "black", "stride": 2, "after": "dual_cls:jane", "new": "jane"},
         )
     )
     assert "jane" not in str(shared)
     assert shared.method == f"dual_cls:{WITHHELD} | stride:5 | {WITHHELD}"
     assert shared.weights == f"centerface sha256:{'0' * 16} + {WITHHELD}"
-    assert (shared.lookout or {})["region"] == (shared.lookout or {})["tracks_in"] == WITHHELD
-    assert (shared.lookout or {})["guard"] == "faces:2"
-    assert (shared.lookout or {})["exceptions"] == [3]
+    assert (shared.detection or {})["region"] == (shared.detection or {})["tracks_in"] == WITHHELD
+    assert (shared.detection or {})["guard"] == "faces:2"
+    assert (shared.detection or {})["exceptions"] == [3]
 
 
 def test_names_in_moments_and_warnings_are_withheld_and_cameras_have_no_token(tmp_path):

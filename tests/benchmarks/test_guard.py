@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import auditor  # noqa: E402
 import drawn_heads  # noqa: E402
+import guard  # noqa: E402
 import guard_real  # noqa: E402
 import scenes  # noqa: E402
 from deface_driver import drawn  # noqa: E402
@@ -32,8 +33,6 @@ from scoring import (  # noqa: E402
     summary,
 )
 from stage import HEIGHT, WIDTH, Actor, Clip, Occluder, Pose, Scene, face_of, render  # noqa: E402
-
-import guard  # noqa: E402
 
 
 def tracks(

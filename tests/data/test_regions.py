@@ -77,7 +77,7 @@ def test_a_method_paints_the_regions_that_were_found():
 
 
 def test_a_chain_is_searched_as_it_goes_since_a_stage_may_leave_frames_out(searched, monkeypatch):
-    monkeypatch.setattr("vidveil.detect.watch.regions_of", lambda clip, **_: [()] * clip.shape[1])
+    monkeypatch.setattr("vidveil.detect.settings.regions_of", lambda clip, **_: [()] * clip.shape[1])
     data = toy()
     after = anonymized(data, Setting(method="stride:2 | solid", region="faces"))
     assert not searched

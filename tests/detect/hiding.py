@@ -14,7 +14,7 @@ from tests.detect.stage import Film, Luma, shown
 from tests.media import lumas
 from vidveil.app.jobs import Options, Outcome
 from vidveil.core.rotation import turn
-from vidveil.detect.watch import Lookout
+from vidveil.detect.settings import DetectionSettings
 
 HIDDEN = 0.02  # share of a head's detail: the encoder's noise at the edge of a black region stays below
 
@@ -79,13 +79,15 @@ def hide(
     method: str = "solid",
     region: str | None = "discs",
     again: bool = False,
-    **lookout: Any,
+    **detection: Any,
 ) -> Hiding:
     if film.path is None:
         film.make(folder / "film.mp4")
     assert film.path is not None
-    if "tracks_in" in lookout:
+    if "tracks_in" in detection:
         region = None
-    options = Options(crf=8, preset="ultrafast", overwrite=again, lookout=Lookout(region=region, **lookout))
+    options = Options(
+        crf=8, preset="ultrafast", overwrite=again, detection=DetectionSettings(region=region, **detection)
+    )
     (outcome,) = vidveil.anonymize(film.path, method=method, options=options)
     return Hiding(film, outcome)

@@ -11,8 +11,8 @@ from vidveil.detect import scene as scene_module
 from vidveil.detect.finder import Finder
 from vidveil.detect.moments import Findings
 from vidveil.detect.scene import IN_FLIGHT
-from vidveil.detect.tracks import Settings
-from vidveil.detect.watch import Lookout, detector, kind_of
+from vidveil.detect.settings import DetectionSettings, detector, kind_of
+from vidveil.detect.tracks import TrackSettings
 
 
 class Counting(Discs):
@@ -43,7 +43,7 @@ def film(*heads, frames=50, **knobs):
 
 def follow(scene, detector=None, **settings):
     """The frames of a film with their regions, counted as the pipeline counts them."""
-    watch = Finder([detector or Discs()], Settings(**settings))
+    watch = Finder([detector or Discs()], TrackSettings(**settings))
     frames = []
     for frame in watch.follow(scene.frames()):
         watch.findings.frame_done(frame)
@@ -200,7 +200,7 @@ def test_a_frame_leaves_when_what_comes_within_the_delay_was_seen(delay):
             taken.append(frame.index)
             yield frame
 
-    watch = Finder([Discs()], Settings(delay=delay))
+    watch = Finder([Discs()], TrackSettings(delay=delay))
     first = next(iter(watch.follow(source())))
     assert first.index == 0
     assert len(taken) / 25 <= delay + (IN_FLIGHT + 1) * 0.2 + 0.2
@@ -216,7 +216,7 @@ def test_no_more_pictures_are_kept_back_than_memory_allows(monkeypatch):
             taken.append(frame.index)
             yield frame
 
-    watch = Finder([Discs()], Settings(delay=5.0))
+    watch = Finder([Discs()], TrackSettings(delay=5.0))
     most = max(len(taken) - frame.index for frame in watch.follow(source()))
     assert most <= 10 + 5 + 2
 
@@ -236,7 +236,9 @@ def test_regions_grow_about_their_middle_by_what_stands_behind_the_colon():
     plain, large = Discs(), Discs()
     large.size = 2.0
     scene = film(Head(still(100, 80)), frames=3)
-    (one,), (two,) = (list(Finder([each], Settings()).follow(scene.frames()))[1].regions for each in (plain, large))
+    (one,), (two,) = (
+        list(Finder([each], TrackSettings()).follow(scene.frames()))[1].regions for each in (plain, large)
+    )
     for low, high in ((0, 2), (1, 3)):
         assert two.box[high] - two.box[low] == pytest.approx(2 * (one.box[high] - one.box[low]), abs=0.2)
         assert two.box[high] + two.box[low] == pytest.approx(one.box[high] + one.box[low], abs=0.2)
@@ -249,11 +251,11 @@ def test_a_word_with_a_size_means_the_same_detector_and_strange_sizes_are_refuse
         with pytest.raises(UsageError, match="how many times as large"):
             detector(word)
     with pytest.raises(UsageError, match="give both the same word"):
-        Lookout(region="faces:2", guard="faces").watch()
+        DetectionSettings(region="faces:2", guard="faces").watch()
 
 
 def test_one_finder_follows_one_stream_after_the_other():
-    watch = Finder([Discs()], Settings())
+    watch = Finder([Discs()], TrackSettings())
     scene = film(Head(still(100, 80)), frames=5)
     for _ in range(2):
         frames = list(watch.follow(scene.frames()))
@@ -270,9 +272,9 @@ def test_very_long_trails_stay_short_in_memory_and_tell_their_moments_once(monke
     lengths = []
 
     class Noting(Findings):
-        def trail_over(self, trail, *about):
-            lengths.append(len(trail.sightings))
-            super().trail_over(trail, *about)
+        def trajectory_over(self, trajectory, *about):
+            lengths.append(len(trajectory.sightings))
+            super().trajectory_over(trajectory, *about)
 
     monkeypatch.setattr(scene_module, "LONG", 20)
     monkeypatch.setattr("vidveil.detect.finder.Findings", Noting)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from vidveil.core.frame import Frame, Region
 from vidveil.detect import moments
 from vidveil.detect.moments import Findings, Span, hidden_share
-from vidveil.detect.tracks import Settings, Sighting, Trail
+from vidveil.detect.tracks import Sighting, TrackSettings, Trajectory
 
 SIZE = (640, 480)
 SCENE = Span(0.0, 10.0, 25.0)
@@ -19,7 +19,7 @@ def sighting(seconds, x=300, y=200, side=40, score=0.9, number=1):
 
 def told(*sightings, scene=SCENE, settings=None):
     findings = Findings()
-    findings.trail_over(Trail("faces", list(sightings)), SIZE, scene, settings or Settings())
+    findings.trajectory_over(Trajectory("faces", list(sightings)), SIZE, scene, settings or TrackSettings())
     return findings.told()["moments"]
 
 
@@ -108,7 +108,7 @@ def test_too_many_moments_are_counted_and_left_out(monkeypatch):
     monkeypatch.setattr(moments, "MOST", 3)
     findings = Findings()
     for i in range(5):
-        findings.trail_over(Trail("faces", [sighting(i, score=0.3)]), SIZE, SCENE, Settings())
+        findings.trajectory_over(Trajectory("faces", [sighting(i, score=0.3)]), SIZE, SCENE, TrackSettings())
     told = findings.told()
     assert len(told["moments"]) == 3
     assert told["moments_left_out"] == 2
@@ -117,7 +117,7 @@ def test_too_many_moments_are_counted_and_left_out(monkeypatch):
 def test_moments_stand_in_order_of_time():
     findings = Findings()
     for at in (7, 3, 5):
-        findings.trail_over(Trail("faces", [sighting(at, score=0.3)]), SIZE, SCENE, Settings())
+        findings.trajectory_over(Trajectory("faces", [sighting(at, score=0.3)]), SIZE, SCENE, TrackSettings())
     assert [m["from"] for m in findings.told()["moments"]] == [3, 5, 7]
 
 
@@ -146,11 +146,11 @@ def test_a_box_outside_of_the_picture_counts_nothing():
 
 def test_a_very_long_trail_tells_of_its_beginning_once_and_forgets_it():
     findings = Findings()
-    trail = Trail("faces", [*steadily(1.6, 3), *steadily(4, 6)])
-    whole = list(trail.sightings)
-    findings.trail_so_far(trail, [s for s in whole if s.seconds < 5])
-    assert len(trail.sightings) < len(whole) / 2
-    trail.sightings += steadily(6.2, 8)
-    findings.trail_so_far(trail, [s for s in trail.sightings if s.seconds < 7])
-    findings.trail_over(trail, SIZE, SCENE, Settings())
+    trajectory = Trajectory("faces", [*steadily(1.6, 3), *steadily(4, 6)])
+    whole = list(trajectory.sightings)
+    findings.trajectory_so_far(trajectory, [s for s in whole if s.seconds < 5])
+    assert len(trajectory.sightings) < len(whole) / 2
+    trajectory.sightings += steadily(6.2, 8)
+    findings.trajectory_so_far(trajectory, [s for s in trajectory.sightings if s.seconds < 7])
+    findings.trajectory_over(trajectory, SIZE, SCENE, TrackSettings())
     assert [m["what"] for m in findings.told()["moments"]] == ["gap", "lost mid-picture"]

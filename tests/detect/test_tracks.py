@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from vidveil.detect.tracks import (
     BRIDGE,
     EDGE_HOLD,
-    Settings,
     Sighting,
-    Trail,
+    TrackSettings,
+    Trajectory,
     clipped,
     extent,
     grown,
     joint,
     link,
     middle,
+    mismatch,
     moved,
-    strangeness,
     widened,
 )
 
@@ -34,7 +34,7 @@ def boxes(draw):
     return x, y, x + draw(sides), y + draw(sides)
 
 
-def trail(*places, number=1, score=0.9, step=0.2):
+def trajectory(*places, number=1, score=0.9, step=0.2):
     """A head of 40 × 40 pixels with its middle at these places, one a key frame; None where it is missed."""
     seen = [
         Sighting(round(i * step * 25), i * step, (x - 20, y - 20, x + 20, y + 20), score, number)
@@ -42,7 +42,7 @@ def trail(*places, number=1, score=0.9, step=0.2):
         if place is not None
         for x, y in [place]
     ]
-    return Trail("faces", seen)
+    return Trajectory("faces", seen)
 
 
 def holds(outer, inner, slack=1e-6):
@@ -52,62 +52,62 @@ def holds(outer, inner, slack=1e-6):
 
 
 def box_at(a, seconds, settings=None):
-    (region,) = a.regions(seconds, SIZE, settings or Settings())
+    (region,) = a.regions(seconds, SIZE, settings or TrackSettings())
     return region.box
 
 
 def test_a_sighting_is_hidden_where_it_was_seen():
-    (region,) = trail((300, 200), (320, 200)).regions(0.2, SIZE, Settings())
+    (region,) = trajectory((300, 200), (320, 200)).regions(0.2, SIZE, TrackSettings())
     assert (region.source, region.box, region.score) == ("detected", (300, 180, 340, 220), 0.9)
 
 
 @settings(deadline=None)
 @given(seconds=st.floats(0.001, 0.199), x=st.floats(100, 500), y=st.floats(100, 400))
 def test_between_two_sightings_the_straight_way_is_hidden(seconds, x, y):
-    a = trail((300, 200), (x, y))
+    a = trajectory((300, 200), (x, y))
     share = seconds / 0.2
     there = (300 + share * (x - 300), 200 + share * (y - 200))
     assert holds(box_at(a, seconds), (there[0] - 20, there[1] - 20, there[0] + 20, there[1] + 20), 1e-3)
 
 
 def test_the_further_the_way_the_wider_the_box_in_between():
-    x0, y0, x1, y1 = box_at(trail((300, 200), (360, 200)), 0.1)
+    x0, y0, x1, y1 = box_at(trajectory((300, 200), (360, 200)), 0.1)
     assert x1 - x0 >= 40 + 2 * 0.1 * 60
     assert y1 - y0 == pytest.approx(40)
 
 
 def test_a_gap_is_filled_and_told_from_a_blink():
-    blink = trail((300, 200), None, (300, 200))
-    gap = trail((300, 200), None, None, None, (300, 200))
-    assert [r.source for r in blink.regions(0.3, SIZE, Settings())] == ["between"]
-    assert [r.source for r in gap.regions(0.3, SIZE, Settings())] == ["gap"]
+    blink = trajectory((300, 200), None, (300, 200))
+    gap = trajectory((300, 200), None, None, None, (300, 200))
+    assert [r.source for r in blink.regions(0.3, SIZE, TrackSettings())] == ["between"]
+    assert [r.source for r in gap.regions(0.3, SIZE, TrackSettings())] == ["gap"]
     assert holds(box_at(gap, 0.4), widened(box_at(blink, 0.2), 2, 2))
 
 
 def test_in_a_gap_all_of_the_way_is_hidden_since_nobody_knows_when_they_went():
-    gap = trail((300, 200), None, None, None, (380, 230))
+    gap = trajectory((300, 200), None, None, None, (380, 230))
     for seconds in (0.04, 0.4, 0.76):
         assert holds(box_at(gap, seconds), joint(gap.first.box, gap.last.box))
 
 
 def test_a_gap_blackens_the_frame_where_that_is_wanted():
-    gap = trail((300, 200), None, None, None, (300, 200))
-    (region,) = gap.regions(0.3, SIZE, Settings(on_lost="hide"))
+    gap = trajectory((300, 200), None, None, None, (300, 200))
+    (region,) = gap.regions(0.3, SIZE, TrackSettings(on_lost="hide"))
     assert (region.box, region.source) == (None, "lost")
 
 
 def test_in_doubt_both_numbers_hide_so_that_one_exception_uncovers_nothing():
-    doubtful = trail((300, 200), None, None, None, (300, 200))
+    doubtful = trajectory((300, 200), None, None, None, (300, 200))
     last = doubtful.sightings.pop()
     doubtful.add(Sighting(last.index, last.seconds, last.box, 0.9, 2))
-    assert {r.track for r in doubtful.regions(0.3, SIZE, Settings())} == {1, 2}
-    assert {r.track for r in doubtful.regions(0.3, SIZE, Settings(on_lost="hide"))} == {1, 2}
+    assert {r.track for r in doubtful.regions(0.3, SIZE, TrackSettings())} == {1, 2}
+    assert {r.track for r in doubtful.regions(0.3, SIZE, TrackSettings(on_lost="hide"))} == {1, 2}
 
 
 @settings(deadline=None)
 @given(lapse=st.floats(0.01, 0.99), later=st.floats(0, 0.5), back=st.booleans())
 def test_a_held_box_covers_the_last_place_and_never_shrinks(lapse, later, back):
-    a = trail((280, 200), (300, 200), (320, 200))
+    a = trajectory((280, 200), (300, 200), (320, 200))
     later = min(lapse + later, 0.99)
     start, sign = (0.0, -1) if back else (0.4, 1)
     early, late = (box_at(a, start + sign * t) for t in (lapse, later))
@@ -116,60 +116,60 @@ def test_a_held_box_covers_the_last_place_and_never_shrinks(lapse, later, back):
 
 
 def test_a_box_is_held_for_a_second_and_not_for_two():
-    a = trail((300, 200), (300, 200))
-    assert len(a.regions(1.19, SIZE, Settings())) == 1
-    assert len(a.regions(-0.99, SIZE, Settings())) == 1
-    assert a.regions(1.25, SIZE, Settings()) == []
-    assert a.regions(-1.05, SIZE, Settings()) == []
+    a = trajectory((300, 200), (300, 200))
+    assert len(a.regions(1.19, SIZE, TrackSettings())) == 1
+    assert len(a.regions(-0.99, SIZE, TrackSettings())) == 1
+    assert a.regions(1.25, SIZE, TrackSettings()) == []
+    assert a.regions(-1.05, SIZE, TrackSettings()) == []
 
 
 def test_who_leaves_through_the_border_is_held_shortly():
-    a = trail((560, 200), (600, 200), (625, 200))
+    a = trajectory((560, 200), (600, 200), (625, 200))
     assert a.leaves(SIZE, at_end=True)
-    assert len(a.regions(0.4 + EDGE_HOLD - 0.01, SIZE, Settings())) == 1
-    assert a.regions(0.4 + EDGE_HOLD + 0.01, SIZE, Settings()) == []
+    assert len(a.regions(0.4 + EDGE_HOLD - 0.01, SIZE, TrackSettings())) == 1
+    assert a.regions(0.4 + EDGE_HOLD + 0.01, SIZE, TrackSettings()) == []
 
 
 @pytest.mark.parametrize(("x", "y"), [(300, 5), (300, 475), (5, 200), (635, 200), (637, 3)])
 def test_who_stands_at_the_border_does_not_leave_and_is_held_like_anybody(x, y):
-    a = trail((x, y), (x, y), (x, y))
+    a = trajectory((x, y), (x, y), (x, y))
     assert not a.leaves(SIZE, at_end=True)
     assert not a.leaves(SIZE, at_end=False)
-    assert len(a.regions(1.39, SIZE, Settings())) == 1
-    assert a.regions(1.3, SIZE, Settings(on_lost="hide"))[0].box is None
+    assert len(a.regions(1.39, SIZE, TrackSettings())) == 1
+    assert a.regions(1.3, SIZE, TrackSettings(on_lost="hide"))[0].box is None
 
 
 def test_who_walks_along_the_border_or_comes_in_does_not_leave():
-    assert not trail((300, 20), (330, 20), (360, 20)).leaves(SIZE, at_end=True)
-    inwards = trail((20, 200), (50, 200), (80, 200))
+    assert not trajectory((300, 20), (330, 20), (360, 20)).leaves(SIZE, at_end=True)
+    inwards = trajectory((20, 200), (50, 200), (80, 200))
     assert not inwards.leaves(SIZE, at_end=True)
     assert inwards.leaves(SIZE, at_end=False)
 
 
 def test_hide_blackens_only_who_was_sure_and_inside():
-    hide = Settings(on_lost="hide", hide_for=2.0)
-    assert trail((300, 200), (300, 200)).regions(2.1, SIZE, hide)[0].box is None
-    assert trail((300, 200), (300, 200)).regions(2.3, SIZE, hide) == []
-    assert trail((560, 200), (600, 200), (625, 200)).regions(0.5, SIZE, hide)[0].box is not None
-    assert trail((300, 200), score=0.3).regions(0.1, SIZE, hide)[0].box is not None
+    hide = TrackSettings(on_lost="hide", hide_for=2.0)
+    assert trajectory((300, 200), (300, 200)).regions(2.1, SIZE, hide)[0].box is None
+    assert trajectory((300, 200), (300, 200)).regions(2.3, SIZE, hide) == []
+    assert trajectory((560, 200), (600, 200), (625, 200)).regions(0.5, SIZE, hide)[0].box is not None
+    assert trajectory((300, 200), score=0.3).regions(0.1, SIZE, hide)[0].box is not None
 
 
 def test_hide_for_less_than_the_hold_goes_on_with_the_held_box():
-    short = Settings(on_lost="hide", hide_for=0.5)
-    a = trail((300, 200), (300, 200))
+    short = TrackSettings(on_lost="hide", hide_for=0.5)
+    a = trajectory((300, 200), (300, 200))
     assert a.regions(0.6, SIZE, short)[0].box is None
     assert a.regions(0.9, SIZE, short)[0].box is not None
 
 
 def test_one_weak_find_is_hidden_for_a_moment_only():
-    weak = trail((300, 200), score=0.3)
+    weak = trajectory((300, 200), score=0.3)
     assert not weak.sure
-    assert len(weak.regions(0.2, SIZE, Settings())) == len(weak.regions(-0.2, SIZE, Settings())) == 1
-    assert weak.regions(0.25, SIZE, Settings()) == []
+    assert len(weak.regions(0.2, SIZE, TrackSettings())) == len(weak.regions(-0.2, SIZE, TrackSettings())) == 1
+    assert weak.regions(0.25, SIZE, TrackSettings()) == []
 
 
 def test_sightings_stay_in_order_however_they_come():
-    a = Trail("faces", [])
+    a = Trajectory("faces", [])
     for index in (5, 1, 3, 2, 4):
         a.add(Sighting(index, index / 25, (0, 0, 9, 9), 0.9, 1))
     assert [s.index for s in a.sightings] == [1, 2, 3, 4, 5]
@@ -177,31 +177,31 @@ def test_sightings_stay_in_order_however_they_come():
 
 
 def test_somebody_is_expected_where_they_were_heading_and_came_from():
-    a = trail((200, 200), (240, 200), (280, 200))
+    a = trajectory((200, 200), (240, 200), (280, 200))
     assert 280 < middle(a.expected(0.6))[0] < 330
     assert 150 < middle(a.expected(-0.2))[0] < 200
 
 
 def test_each_box_goes_to_the_nearest_trail():
-    one, two = trail((100, 100)), trail((400, 300), number=2)
+    one, two = trajectory((100, 100)), trajectory((400, 300), number=2)
     links = link([one, two], [(385, 285, 425, 325), (82, 82, 122, 122)], 0.2)
-    assert {(found.trail.first.number, found.at) for found in links} == {(1, 1), (2, 0)}
+    assert {(found.trajectory.first.number, found.at) for found in links} == {(1, 1), (2, 0)}
     assert all(found.certain for found in links)
 
 
 def test_a_box_far_from_everybody_belongs_to_nobody():
-    assert link([trail((100, 100))], [(400, 300, 440, 340)], 0.2) == []
-    assert link([trail((100, 100))], [(20, 20, 180, 180), (98, 98, 103, 103)], 0.0) == []
+    assert link([trajectory((100, 100))], [(400, 300, 440, 340)], 0.2) == []
+    assert link([trajectory((100, 100))], [(20, 20, 180, 180), (98, 98, 103, 103)], 0.0) == []
 
 
 def test_a_box_between_two_people_is_in_doubt():
-    (found,) = link([trail((100, 100)), trail((130, 100), number=2)], [(95, 80, 135, 120)], 0.2)
+    (found,) = link([trajectory((100, 100)), trajectory((130, 100), number=2)], [(95, 80, 135, 120)], 0.2)
     assert not found.certain
 
 
 def test_a_box_at_some_distance_may_be_somebody_else_and_one_on_the_spot_is_not():
-    (near,) = link([trail((100, 100))], [(90, 80, 130, 120)], 0.2)
-    (far,) = link([trail((100, 100))], [(110, 80, 150, 120)], 0.2)
+    (near,) = link([trajectory((100, 100))], [(90, 80, 130, 120)], 0.2)
+    (far,) = link([trajectory((100, 100))], [(110, 80, 150, 120)], 0.2)
     assert near.certain
     assert near.cost == pytest.approx(0.25)
     assert not far.certain
@@ -210,7 +210,7 @@ def test_a_box_at_some_distance_may_be_somebody_else_and_one_on_the_spot_is_not(
 
 def test_two_boxes_between_two_people_are_both_in_doubt():
     """If one of them may be either, so may the other: an exception must pass to none."""
-    people = [trail((100, 100)), trail((120, 100), number=2)]
+    people = [trajectory((100, 100)), trajectory((120, 100), number=2)]
     links = link(people, [(81, 80, 121, 120), (98, 80, 138, 120)], 0.2)
     assert len(links) == 2
     assert not any(found.certain for found in links)
@@ -219,9 +219,9 @@ def test_two_boxes_between_two_people_are_both_in_doubt():
 @settings(deadline=None)
 @given(st.lists(boxes(), max_size=5), st.lists(st.tuples(st.floats(0, 600), st.floats(0, 400)), max_size=5))
 def test_no_trail_and_no_box_is_linked_twice(places, starts):
-    trails = [trail(start, number=i) for i, start in enumerate(starts)]
-    links = link(trails, places, 0.2)
-    assert len({id(found.trail) for found in links}) == len({found.at for found in links}) == len(links)
+    trajectories = [trajectory(start, number=i) for i, start in enumerate(starts)]
+    links = link(trajectories, places, 0.2)
+    assert len({id(found.trajectory) for found in links}) == len({found.at for found in links}) == len(links)
     assert sorted(found.cost for found in links) == [found.cost for found in links]
     assert all(found.cost <= 0.4 for found in links if found.certain)
 
@@ -229,9 +229,9 @@ def test_no_trail_and_no_box_is_linked_twice(places, starts):
 @settings(deadline=None)
 @given(boxes(), boxes())
 def test_strangeness_is_the_same_both_ways_and_nothing_for_the_same(a, b):
-    assert strangeness(a, a) == pytest.approx(0)
-    assert strangeness(a, b) == pytest.approx(strangeness(b, a))
-    assert strangeness(a, b) >= 0
+    assert mismatch(a, a) == pytest.approx(0)
+    assert mismatch(a, b) == pytest.approx(mismatch(b, a))
+    assert mismatch(a, b) >= 0
 
 
 @settings(deadline=None)
@@ -263,7 +263,7 @@ def test_clipped_boxes_lie_in_the_picture(box):
 
 
 def test_patience_lasts_as_long_as_anything_is_hidden_for_somebody():
-    assert Settings().patience == 1.0
-    assert Settings(on_lost="hide", hide_for=5).patience == 5
-    assert Settings(on_lost="hide", hide_for=0.1).patience == 1.0
+    assert TrackSettings().patience == 1.0
+    assert TrackSettings(on_lost="hide", hide_for=5).patience == 5
+    assert TrackSettings(on_lost="hide", hide_for=0.1).patience == 1.0
     assert math.isclose(BRIDGE, 0.5)

@@ -15,7 +15,7 @@ from vidveil.app.jobs import Options, Status
 from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.errors import InputError, UsageError
 from vidveil.detect import watch
-from vidveil.detect.watch import Lookout
+from vidveil.detect.settings import DetectionSettings
 
 
 @pytest.fixture(autouse=True)
@@ -92,12 +92,12 @@ class NoRuntime:
 sys.meta_path.insert(0, NoRuntime())
 import vidveil
 from vidveil.detect.detectors import Detector
-from vidveil.detect.watch import Lookout
+from vidveil.detect.settings import DetectionSettings
 from vidveil.app.jobs import Options
 from pathlib import Path
 def refuse(*_): raise AssertionError("a detector was made")
 Detector.__init__ = refuse
-options = Options(overwrite=True, lookout=Lookout(tracks_in=Path({str(tmp_path / "t.jsonl")!r})))
+options = Options(overwrite=True, detection=DetectionSettings(tracks_in=Path({str(tmp_path / "t.jsonl")!r})))
 (outcome,) = vidveil.anonymize({str(scene.path)!r}, method="solid", output={str(tmp_path / "a.mp4")!r}, options=options)
 assert outcome.error is None, outcome.error
 assert "onnxruntime" not in sys.modules
@@ -139,7 +139,7 @@ def test_exceptions_stay_visible_and_nobody_else(tmp_path, delay):
     done = hide(scene, tmp_path, exceptions=(one,), delay=delay, again=True)
     assert done.shown_of(0).min() > 0.9
     assert done.shown_of(1).max() < HIDDEN
-    assert done.manifest["order"]["lookout"]["exceptions"] == [one]
+    assert done.manifest["order"]["detection"]["exceptions"] == [one]
 
 
 def test_exceptions_that_are_not_there_uncover_nobody_and_are_said(tmp_path):
@@ -150,7 +150,7 @@ def test_exceptions_that_are_not_there_uncover_nobody_and_are_said(tmp_path):
 
 def test_exceptions_are_of_one_video(tmp_path):
     paths = [film(Head(still(60, 60)), frames=3).make(tmp_path / name) for name in ("a.mp4", "b.mp4")]
-    options = Options(lookout=Lookout(region="discs", exceptions=(1,)))
+    options = Options(detection=DetectionSettings(region="discs", exceptions=(1,)))
     with pytest.raises(UsageError, match="take one source"):
         vidveil.anonymize(*paths, method="solid", options=options)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]

@@ -15,7 +15,7 @@ from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.detect import watch
 from vidveil.detect.detectors import Detector
-from vidveil.detect.watch import Lookout
+from vidveil.detect.settings import DetectionSettings
 from vidveil.methods import load
 
 
@@ -134,7 +134,7 @@ def test_a_network_that_cannot_be_had_fails_the_job_and_says_why(tmp_path, monke
 )
 def test_senseless_lookouts_are_refused(bad):
     with pytest.raises(UsageError):
-        Lookout(**bad)
+        DetectionSettings(**bad)
 
 
 @pytest.mark.parametrize("word", ["cats", "nowhere.onnx"])
@@ -144,6 +144,6 @@ def test_what_cannot_be_looked_for_is_said(tmp_path, word):
         vidveil.anonymize(path, method="solid", region=word)
     with pytest.raises(UsageError, match="does not work on regions"):
         vidveil.anonymize(path, method="stride:2", region="discs")
-    options = Options(lookout=Lookout(guard="discs", guard_with="stride:2"))
+    options = Options(detection=DetectionSettings(guard="discs", guard_with="stride:2"))
     with pytest.raises(UsageError, match="cannot hide a region"):
         vidveil.anonymize(path, method="blur", region="frame", options=options)

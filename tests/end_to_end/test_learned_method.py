@@ -64,7 +64,7 @@ def test_what_was_trained_hides_parts_of_a_video_and_the_manifest_says_by_which_
     name, digest = order["weights"].split()
     assert name == "tiny"
     assert len(digest) == 16
-    assert order["lookout"] is None
+    assert order["detection"] is None
     assert str(place) not in json.dumps(told)
     before, after = media.lumas(film), media.lumas(place / "film_anonymized.mp4")
     assert after.shape == before.shape

@@ -161,7 +161,7 @@ def test_the_readme_quotes_what_was_measured():
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     for told, name in (
         ("leaves {} of the linkage and {} of the attributes", "credit"),
-        ("Lots that cost as much leave {} and {}", "random"),
+        ("RandomPruning that cost as much leave {} and {}", "random"),
     ):
         leaks = (f"{rows[name]['judged'][of][0]:.2f}" for of in ("linkage", "attributes"))
         assert told.format(*leaks) in readme

@@ -53,7 +53,7 @@ def test_a_file_is_masked_over_the_whole_frame_and_its_manifest_says_how(film, n
     order = told(film)["order"]
     assert order["knobs"] == {"keep": 0.5, "privacy_weight": "inf", "fill": "black", "stride": 2}
     assert order["weights"] == "cells 1"
-    assert order["lookout"] is None
+    assert order["detection"] is None
     assert "torch" in told(film)["versions"]
     assert any("recognised by eye" in line for line in told(film)["warnings"])
 

@@ -24,7 +24,7 @@ from vidveil.app.task import unstretched
 from vidveil.cli.app import app
 from vidveil.core.anonymizer import Chain, FrameMethod
 from vidveil.core.errors import UsageError
-from vidveil.detect.watch import Lookout
+from vidveil.detect.settings import DetectionSettings
 from vidveil.methods.masking.masker import tuned
 from vidveil.methods.masking.windows import small_picture
 from vidveil.methods.stprivacy.anonymizer import frames_of, yuv
@@ -343,7 +343,7 @@ def test_python_refuses_the_same(method, tmp_path):
         vidveil.anonymize(film, method=method.unstretched())
     with pytest.raises(UsageError, match="--guard says where"):
         vidveil.anonymize(film, method=method, size="network", guard="people")
-    options = Options(lookout=Lookout(tracks_in=tmp_path / "t.jsonl"))
+    options = Options(detection=DetectionSettings(tracks_in=tmp_path / "t.jsonl"))
     with pytest.raises(UsageError, match="--tracks-in says where"):
         vidveil.anonymize(film, method=method, size="network", options=options)
 

@@ -11,7 +11,6 @@ from sklearn.metrics import f1_score
 from vidveil.core.errors import UsageError
 from vidveil.statistics.floors import (
     above_chance,
-    average_precision_by_lot,
     deal_people,
     deal_within,
     deals,
@@ -21,8 +20,9 @@ from vidveil.statistics.floors import (
     over_seeds,
     permutation_floor,
     prevalence,
+    random_average_precision,
 )
-from vidveil.statistics.linkage import Lineup, rank
+from vidveil.statistics.linkage import LinkageSetup, rank
 from vidveil.statistics.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.statistics.metrics import auroc, average_precision, f1
 
@@ -66,10 +66,10 @@ def test_labels_by_lot_under_scores_with_ties_have_the_mean_of_all_permutations(
     known = ~np.isnan(labels)
     dealt = np.full((35, len(labels)), NAN)
     dealt[:, known] = [[float(i in places) for i in range(7)] for places in combinations(range(7), 3)]
-    assert average_precision_by_lot(labels, tied) == pytest.approx(average_precision(dealt, tied).mean())
-    assert average_precision_by_lot(labels, np.arange(8)) == pytest.approx(expected_average_precision(3, 7))
-    assert average_precision_by_lot(labels, np.zeros(8)) == pytest.approx(prevalence(labels))
-    assert np.isnan(average_precision_by_lot([0, NAN], [1, 2]))
+    assert random_average_precision(labels, tied) == pytest.approx(average_precision(dealt, tied).mean())
+    assert random_average_precision(labels, np.arange(8)) == pytest.approx(expected_average_precision(3, 7))
+    assert random_average_precision(labels, np.zeros(8)) == pytest.approx(prevalence(labels))
+    assert np.isnan(random_average_precision([0, NAN], [1, 2]))
 
 
 def test_the_expected_average_precision_is_undefined_without_positives():
@@ -166,12 +166,12 @@ def test_the_floor_of_linkage_is_that_of_ranking_permuted_people(rule, clothes):
     outfit = person * 3 + rng.integers(0, 3, 72)
     embeddings = rng.normal(size=(72, 5)) + rng.normal(size=(6, 5))[action]
 
-    def lineup(order):
-        return Lineup(person=person[order], rule=rule, action=action, outfit=outfit[order], clothes=clothes)
+    def setup(order):
+        return LinkageSetup(person=person[order], rule=rule, action=action, outfit=outfit[order], clothes=clothes)
 
-    straight = lineup(np.arange(72))
+    straight = setup(np.arange(72))
     found = rank(embeddings, straight)
-    slow = [rank(embeddings, lineup(order)) for order in deal_within(action, 300, np.random.default_rng(9))]
+    slow = [rank(embeddings, setup(order)) for order in deal_within(action, 300, np.random.default_rng(9))]
     for floor, values in (
         (linkage_floor(embeddings, straight, found), [one.rank1 for one in slow]),
         (linkage_map_floor(embeddings, straight, found), [one.mean_average_precision for one in slow]),
@@ -183,10 +183,10 @@ def test_the_floor_of_linkage_is_that_of_ranking_permuted_people(rule, clothes):
 
 def test_the_floor_of_linkage_is_the_expected_hit_of_a_random_neighbour():
     rng = np.random.default_rng(6)
-    lineup = Lineup(person=PEOPLE, action=actions(rng), rule="same action")
+    setup = LinkageSetup(person=PEOPLE, action=actions(rng), rule="same action")
     embeddings = rng.normal(size=(len(PEOPLE), 8))
-    found = rank(embeddings, lineup)
-    floor = linkage_floor(embeddings, lineup, found)
+    found = rank(embeddings, setup)
+    floor = linkage_floor(embeddings, setup, found)
     spread = (floor.high - floor.low) / 4
     assert abs(floor.value - found.floor) < 5 * spread / np.sqrt(1000)
     assert abs(found.rank1 - floor.value) < 4 * spread  # random embeddings are at their floor
@@ -198,9 +198,9 @@ def test_the_floor_knows_that_an_action_can_tell_who():
     person = np.arange(120) // 5
     action = person // 6  # each person does one action
     embeddings = np.eye(4)[action] + 0.01 * rng.normal(size=(120, 4))
-    lineup = Lineup(person=person, action=action)
-    found = rank(embeddings, lineup)
-    floor = linkage_floor(embeddings, lineup, found)
+    setup = LinkageSetup(person=person, action=action)
+    found = rank(embeddings, setup)
+    floor = linkage_floor(embeddings, setup, found)
     assert found.floor == pytest.approx(4 / 119)  # by formula over all clips: far too low
     assert floor.value == pytest.approx(4 / 29, abs=0.005)
     assert floor.p > 0.01
@@ -210,9 +210,9 @@ def test_identity_in_the_embedding_is_above_the_floor_and_probes_are_dealt_among
     rng = np.random.default_rng(8)
     probes = rng.random(len(PEOPLE)) < 0.5
     embeddings = rng.normal(size=(36, 12))[PEOPLE] + 0.7 * rng.normal(size=(len(PEOPLE), 12))
-    lineup = Lineup(person=PEOPLE, probes=probes, among=~probes)
-    found = rank(embeddings, lineup)
-    floor = linkage_floor(embeddings, lineup, found, permutations=200)
+    setup = LinkageSetup(person=PEOPLE, probes=probes, among=~probes)
+    found = rank(embeddings, setup)
+    floor = linkage_floor(embeddings, setup, found, permutations=200)
     assert found.rank1 > 0.5 > floor.high
     assert floor.value == pytest.approx(found.floor, abs=0.004)
 
@@ -284,12 +284,12 @@ def test_a_floor_needs_labels_that_fit_and_a_permutation():
 @pytest.mark.parametrize("unknown", [False, True], ids=["everybody is known", "some are not"])
 def test_many_deals_at_a_time_give_what_one_after_the_other_gives(rule, unknown, monkeypatch):
     rng = np.random.default_rng(5)
-    lineup = Lineup(person=rng.integers(-1 if unknown else 0, 9, 120), rule=rule, action=rng.integers(0, 3, 120))
+    setup = LinkageSetup(person=rng.integers(-1 if unknown else 0, 9, 120), rule=rule, action=rng.integers(0, 3, 120))
     embeddings = rng.normal(size=(120, 6))
-    found = rank(embeddings, lineup)
-    fast = linkage_map_floor(embeddings, lineup, found, permutations=40)
+    found = rank(embeddings, setup)
+    fast = linkage_map_floor(embeddings, setup, found, permutations=40)
     monkeypatch.setattr("vidveil.statistics.linkage_floors._slots", lambda _: None)
-    slow = linkage_map_floor(embeddings, lineup, found, permutations=40)
+    slow = linkage_map_floor(embeddings, setup, found, permutations=40)
     np.testing.assert_allclose(fast.values, slow.values, rtol=1e-12)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vidveil.core.errors import UsageError
 from vidveil.statistics import linkage
 from vidveil.statistics.floors import expected_average_precision
-from vidveil.statistics.linkage import Lineup, nearest, rank
+from vidveil.statistics.linkage import LinkageSetup, nearest, rank
 
 NAN = float("nan")
 RULES, CLOTHES = ("any", "same action", "other action"), ("any", "same", "changed")
@@ -24,11 +24,11 @@ def angles(*degrees):
 
 @st.composite
 def worlds(draw):
-    """A handful of clips with few directions, so that ties are common, and all that a lineup can ask for."""
+    """A handful of clips with few directions, so that ties are common, and all that a setup can ask for."""
     rng = np.random.default_rng(draw(st.integers(0, 100_000)))
     count = draw(st.integers(2, 9))
     person = rng.integers(-1, 3, count)
-    lineup = Lineup(
+    setup = LinkageSetup(
         person=person,
         rule=draw(st.sampled_from(RULES)),
         action=rng.integers(0, 2, count),
@@ -40,24 +40,24 @@ def worlds(draw):
     )
     directions = rng.integers(-1, 2, (count, 2)).astype(float)
     raw = rng.integers(-1, 2, (count, 2)).astype(float) if draw(st.booleans()) else None
-    return directions, lineup, raw
+    return directions, setup, raw
 
 
-def gallery_of(q, lineup):
+def gallery_of(q, setup):
     """Clip by clip, as the docstrings have it."""
-    for j in range(len(lineup)):
-        if j == q or lineup.person[j] < 0 or (lineup.among is not None and not lineup.among[j]):
+    for j in range(len(setup)):
+        if j == q or setup.person[j] < 0 or (setup.among is not None and not setup.among[j]):
             continue
-        if lineup.rule == "same action" and lineup.action[j] != lineup.action[q]:
+        if setup.rule == "same action" and setup.action[j] != setup.action[q]:
             continue
-        if lineup.rule == "other action" and lineup.action[j] == lineup.action[q]:
+        if setup.rule == "other action" and setup.action[j] == setup.action[q]:
             continue
-        if lineup.apart is not None and lineup.apart[j] == lineup.apart[q]:
+        if setup.apart is not None and setup.apart[j] == setup.apart[q]:
             continue
-        if lineup.person[j] == lineup.person[q]:
-            if lineup.clothes == "same" and lineup.outfit[j] != lineup.outfit[q]:
+        if setup.person[j] == setup.person[q]:
+            if setup.clothes == "same" and setup.outfit[j] != setup.outfit[q]:
                 continue
-            if lineup.clothes == "changed" and lineup.outfit[j] == lineup.outfit[q]:
+            if setup.clothes == "changed" and setup.outfit[j] == setup.outfit[q]:
                 continue
         yield j
 
@@ -74,11 +74,11 @@ def every_order(similar):
         yield [j for order in orders for j in order]
 
 
-def looked_up(q, directions, lineup, raw):
+def looked_up(q, directions, setup, raw):
     """(hit, average precision, chance, R@3) of one query over all orders of ties, or None."""
-    among = list(gallery_of(q, lineup))
-    positives = [j for j in among if lineup.person[j] == lineup.person[q]]
-    asked = lineup.person[q] >= 0 and (lineup.probes is None or lineup.probes[q])
+    among = list(gallery_of(q, setup))
+    positives = [j for j in among if setup.person[j] == setup.person[q]]
+    asked = setup.person[q] >= 0 and (setup.probes is None or setup.probes[q])
     if not asked or not positives:
         return None
     others = directions if raw is None else raw
@@ -93,11 +93,11 @@ def looked_up(q, directions, lineup, raw):
 @settings(deadline=None, max_examples=150)
 @given(worlds())
 def test_linkage_is_what_a_patient_person_would_find_with_ties_broken_by_lot(world):
-    directions, lineup, raw = world
-    found = rank(directions, lineup, gallery=raw)
+    directions, setup, raw = world
+    found = rank(directions, setup, gallery=raw)
     recall = found.recall(3)
-    for q in range(len(lineup)):
-        expected = looked_up(q, directions, lineup, raw)
+    for q in range(len(setup)):
+        expected = looked_up(q, directions, setup, raw)
         got = [found.hit[q], found.average_precision[q], found.chance[q], recall[q]]
         np.testing.assert_allclose(got, [NAN] * 4 if expected is None else expected, atol=1e-12)
 
@@ -105,12 +105,12 @@ def test_linkage_is_what_a_patient_person_would_find_with_ties_broken_by_lot(wor
 @settings(deadline=None, max_examples=50)
 @given(worlds(), st.integers(1, 9))
 def test_queries_in_pieces_give_what_all_at_once_give(world, rows):
-    directions, lineup, raw = world
-    whole = rank(directions, lineup, gallery=raw)
+    directions, setup, raw = world
+    whole = rank(directions, setup, gallery=raw)
     before = linkage._AT_ONCE
-    linkage._AT_ONCE = rows * len(lineup)
+    linkage._AT_ONCE = rows * len(setup)
     try:
-        pieces = rank(directions, lineup, gallery=raw)
+        pieces = rank(directions, setup, gallery=raw)
     finally:
         linkage._AT_ONCE = before
     np.testing.assert_array_equal(pieces.hit, whole.hit)
@@ -119,7 +119,7 @@ def test_queries_in_pieces_give_what_all_at_once_give(world, rows):
 
 def test_linkage_by_hand():
     embeddings = angles(0, 10, 25, 100, 104)
-    found = rank(embeddings, Lineup(person=np.array([0, 0, 1, 1, 0])))
+    found = rank(embeddings, LinkageSetup(person=np.array([0, 0, 1, 1, 0])))
     assert found.hit.tolist() == [1, 1, 0, 0, 0]
     assert found.rank1 == pytest.approx(0.4)
     # The query at 25°: 10 (other), 0 (other), 100 (same): found third.  At 104°: 100, 25, then 10 and 0 (both same).
@@ -131,17 +131,17 @@ def test_linkage_by_hand():
 
 def test_length_of_an_embedding_does_not_matter():
     rng = np.random.default_rng(0)
-    embeddings, lineup = rng.normal(size=(20, 4)), Lineup(person=np.arange(20) % 5)
+    embeddings, setup = rng.normal(size=(20, 4)), LinkageSetup(person=np.arange(20) % 5)
     longer = embeddings * rng.uniform(0.1, 50, (20, 1))
-    np.testing.assert_array_equal(rank(longer, lineup).hit, rank(embeddings, lineup).hit)
+    np.testing.assert_array_equal(rank(longer, setup).hit, rank(embeddings, setup).hit)
 
 
 def test_a_perfect_action_feature_is_no_leak_within_an_action():
     action = np.repeat(np.arange(4), 12)
     person = np.arange(48) // 4  # each person does one action, so an action narrows down who it is
     embeddings = np.eye(4)[action]
-    assert rank(embeddings, Lineup(person=person)).rank1 > 3 * rank(embeddings, Lineup(person=person)).floor
-    within = rank(embeddings, Lineup(person=person, rule="same action", action=action))
+    assert rank(embeddings, LinkageSetup(person=person)).rank1 > 3 * rank(embeddings, LinkageSetup(person=person)).floor
+    within = rank(embeddings, LinkageSetup(person=person, rule="same action", action=action))
     assert within.rank1 == pytest.approx(within.floor)
     assert within.floor == pytest.approx(3 / 11)
 
@@ -150,7 +150,7 @@ def test_clips_that_all_look_the_same_are_at_the_floor_however_they_are_listed()
     person = np.repeat(np.arange(6), 5)  # sorted by person: the first or the next clip listed would be of the same one
     noise = 1e-8 * np.random.default_rng(0).normal(size=(30, 8))
     for embeddings in (np.zeros((30, 8)), np.ones((30, 8)), np.ones((30, 8)) + noise):
-        found = rank(embeddings, Lineup(person=person))
+        found = rank(embeddings, LinkageSetup(person=person))
         np.testing.assert_allclose(found.hit, 4 / 29)
         np.testing.assert_allclose(found.average_precision, expected_average_precision(4, 29))
         np.testing.assert_allclose(found.recall(29), 1)
@@ -160,7 +160,7 @@ def test_clips_that_all_look_the_same_are_at_the_floor_however_they_are_listed()
 def test_random_embeddings_are_at_the_floor():
     rng = np.random.default_rng(4)
     person = np.repeat(np.arange(40), 15)
-    found = rank(rng.normal(size=(600, 16)), Lineup(person=person))
+    found = rank(rng.normal(size=(600, 16)), LinkageSetup(person=person))
     spread = np.sqrt(found.floor * (1 - found.floor) / 600)
     assert abs(found.rank1 - found.floor) < 4 * spread
     assert abs(found.mean_average_precision - expected_average_precision(14, 599)) < 0.003
@@ -169,7 +169,7 @@ def test_random_embeddings_are_at_the_floor():
 def test_an_anonymized_clip_does_not_meet_its_own_raw_version():
     raw = angles(0, 40, 90, 130)
     anonymized = raw  # a method that changes nothing: each clip's nearest raw clip is itself
-    found = rank(anonymized, Lineup(person=np.array([0, 1, 0, 1])), gallery=raw)
+    found = rank(anonymized, LinkageSetup(person=np.array([0, 1, 0, 1])), gallery=raw)
     assert found.hit.tolist() == [0, 0, 0, 0]
     assert found.gallery.tolist() == [3, 3, 3, 3]
 
@@ -178,7 +178,9 @@ def test_changed_clothes_hide_somebody_known_by_clothes_alone():
     person = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     outfit = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     embeddings = angles(0, 1, 50, 51, 20, 21, 80, 81)  # one direction an outfit
-    same, changed = (rank(embeddings, Lineup(person=person, outfit=outfit, clothes=c)) for c in ("same", "changed"))
+    same, changed = (
+        rank(embeddings, LinkageSetup(person=person, outfit=outfit, clothes=c)) for c in ("same", "changed")
+    )
     assert same.rank1 == 1
     assert changed.rank1 == 0  # the nearest outfit of another direction is always somebody else's
     assert same.chance[0] == pytest.approx(1 / 5)
@@ -186,7 +188,7 @@ def test_changed_clothes_hide_somebody_known_by_clothes_alone():
 
 
 def test_queries_that_nobody_could_answer_are_left_out_and_counted():
-    found = rank(angles(0, 1, 5, 6), Lineup(person=np.array([0, 0, 1, -1])))
+    found = rank(angles(0, 1, 5, 6), LinkageSetup(person=np.array([0, 0, 1, -1])))
     np.testing.assert_array_equal(found.hit, [1, 1, NAN, NAN])
     assert found.left_out == 1  # the clip of person 1; a clip of nobody known was no query
     assert found.gallery[0] == 2  # nor is it in a gallery: it may be anyone
@@ -194,7 +196,7 @@ def test_queries_that_nobody_could_answer_are_left_out_and_counted():
 
 
 def test_nobody_to_find_gives_no_number():
-    found = rank(angles(0, 1), Lineup(person=np.array([0, 1])))
+    found = rank(angles(0, 1), LinkageSetup(person=np.array([0, 1])))
     assert np.isnan([found.rank1, found.floor, found.mean_average_precision]).all()
     assert found.left_out == 2
 
@@ -202,21 +204,21 @@ def test_nobody_to_find_gives_no_number():
 def test_probes_are_looked_up_in_the_gallery_of_another_day_and_another_camera():
     person = np.array([0, 0, 1, 1])
     first_day = np.array([True, False, True, False])
-    found = rank(angles(0, 30, 31, 1), Lineup(person=person, probes=~first_day, among=first_day))
+    found = rank(angles(0, 30, 31, 1), LinkageSetup(person=person, probes=~first_day, among=first_day))
     np.testing.assert_array_equal(found.hit, [NAN, 0, NAN, 0])
     assert found.gallery.tolist() == [0, 2, 0, 2]
-    apart = rank(angles(0, 30, 31, 1), Lineup(person=person, apart=np.array([0, 1, 1, 0])))
+    apart = rank(angles(0, 30, 31, 1), LinkageSetup(person=person, apart=np.array([0, 1, 1, 0])))
     assert apart.gallery.tolist() == [2, 2, 2, 2]
 
 
 def test_the_nearest_clips_are_in_order_and_stop_where_the_gallery_ends():
-    lineup = Lineup(person=np.zeros(4, dtype=int), among=np.array([True, True, True, False]))
-    assert nearest(angles(0, 10, 25, 26), lineup, depth=3).tolist() == [[1, 2, -1], [0, 2, -1], [1, 0, -1], [2, 1, 0]]
+    setup = LinkageSetup(person=np.zeros(4, dtype=int), among=np.array([True, True, True, False]))
+    assert nearest(angles(0, 10, 25, 26), setup, depth=3).tolist() == [[1, 2, -1], [0, 2, -1], [1, 0, -1], [2, 1, 0]]
 
 
 def test_ties_of_the_nearest_are_broken_by_lot():
-    lineup = Lineup(person=np.zeros(400, dtype=int))
-    found = nearest(np.ones((400, 2)), lineup)[:, 0]
+    setup = LinkageSetup(person=np.zeros(400, dtype=int))
+    found = nearest(np.ones((400, 2)), setup)[:, 0]
     assert len(set(found.tolist())) > 200  # 400 draws of 399 leave about 37 % out
     assert (found != np.arange(400)).all()
 
@@ -233,15 +235,15 @@ def test_ties_of_the_nearest_are_broken_by_lot():
 )
 def test_a_lineup_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(UsageError, match="linkage"):
-        Lineup(person=np.zeros(3, dtype=int), **wrong)
+        LinkageSetup(person=np.zeros(3, dtype=int), **wrong)
 
 
 @pytest.mark.parametrize("embeddings", [np.zeros((2, 4)), np.zeros(3), np.full((3, 2), NAN)])
 def test_embeddings_that_cannot_be_ranked_are_refused(embeddings):
     with pytest.raises(UsageError, match="linkage"):
-        rank(embeddings, Lineup(person=np.zeros(3, dtype=int)))
+        rank(embeddings, LinkageSetup(person=np.zeros(3, dtype=int)))
 
 
 def test_k_is_at_least_one():
     with pytest.raises(UsageError, match="R@k"):
-        rank(angles(0, 1), Lineup(person=np.zeros(2, dtype=int))).recall(0)
+        rank(angles(0, 1), LinkageSetup(person=np.zeros(2, dtype=int))).recall(0)

@@ -6,7 +6,7 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.decomposition import PCA
 
 from vidveil.core.errors import UsageError
-from vidveil.statistics.linkage import Lineup, rank
+from vidveil.statistics.linkage import LinkageSetup, rank
 from vidveil.statistics.projections import lda, shrunk_covariance, whitening
 
 
@@ -47,8 +47,8 @@ def test_discriminants_of_training_people_link_people_never_seen(width):
     rng = np.random.default_rng(3)
     train, who = people(rng, 40, 8, width, noise=4)
     test, unknown = people(rng, 20, 8, width, noise=4)
-    lineup = Lineup(person=unknown)
-    plain, linked = rank(test, lineup).rank1, rank(lda(train, who)(test), lineup).rank1
+    setup = LinkageSetup(person=unknown)
+    plain, linked = rank(test, setup).rank1, rank(lda(train, who)(test), setup).rank1
     assert plain < 0.35
     assert linked > 0.6
 
@@ -56,7 +56,7 @@ def test_discriminants_of_training_people_link_people_never_seen(width):
 def test_discriminants_find_nothing_where_there_is_nothing():
     rng = np.random.default_rng(4)
     train, test, who = rng.normal(size=(300, 50)), rng.normal(size=(300, 50)), np.repeat(np.arange(30), 10)
-    found = rank(lda(train, who)(test), Lineup(person=who))
+    found = rank(lda(train, who)(test), LinkageSetup(person=who))
     assert abs(found.rank1 - found.floor) < 4 * np.sqrt(found.floor / 300)
 
 
@@ -76,7 +76,7 @@ def test_training_clips_that_are_all_the_same_up_to_rounding_leave_no_direction_
     noise = 1e-7 * np.random.default_rng(7).normal(size=(40, 8))
     who = np.repeat(np.arange(8), 5)
     for project in (whitening(np.ones((40, 8)) + noise), lda(np.ones((40, 8)) + noise, who)):
-        found = rank(project(np.ones((40, 8)) + noise), Lineup(person=who))
+        found = rank(project(np.ones((40, 8)) + noise), LinkageSetup(person=who))
         assert found.rank1 == pytest.approx(found.floor)
 
 

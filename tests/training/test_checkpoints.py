@@ -11,27 +11,27 @@ import torch
 from tests.training.toy import train
 from vidveil.core.errors import OutputError, TrainingError
 from vidveil.training import checkpoints as checkpoint
-from vidveil.training.checkpoints import Keeper
+from vidveil.training.checkpoints import CheckpointManager
 
 
 def saved(folder, times):
-    keeper = Keeper(folder)
+    manager = CheckpointManager(folder)
     for i in range(times):
-        keeper.save({"model": {"w": torch.full((3,), float(i))}}, {"place": i})
-    return keeper
+        manager.save({"model": {"w": torch.full((3,), float(i))}}, {"state": i})
+    return manager
 
 
 def test_what_is_saved_comes_back(tmp_path):
     state = {"a": torch.randn(2, 3, 4).permute(2, 0, 1), "b": torch.tensor(7), "c": torch.zeros(0)}
-    Keeper(tmp_path).save({"model": state, "best": state}, {"place": {"loss": 0.1, "nothing": float("nan")}})
-    found = Keeper(tmp_path).load()
+    CheckpointManager(tmp_path).save({"model": state, "best": state}, {"state": {"loss": 0.1, "nothing": float("nan")}})
+    found = CheckpointManager(tmp_path).load()
     for part in ("model", "best"):  # the very same tensors twice
         assert all(torch.equal(found.part(part)[name], tensor) for name, tensor in state.items())
-    assert found.about["place"]["loss"] == 0.1
+    assert found.about["state"]["loss"] == 0.1
 
 
 def test_the_newest_two_are_kept_and_the_newest_is_read(tmp_path):
-    assert saved(tmp_path, 4).load().about["place"] == 3
+    assert saved(tmp_path, 4).load().about["state"] == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"00000{number}.{kind}" for number in (3, 4) for kind in ("json", "safetensors")
     ]
@@ -57,25 +57,25 @@ def flip(path):
 @pytest.mark.parametrize("kind", ["json", "safetensors"])
 @pytest.mark.parametrize("harm", [flip, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(b"[]")])
 def test_the_one_before_is_read_where_the_newest_is_damaged(tmp_path, kind, harm):
-    keeper = saved(tmp_path, 3)
+    manager = saved(tmp_path, 3)
     harm(tmp_path / f"000003.{kind}")
-    found = keeper.load()
-    assert found.about["place"] == 1
+    found = manager.load()
+    assert found.about["state"] == 1
     assert "000003" in found.passed_over
 
 
 def test_a_file_of_tensors_that_is_gone_counts_as_damage(tmp_path):
-    keeper = saved(tmp_path, 3)
+    manager = saved(tmp_path, 3)
     (tmp_path / "000003.safetensors").unlink()
-    assert keeper.load().about["place"] == 1
+    assert manager.load().about["state"] == 1
 
 
 def test_where_none_can_be_read_the_error_says_what_to_do(tmp_path):
-    keeper = saved(tmp_path, 2)
+    manager = saved(tmp_path, 2)
     for path in tmp_path.glob("*.json"):
         flip(path)
     with pytest.raises(TrainingError, match="delete that folder to start anew"):
-        keeper.load()
+        manager.load()
 
 
 def test_a_checkpoint_of_another_layout_is_not_guessed_at(tmp_path, monkeypatch):
@@ -83,23 +83,23 @@ def test_a_checkpoint_of_another_layout_is_not_guessed_at(tmp_path, monkeypatch)
     saved(tmp_path, 1)
     monkeypatch.undo()
     with pytest.raises(TrainingError, match="layout 99"):
-        Keeper(tmp_path).load()
+        CheckpointManager(tmp_path).load()
 
 
 def test_half_a_pair_does_not_count_and_is_cleared_away(tmp_path):
-    keeper = saved(tmp_path, 3)
+    manager = saved(tmp_path, 3)
     (tmp_path / "000003.json").unlink()
     (tmp_path / ".000004.json.0123abcd.vidveil.part").write_bytes(b"{")
-    assert keeper.load().about["place"] == 1
-    keeper.save({"model": {"w": torch.zeros(3)}}, {"place": 9})
-    assert keeper.load().about["place"] == 9
+    assert manager.load().about["state"] == 1
+    manager.save({"model": {"w": torch.zeros(3)}}, {"state": 9})
+    assert manager.load().about["state"] == 9
     assert sorted(path.name for path in tmp_path.glob("*.json")) == ["000002.json", "000004.json"]
     assert not (tmp_path / "000003.safetensors").exists()
     assert not list(tmp_path.glob(".*"))
 
 
 def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch):
-    keeper = saved(tmp_path, 1)
+    manager = saved(tmp_path, 1)
 
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -107,33 +107,33 @@ def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(OutputError, match="no space left on device; the last good one is kept"):
-            keeper.save({"model": {"w": torch.zeros(3)}}, {"place": 9})
-    assert keeper.load().about["place"] == 0
+            manager.save({"model": {"w": torch.zeros(3)}}, {"state": 9})
+    assert manager.load().about["state"] == 0
 
 
 def test_saving_is_spaced_by_time_and_by_what_it_costs(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(checkpoint, "monotonic", lambda: now[0])
-    keeper = Keeper(tmp_path, seconds=10)
+    manager = CheckpointManager(tmp_path, seconds=10)
     now[0] = 9
-    assert not keeper.due()
+    assert not manager.due()
     now[0] = 10
-    assert keeper.due()
+    assert manager.due()
 
     def slow(*_):
         now[0] += 1  # two files: two seconds
 
     monkeypatch.setattr(checkpoint, "write_bytes", slow)
     monkeypatch.setattr(checkpoint, "write_json", slow)
-    keeper.save({}, {})
+    manager.save({}, {})
     now[0] += 39
-    assert not keeper.due()
+    assert not manager.due()
     now[0] += 2
-    assert keeper.due()
+    assert manager.due()
 
 
 def test_without_a_folder_nothing_is_kept():
-    keeper = Keeper(None)
-    keeper.save({}, {})
-    assert not keeper.due()
-    assert keeper.load() is None
+    manager = CheckpointManager(None)
+    manager.save({}, {})
+    assert not manager.due()
+    assert manager.load() is None

@@ -198,10 +198,10 @@ def test_a_bad_number_is_named_with_its_place_and_no_checkpoint_is_lost(tmp_path
     assert "the output of 1 (Log)" in line
     assert "gradient is that of 2.weight" in line
     assert all(torch.isfinite(p).all() for p in model.parameters())
-    from vidveil.training.checkpoints import Keeper
+    from vidveil.training.checkpoints import CheckpointManager
 
-    kept = Keeper(tmp_path).load()
-    assert kept.about["place"]["step"] == 13
+    kept = CheckpointManager(tmp_path).load()
+    assert kept.about["state"]["step"] == 13
     assert all(torch.isfinite(tensor).all() for tensor in kept.part("model").values())
 
 

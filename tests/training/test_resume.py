@@ -21,7 +21,7 @@ from tests.training.toy import (
     train_long,
 )
 from vidveil.core.errors import TrainingError
-from vidveil.training.checkpoints import Keeper
+from vidveil.training.checkpoints import CheckpointManager
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.seeds import seeded
@@ -81,9 +81,9 @@ def test_kills_while_a_checkpoint_is_written_change_no_bit_of_the_result(tmp_pat
         process.start()
         process.join(60)
         assert process.exitcode == -9
-    at = Keeper(tmp_path).load()
+    at = CheckpointManager(tmp_path).load()
     assert at is not None
-    assert 0 < at.about["place"]["step"] < 250
+    assert 0 < at.about["state"]["step"] < 250
     model, found = train(tmp_path, **LONG)
     assert same_bits(model.state_dict(), undisturbed[0].state_dict())
     assert found.history == undisturbed[1].history

@@ -55,7 +55,7 @@ def test_only_matrices_and_kernels_decay():
 
 
 def test_the_trunk_learns_slower_than_the_head():
-    groups = names_by_group(Net(), Options(trunk_lr=0.1))
+    groups = names_by_group(Net(), Options(backbone_lr=0.1))
     for names, _, scale in groups:
         assert all(name.startswith("recognizer.") == (scale == 0.1) for name in names)
     assert {scale for _, _, scale in groups} == {0.1, 1.0}
@@ -71,5 +71,5 @@ def test_frozen_parameters_are_left_out():
 def test_a_network_that_cannot_learn_and_a_trunk_that_is_not_there_are_errors():
     with pytest.raises(RecipeError, match="requires_grad"):
         parameter_groups(Net().requires_grad_(False), Options())
-    with pytest.raises(RecipeError, match=r"trunk_lr=0\.5"):
-        parameter_groups(nn.Linear(2, 2), Options(trunk_lr=0.5))
+    with pytest.raises(RecipeError, match=r"backbone_lr=0\.5"):
+        parameter_groups(nn.Linear(2, 2), Options(backbone_lr=0.5))

@@ -21,7 +21,7 @@ PROCESSES.set_forkserver_preload(["tests.training.toy", "lightning.fabric"])
 
 
 class Sums:
-    """Is the sum of eight numbers positive? A batch is a function of its epoch and place alone."""
+    """Is the sum of eight numbers positive? A batch is a function of its epoch and state alone."""
 
     def __init__(self, batches: int = 10, rows: int = 16, seconds: float = 0.0) -> None:
         self.batches, self.rows, self.seconds = batches, rows, seconds

@@ -52,10 +52,10 @@ def test_a_guard_that_looks_elsewhere_is_named():
     from vidveil.app.earlier import _different
     from vidveil.app.manifest import Order
 
-    def order(lookout):
+    def order(detection):
         return Order(
             method="solid", weights=None, audio="drop", metadata="drop", start=None, end=None, preset="veryfast",
-            crf=20, lookout=lookout, vidveil="1",
+            crf=20, detection=detection, vidveil="1",
         )  # fmt: skip
 
     faces = {"region": "faces", "guard": "none", "delay": 1.0, "exceptions": [], "tracks_in": None}

@@ -41,7 +41,7 @@ def manifest_path(path: Path) -> Path:
 
 
 def drawn_from_tracks(order: Order) -> bool:
-    return bool(order.lookout and order.lookout.get("tracks_in"))
+    return bool(order.detection and order.detection.get("tracks_in"))
 
 
 def look_for_earlier(source: Source, path: Path, order: Order, options: Options, extras: Sequence[Path]) -> Earlier:
@@ -85,7 +85,7 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
     same = _shared(manifest, source, path) if manifest.form == "share" else _full(manifest, source, path)
     if drawn_from_tracks(manifest.order) and not drawn_from_tracks(order):
         raise OutputError(f"{path.name} was made with --tracks-in; --overwrite replaces it")
-    if order.lookout is None and (kinds := _looked_for(manifest.order)):
+    if order.detection is None and (kinds := _looked_for(manifest.order)):
         raise OutputError(
             f"{path.name} hides {' and '.join(kinds)}, this would not look for them; "
             f"--guard {kinds[-1]} keeps them hidden, --overwrite replaces it"
@@ -169,10 +169,10 @@ def _different(before: Order, now: Order) -> Iterator[str]:
     if old["vidveil"] != new["vidveil"]:
         yield f"made by vidveil {_shown(old['vidveil'])}, this is {new['vidveil']}"
     for name in new:
-        if name not in ("lookout", "knobs", "vidveil") and old[name] != new[name]:
+        if name not in ("detection", "knobs", "vidveil") and old[name] != new[name]:
             yield _line(name, old[name], new[name])
     whole_frame = {"region": "frame", "guard": "none"}
-    for group, without in (("lookout", whole_frame), ("knobs", {})):
+    for group, without in (("detection", whole_frame), ("knobs", {})):
         was, is_ = (order[group] if isinstance(order[group], dict) else without for order in (old, new))
         for name in is_:
             if name in was and was[name] != is_[name]:
@@ -198,12 +198,12 @@ def _shown(value: Any) -> str:
 
 
 def _guard(order: Order) -> str:
-    return str((order.lookout or {}).get("guard", "none"))
+    return str((order.detection or {}).get("guard", "none"))
 
 
 def _looked_for(order: Order) -> list[str]:
     """Whom an output hides, by --region or by --guard; empty where the method works on the whole frame alone."""
-    words = [(order.lookout or {}).get(name) for name in ("region", "guard")]
+    words = [(order.detection or {}).get(name) for name in ("region", "guard")]
     return [printable(word) for word in dict.fromkeys(map(str, words)) if word not in ("frame", "none", "None")]
 
 

@@ -22,7 +22,7 @@ from vidveil.app.naming import name_outputs, names_a_file, output_folders
 from vidveil.app.pipeline import Options, process
 from vidveil.app.renamed import new_map_note, rename_outputs
 from vidveil.app.sharing import check_key, shareable
-from vidveil.app.task import Task, with_lookout
+from vidveil.app.task import Task, with_detection
 from vidveil.app.unfinished import listed, remove_unfinished
 from vidveil.core.atomic import commit, part_of, temporary, to_disk
 from vidveil.core.bounded import is_folder
@@ -96,7 +96,7 @@ def anonymize(
     """Anonymize files, folders, globs, cameras and streams; an outcome for each, in order.
 
     `region` says where the method works: `frame`, `faces` (the default of methods that paint pictures), `people`, or an
-    ONNX detector. `guard` hides faces or people on top of the method. Both may stand in `options.lookout` instead.
+    ONNX detector. `guard` hides faces or people on top of the method. Both may stand in `options.detection` instead.
     `size` is `original`, or `network`: what a network draws, at the size at which it draws (or `options.size`).
 
     With `options.rename` the outcomes come in the order of the outputs' random names.
@@ -104,8 +104,8 @@ def anonymize(
     """
     plain = load(method) if isinstance(method, str) else method
     options = options or Options()
-    options = with_lookout(options if size is None else replace(options, size=size), plain, region, guard)
-    lookout = options.lookout
+    options = with_detection(options if size is None else replace(options, size=size), plain, region, guard)
+    detection = options.detection
     watcher = watcher or _Nobody()
     found, refused, passed_over = find(map(str, sources))
     if passed_over:
@@ -139,17 +139,17 @@ def anonymize(
         _check_extra("--heatmap", options.heatmap, ".mp4", found, named)
         if options.preview is not None and _same(options.preview, options.heatmap):
             raise UsageError("--heatmap and --preview name the same file")
-    if lookout.tracks_out is not None:
-        _check_extra("--tracks-out", lookout.tracks_out, ".jsonl", found, named)
-    if len(found) > 1 and (lookout.tracks_in is not None or lookout.exceptions):
+    if detection.tracks_out is not None:
+        _check_extra("--tracks-out", detection.tracks_out, ".jsonl", found, named)
+    if len(found) > 1 and (detection.tracks_in is not None or detection.exceptions):
         raise UsageError("--tracks-in and --except take one source: tracks are numbered within a video")
     outcomes = []
     for refusal in (*refused, *clashes):
         outcomes.append(Outcome(refusal.name, Status.FAILED, error=refusal.error))
         watcher.end(outcomes[-1])
     precious = _files(source.path for source in found if not source.live)
-    if lookout.tracks_in is not None:
-        precious |= _files([lookout.tracks_in])
+    if detection.tracks_in is not None:
+        precious |= _files([detection.tracks_in])
     task = Task(plain, options)
     if not options.dry_run:
         folders = [file.parent for _, path in named for file in (path, *task.extras)]
@@ -275,7 +275,7 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
         end=None if options.end is None else str(options.end),
         preset=options.preset,
         crf=options.crf,
-        lookout=options.lookout.told(),
+        detection=options.detection.told(),
         vidveil=__version__,
         knobs=task.knobs,
         size=options.size,
@@ -314,7 +314,7 @@ def _job(source: Source, path: Path, task: Task, watcher: Watcher) -> Outcome:
             part,
             extras.get(options.preview) if options.preview else None,
             extras.get(options.heatmap) if options.heatmap else None,
-            extras.get(options.lookout.tracks_out) if options.lookout.tracks_out else None,
+            extras.get(options.detection.tracks_out) if options.detection.tracks_out else None,
             order,
             method,
             task.watch,

@@ -39,7 +39,7 @@ class Order:
     end: str | None
     preset: str
     crf: int
-    lookout: dict[str, Any] | None
+    detection: dict[str, Any] | None
     """What was looked for and how it was hidden; None if the method worked on the whole frame."""
     vidveil: str
     knobs: dict[str, Any] | None = None

@@ -17,8 +17,8 @@ from vidveil.app.preview import HeatmapWriter, PreviewWriter
 from vidveil.core.errors import DetectorError, InputError, UsageError
 from vidveil.core.file_hash import file_hash
 from vidveil.core.frame import Frame, SafeFrame
+from vidveil.detect.settings import DetectionSettings, RegionSource
 from vidveil.detect.tracks_file import RecordedTracks, TracksWriter, made_for, without
-from vidveil.detect.watch import Lookout, Watch
 from vidveil.methods import Anonymizer
 from vidveil.methods.masking.masker import masker_in
 from vidveil.video.buffered import ahead
@@ -65,7 +65,7 @@ class Options:
     device: str = "cpu"
     preset: str = PRESET
     crf: int = CRF
-    lookout: Lookout = field(default_factory=Lookout)
+    detection: DetectionSettings = field(default_factory=DetectionSettings)
     """Whom to look for, and what becomes of them."""
 
     def __post_init__(self) -> None:
@@ -109,7 +109,7 @@ def process(
     tracks_part: Path | None,
     order: Order,
     method: Anonymizer,
-    watch: Watch | None,
+    watch: RegionSource | None,
     options: Options,
     begin: Callable[[int | None], None],
     advance: Callable[[], None],
@@ -161,7 +161,7 @@ def process(
             stack.callback(tracks.abort)
         begin(None if options.start or options.end else reader.info.length)
         searched = None
-        missing = set(options.lookout.exceptions)
+        missing = set(options.detection.exceptions)
         if watch is not None:
             searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
         give_up = watch.stop if watch is not None else lambda: None
@@ -180,7 +180,7 @@ def process(
             reader.report.warn(f"{learned.spec} learned on drawn people: on other videos it is an experiment")
         if learned is not None and not getattr(learned.scorer, "learned", True):
             reader.report.warn(f"{learned.spec} told no more of the action than guessing does: train it longer")
-        if learned is not None and learned.draws and options.lookout.guard != "none":
+        if learned is not None and learned.draws and options.detection.guard != "none":
             reader.report.warn(f"{learned.spec} shows nothing that was filmed: the guard marks where somebody is")
         if options.audio == "keep" and any(name.startswith("audio") for name in _kept_streams(writer)):
             reader.report.warn(VOICES)
@@ -217,7 +217,7 @@ def _made_for(hashing: "Future[str] | None", options: Options) -> dict[str, Any]
 
 def _searched(
     frames: Iterable[Frame],
-    watch: Watch,
+    watch: RegionSource,
     tracks: TracksWriter | None,
     exceptions: frozenset[int],
     missing: set[int],
@@ -231,7 +231,7 @@ def _searched(
     return _counted(found, watch)
 
 
-def _counted(frames: Iterable[Frame], watch: Watch) -> Iterator[Frame]:
+def _counted(frames: Iterable[Frame], watch: RegionSource) -> Iterator[Frame]:
     for frame in frames:
         watch.findings.frame_done(frame)
         yield frame

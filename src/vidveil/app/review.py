@@ -124,7 +124,7 @@ def read_review(word: Path) -> Review:
         if manifest.guard is not None:
             moments = sorted(map(Moment.told, manifest.guard["moments"]), key=lambda m: (m.start, m.end))
             left_out = manifest.guard["moments_left_out"]
-        if not isinstance((manifest.order.lookout or {}).get("exceptions") or [], list):
+        if not isinstance((manifest.order.detection or {}).get("exceptions") or [], list):
             raise ValueError("tracks left visible are a list")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{called}is damaged") from error
@@ -154,13 +154,13 @@ def tell(review: Review) -> Iterator[str]:
     else:
         looked_for = " and ".join(map(str, guard.get("looked_for", ())))
         found = f"{guard.get('tracks', '?')} tracks in {guard.get('frames_with_regions', '?')} frames"
-        lookout = review.manifest.order.lookout or {}
-        if lookout.get("tracks_in"):
+        detection = review.manifest.order.detection or {}
+        if detection.get("tracks_in"):
             yield f"{name}: drawn from a tracks file, {found}; nobody was looked for, so look at the video itself"
         else:
             yield f"{name}: looked for {looked_for or 'nothing'}, found {found}"
-        if lookout.get("exceptions"):
-            yield f"left visible on purpose: track {', '.join(map(str, lookout['exceptions']))}"
+        if detection.get("exceptions"):
+            yield f"left visible on purpose: track {', '.join(map(str, detection['exceptions']))}"
         width = max((len(moment.what) for moment in review.moments), default=0)
         wide = max((len(moment.who) for moment in review.moments), default=0)
         for moment in review.moments:
@@ -168,7 +168,7 @@ def tell(review: Review) -> Iterator[str]:
             yield f"{span}  {moment.what:{width}}  {moment.who:{wide}}  {_frames(moment.first, moment.last)}"
     for run in review.manifest.hidden:
         yield f"{_frames(run.get('first'), run.get('last'))} black: {run.get('why')}"
-    if guard is not None and not (review.manifest.order.lookout or {}).get("tracks_in"):
+    if guard is not None and not (review.manifest.order.detection or {}).get("tracks_in"):
         yield _sum(review)
 
 

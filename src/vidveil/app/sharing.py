@@ -15,7 +15,7 @@ from typing import Any
 from vidveil.app.manifest import Manifest, Order, kept_tags, read_manifest, way
 from vidveil.core.errors import UsageError
 from vidveil.core.user_key import key_file, read_key, token
-from vidveil.detect.watch import DETECTORS, TRACKS
+from vidveil.detect.settings import DETECTORS, TRACKS
 from vidveil.methods import METHODS, is_learned
 from vidveil.weights import WEIGHTS
 from vidveil.weights.manual import GIVEN
@@ -84,25 +84,25 @@ def shareable(manifest: Manifest, key: bytes, source: Path | None, folder: Path)
 
 def shareable_order(order: Order) -> Order:
     """The order without positions in the source, and without names and hashes of the user's own files."""
-    lookout, knobs = order.lookout, order.knobs
+    detection, knobs = order.detection, order.knobs
     return replace(
         order,
         method=_method(order.method),
         weights=None if order.weights is None else " + ".join(map(_weights, order.weights.split(" + "))),
         start=None if order.start is None else WITHHELD,
         end=None if order.end is None else WITHHELD,
-        lookout=None if lookout is None else _lookout(lookout),
+        detection=None if detection is None else _detection(detection),
         knobs=None if knobs is None else _knobs(knobs),
     )
 
 
-def _lookout(lookout: dict[str, Any]) -> dict[str, Any]:
+def _detection(detection: dict[str, Any]) -> dict[str, Any]:
     return {
-        "region": _kind(lookout["region"]),
-        "guard": _kind(lookout["guard"]),
-        "guard_with": _method(lookout["guard_with"]),
-        **{name: lookout[name] for name in _LOOKOUT},
-        "tracks_in": None if lookout["tracks_in"] is None else WITHHELD,
+        "region": _kind(detection["region"]),
+        "guard": _kind(detection["guard"]),
+        "guard_with": _method(detection["guard_with"]),
+        **{name: detection[name] for name in _LOOKOUT},
+        "tracks_in": None if detection["tracks_in"] is None else WITHHELD,
     }
 
 

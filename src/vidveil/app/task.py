@@ -7,7 +7,7 @@ from typing import Any
 from vidveil.app.pipeline import Options
 from vidveil.core.anonymizer import Chain, FrameMethod
 from vidveil.core.errors import UsageError
-from vidveil.detect.watch import TRACKS, Lookout, Watch, kind_of
+from vidveil.detect.settings import TRACKS, DetectionSettings, RegionSource, kind_of
 from vidveil.methods import Anonymizer, load
 from vidveil.methods.masking.masker import masker_in
 from vidveil.methods.regional import InRegions, in_regions, paints
@@ -20,12 +20,12 @@ class Task:
     named: Anonymizer
     options: Options
     method: Anonymizer = field(init=False)
-    watch: Watch | None = field(init=False)
+    watch: RegionSource | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.watch = self.options.lookout.watch()
+        self.watch = self.options.detection.watch()
         method = self.named if self.options.size == "original" else unstretched(self.named)
-        self.method = _arranged(method, self.options.lookout)
+        self.method = _arranged(method, self.options.detection)
 
     @property
     def spec(self) -> str:
@@ -47,15 +47,15 @@ class Task:
     @property
     def extras(self) -> list[Path]:
         """What is written beside output and manifest."""
-        wanted = (self.options.preview, self.options.heatmap, self.options.lookout.tracks_out)
+        wanted = (self.options.preview, self.options.heatmap, self.options.detection.tracks_out)
         return [path for path in wanted if path is not None]
 
     def __str__(self) -> str:
-        lookout = self.options.lookout
-        where = "" if lookout.region in (None, "frame") else f" on {kind_of(str(lookout.region))}"
-        if lookout.tracks_in is not None:
-            where += f" of {lookout.tracks_in.name}"
-        guard = "" if lookout.guard == "none" else f", guard {lookout.guard_with} on {kind_of(lookout.guard)}"
+        detection = self.options.detection
+        where = "" if detection.region in (None, "frame") else f" on {kind_of(str(detection.region))}"
+        if detection.tracks_in is not None:
+            where += f" of {detection.tracks_in.name}"
+        guard = "" if detection.guard == "none" else f", guard {detection.guard_with} on {kind_of(detection.guard)}"
         turned = {name.replace("_", " "): value for name, value in (self.knobs or {}).items() if value is not None}
         knobs = f" ({', '.join(f'{name} {value}' for name, value in turned.items())})" if turned else ""
         size = "" if self.options.size == "original" else f" at the {self.options.size}'s size"
@@ -63,15 +63,17 @@ class Task:
         return f"method {self.spec}{knobs}{where}{size}{guard}, {learned}"
 
 
-def with_lookout(options: Options, method: Anonymizer, region: str | None = None, guard: str | None = None) -> Options:
+def with_detection(
+    options: Options, method: Anonymizer, region: str | None = None, guard: str | None = None
+) -> Options:
     """The options, with the region that stands for none: faces, where a method paints pictures."""
-    lookout = options.lookout
+    detection = options.detection
     if options.size == "network":
         region = _over_the_whole_frame(options, method, region, guard)
     elif (masker := masker_in(method)) is not None and not masker.stretched:
         raise UsageError(f"{method.spec} draws at the network's size here: say size='network', or load it anew")
-    wanted = region or lookout.region
-    if lookout.tracks_in is not None and wanted is None:
+    wanted = region or detection.region
+    if detection.tracks_in is not None and wanted is None:
         if not paints(method):
             raise UsageError(f"{method.spec} does not work on regions, and so not on tracks")
         wanted = TRACKS
@@ -80,30 +82,30 @@ def with_lookout(options: Options, method: Anonymizer, region: str | None = None
     elif wanted != "frame" and not paints(method):
         instead = ": leave out --region" if method.elsewhere else "; --guard hides them on top of any method"
         raise UsageError(f"{method.spec} does not work on regions{instead}")
-    lookout = replace(lookout, region=wanted, guard=guard or lookout.guard)
-    return replace(options, lookout=lookout)
+    detection = replace(detection, region=wanted, guard=guard or detection.guard)
+    return replace(options, detection=detection)
 
 
 def _over_the_whole_frame(options: Options, method: Anonymizer, region: str | None, guard: str | None) -> str:
     """The one region of pictures of the network's size. Refuses what a user cannot have with them."""
     unstretched(method)
-    lookout = options.lookout
+    detection = options.detection
     if options.preview is not None:
         raise UsageError(
             "--preview shows original and result side by side, and with --size network they have two sizes: "
             "take the preview without it, in a run of its own"
         )
     places = {
-        "--guard": (guard or lookout.guard) != "none",
-        "--tracks-in": lookout.tracks_in is not None,
-        "--tracks-out": lookout.tracks_out is not None,
-        "--except": bool(lookout.exceptions),
+        "--guard": (guard or detection.guard) != "none",
+        "--tracks-in": detection.tracks_in is not None,
+        "--tracks-out": detection.tracks_out is not None,
+        "--except": bool(detection.exceptions),
     }
     given = [name for name, there in places.items() if there]
     if given:
         why = "says where somebody is in the original, and with --size network the output has another size"
         raise UsageError(f"{given[0]} {why}: leave out one of the two")
-    wanted = region or lookout.region or ("faces" if paints(method) else "frame")
+    wanted = region or detection.region or ("faces" if paints(method) else "frame")
     if wanted != "frame":
         raise UsageError(f"--size network works on the whole frame, and not on {kind_of(wanted)}: say --region frame")
     return wanted
@@ -128,17 +130,17 @@ def unstretched(method: Anonymizer) -> Anonymizer:
     return Chain(small) if isinstance(method, Chain) else small[0]
 
 
-def _arranged(method: Anonymizer, lookout: Lookout) -> Anonymizer:
+def _arranged(method: Anonymizer, detection: DetectionSettings) -> Anonymizer:
     """The method where it shall work, and the guard on top of it."""
-    recorded = lookout.tracks_in is not None  # a file of tracks says all that is hidden, whatever its kind
-    if lookout.region not in (None, "frame"):
-        method = in_regions(method, None if recorded else {kind_of(str(lookout.region))})
-    if lookout.guard != "none":
+    recorded = detection.tracks_in is not None  # a file of tracks says all that is hidden, whatever its kind
+    if detection.region not in (None, "frame"):
+        method = in_regions(method, None if recorded else {kind_of(str(detection.region))})
+    if detection.guard != "none":
         if method.elsewhere:
             why = "shows nothing where it was filmed, and a guard would hide the wrong places"
             raise UsageError(f"{method.spec} {why}: leave it out")
-        cover = load(lookout.guard_with)
+        cover = load(detection.guard_with)
         if not isinstance(cover, FrameMethod):
-            raise UsageError(f"{lookout.guard_with} cannot hide a region: blur, pixelate or solid can")
-        method = Chain([method, InRegions(cover, None if recorded else {kind_of(lookout.guard)})])
+            raise UsageError(f"{detection.guard_with} cannot hide a region: blur, pixelate or solid can")
+        method = Chain([method, InRegions(cover, None if recorded else {kind_of(detection.guard)})])
     return method

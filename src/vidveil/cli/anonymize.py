@@ -176,9 +176,9 @@ def anonymize(
 
     from vidveil.app.jobs import Options
     from vidveil.app.jobs import anonymize as run
-    from vidveil.app.task import Task, with_lookout
+    from vidveil.app.task import Task, with_detection
     from vidveil.cli.progress import Screen
-    from vidveil.detect.watch import Lookout
+    from vidveil.detect.settings import DetectionSettings
     from vidveil.methods import load
     from vidveil.methods.masking.masker import masker_in, tuned
     from vidveil.video.write import PRESETS
@@ -192,7 +192,7 @@ def anonymize(
     masker = masker_in(anonymizer)
     if masker is not None and guard == "none":
         _refuse_to_hide_nothing(masker)
-    lookout = Lookout(
+    detection = DetectionSettings(
         region=region,
         guard=guard,
         guard_with=guard_with,
@@ -221,11 +221,11 @@ def anonymize(
         device=place,
         preset=preset,
         crf=crf,
-        lookout=lookout,
+        detection=detection,
         reconnect=reconnect,
         max_pixels=max_pixels,
     )
-    options = with_lookout(options, anonymizer)
+    options = with_detection(options, anonymizer)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
     if learned:
         import torch

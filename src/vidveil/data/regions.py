@@ -10,7 +10,7 @@ from vidveil.core.frame import Region
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
 from vidveil.data.found import found_once
-from vidveil.detect.watch import Lookout, regions_of
+from vidveil.detect.settings import DetectionSettings, regions_of
 
 Places = list[tuple[Region, ...]]
 """Of a video, frame by frame."""
@@ -19,7 +19,7 @@ DIGITS = 2  # of a pixel
 
 def regions(data: ClipSet, region: str) -> Callable[[int], Places]:
     """What a row of the set has where; `region` is what a user would write: faces, people, `faces:2`, a detector."""
-    watch = Lookout(region=region).watch()
+    watch = DetectionSettings(region=region).watch()
     assert watch is not None
 
     def look() -> list[Any]:

@@ -2,8 +2,8 @@
 
     1  A scene's frames are kept back for `delay` seconds. The whole picture is searched on key frames: every `every`
        seconds, on the first and on the last frame of a scene. Key frames are searched side by side, one on each core.
-    2  What is found on a key frame is linked to the trails that are there; in between one looks closely (scene.py).
-    3  A frame leaves when what comes within `delay` after it has been seen: with a region for each trail (tracks.py).
+    2  What is found on a key frame is linked to the trajectories that are there; in between one looks closely (scene.py).
+    3  A frame leaves when what comes within `delay` after it has been seen: with a region for each trajectory (tracks.py).
 
 A frame that could not be searched has no regions and no picture any more: it becomes black. Where that happens again
 and again, the stream fails (searches.py).
@@ -19,15 +19,15 @@ from vidveil.detect.detectors import Detector
 from vidveil.detect.moments import Findings
 from vidveil.detect.scene import IN_FLIGHT, Scene
 from vidveil.detect.searches import Searches
-from vidveil.detect.tracks import Settings
+from vidveil.detect.tracks import TrackSettings
 
 
 class Finder:
     """Follows everybody that its detectors find. `findings` is complete when a stream has ended. One at a time."""
 
-    def __init__(self, detectors: Sequence[Detector], settings: Settings | None = None) -> None:
+    def __init__(self, detectors: Sequence[Detector], settings: TrackSettings | None = None) -> None:
         self.detectors = tuple(detectors)
-        self.settings = settings or Settings()
+        self.settings = settings or TrackSettings()
         self.weights = [detector.weights for detector in detectors]
         self.looks_for = [detector.kind for detector in detectors]
         self.findings = Findings()

@@ -20,7 +20,7 @@ import numpy as np
 
 from vidveil.core.frame import Box, Frame
 from vidveil.core.rotation import turn_of
-from vidveil.detect.tracks import BRIDGE, Settings, Sighting, Trail, clipped, extent
+from vidveil.detect.tracks import BRIDGE, Sighting, TrackSettings, Trajectory, clipped, extent
 
 WEAK = 0.35  # a score below this is hardly sure
 LEAP = 1.6  # times as large, or as small
@@ -64,7 +64,7 @@ class Span(NamedTuple):
 
 
 class Findings:
-    """What the frames and trails of one stream amount to."""
+    """What the frames and trajectories of one stream amount to."""
 
     def __init__(self) -> None:
         self.frames_with_regions = 0
@@ -106,39 +106,41 @@ class Findings:
                 box=None,
             )
 
-    def trail_so_far(self, trail: Trail, past: Sequence[Sighting]) -> None:
-        """Tell of the beginning of a very long trail, and forget it."""
+    def trajectory_so_far(self, trajectory: Trajectory, past: Sequence[Sighting]) -> None:
+        """Tell of the beginning of a very long trajectory, and forget it."""
         if len(past) > 1:
-            self._along(trail, past)
-            trail.sightings = trail.sightings[len(past) - 1 :]
-            trail.older = True
+            self._along(trajectory, past)
+            trajectory.sightings = trajectory.sightings[len(past) - 1 :]
+            trajectory.older = True
 
-    def trail_over(self, trail: Trail, size: tuple[int, int], scene: Span, settings: Settings) -> None:
-        if not trail.sure:
-            self._note("low score", trail, trail.first, trail.first)
+    def trajectory_over(
+        self, trajectory: Trajectory, size: tuple[int, int], scene: Span, settings: TrackSettings
+    ) -> None:
+        if not trajectory.sure:
+            self._note("low score", trajectory, trajectory.first, trajectory.first)
             return
-        if not trail.older and not trail.leaves(size, at_end=False):
-            until = trail.first.seconds - min(settings.hold, settings.delay)
-            self._stretch("born mid-picture", trail, trail.first, until - STRETCH, until, scene)
-        if not trail.leaves(size, at_end=True):
-            since = trail.last.seconds + settings.patience
-            self._stretch("lost mid-picture", trail, trail.last, since, since + STRETCH, scene)
-        self._along(trail, trail.sightings)
+        if not trajectory.older and not trajectory.leaves(size, at_end=False):
+            until = trajectory.first.seconds - min(settings.hold, settings.delay)
+            self._stretch("born mid-picture", trajectory, trajectory.first, until - STRETCH, until, scene)
+        if not trajectory.leaves(size, at_end=True):
+            since = trajectory.last.seconds + settings.patience
+            self._stretch("lost mid-picture", trajectory, trajectory.last, since, since + STRETCH, scene)
+        self._along(trajectory, trajectory.sightings)
 
-    def _along(self, trail: Trail, sightings: Sequence[Sighting]) -> None:
+    def _along(self, trajectory: Trajectory, sightings: Sequence[Sighting]) -> None:
         weak: list[Sighting] = []
         for sighting in sightings:
             if sighting.score < WEAK:
                 weak.append(sighting)
                 continue
-            self._weak(trail, weak)
+            self._weak(trajectory, weak)
             weak = []
-        self._weak(trail, weak)
+        self._weak(trajectory, weak)
         for a, b in pairwise(sightings):
             if b.seconds - a.seconds > BRIDGE + 1e-6:
-                self._note("gap", trail, a, b)
+                self._note("gap", trajectory, a, b)
             elif abs(math.log(extent(b.box) / extent(a.box))) > math.log(LEAP):
-                self._note("sudden change of size", trail, a, b)
+                self._note("sudden change of size", trajectory, a, b)
 
     def told(self) -> dict[str, Any]:
         """For the manifest."""
@@ -154,7 +156,9 @@ class Findings:
             "moments_left_out": self.left_out,
         }
 
-    def _stretch(self, what: str, trail: Trail, near: Sighting, start: float, end: float, scene: Span) -> None:
+    def _stretch(
+        self, what: str, trajectory: Trajectory, near: Sighting, start: float, end: float, scene: Span
+    ) -> None:
         """A time in which somebody may be visible, as far as it lies in the scene."""
         start, end = max(start, scene.began), min(end, scene.ended)
         if start >= end:
@@ -163,7 +167,7 @@ class Findings:
         moment = Moment(
             what=what,
             track=near.number,
-            kind=trail.kind,
+            kind=trajectory.kind,
             first=max(0, first),
             last=last,
             start=start,
@@ -172,17 +176,17 @@ class Findings:
         )
         self._keep(moment)
 
-    def _weak(self, trail: Trail, run: Sequence[Sighting]) -> None:
+    def _weak(self, trajectory: Trajectory, run: Sequence[Sighting]) -> None:
         if len(run) > 1:  # one may happen to anybody
-            self._note("low score", trail, run[0], run[-1])
+            self._note("low score", trajectory, run[0], run[-1])
 
-    def _note(self, what: str, trail: Trail, a: Sighting, b: Sighting) -> None:
+    def _note(self, what: str, trajectory: Trajectory, a: Sighting, b: Sighting) -> None:
         middle = tuple((p + q) / 2 for p, q in zip(a.box, b.box, strict=True))
         self._keep(
             Moment(
                 what=what,
                 track=b.number,
-                kind=trail.kind,
+                kind=trajectory.kind,
                 first=a.index,
                 last=b.index,
                 start=a.seconds,

@@ -1,6 +1,6 @@
-"""The frames between two cuts, and the trails of everybody in them: no trail leads out of a scene.
+"""The frames between two cuts, and the trajectories of everybody in them: no trajectory leads out of a scene.
 
-A trail that goes on nowhere is looked for closely, frame by frame, until it is lost; a new one is followed back, frame
+A trajectory that goes on nowhere is looked for closely, frame by frame, until it is lost; a new one is followed back, frame
 by frame, as far as frames have been kept. Between two key frames everybody is looked for closely twice, and halfway
 again where they are not where a straight way would have them.
 """
@@ -19,24 +19,24 @@ from vidveil.detect.searches import Searches, StoppedError, why
 from vidveil.detect.tracks import (
     BRIDGE,
     CERTAIN,
-    Settings,
     Sighting,
-    Trail,
+    TrackSettings,
+    Trajectory,
     between_sightings,
     extent,
     joint,
     link,
     middle,
+    mismatch,
     moved,
-    strangeness,
 )
 
 IN_FLIGHT = 4  # key frames searched at once, at most; a constant, so that the result does not depend on the machine
 FRAMES = 30  # from one search of the whole picture to the next, at most: the times of a damaged file may be too short
 FAR = 0.4  # of its own size: who moves further between two key frames is looked for in all frames between
 ASTRAY = 0.12  # of its own size: who is this far from the straight way between two sightings is looked for further
-CLOSE = 1.2  # strangeness up to which a find between two key frames is believed
-MISSES = 2  # frames in a row without a close find, after which a trail is lost
+CLOSE = 1.2  # mismatch up to which a find between two key frames is believed
+MISSES = 2  # frames in a row without a close find, after which a trajectory is lost
 WINDOW_BYTES = 1 << 30  # of pictures kept back, at most
 LONG = 2000  # sightings after which the oldest are told and forgotten
 
@@ -53,7 +53,7 @@ class Scene:
     def __init__(
         self,
         searches: Searches,
-        settings: Settings,
+        settings: TrackSettings,
         findings: Findings,
         pool: ThreadPoolExecutor,
     ) -> None:
@@ -64,7 +64,7 @@ class Scene:
         self._searched: Frame | None = None  # the key frame up to which everything is linked
         self._failed: str | None = None  # why that one could not be searched
         self._last_key: Frame | None = None
-        self._trails: list[Trail] = []
+        self._trails: list[Trajectory] = []
         self._doubts: list[float] = []  # times at which the picture changed so much that this may be another scene
         self._began: tuple[int, float] | None = None  # index and time of its first frame
         self._newest = (0, 0.0)  # and of its last, so far
@@ -100,8 +100,8 @@ class Scene:
             yield from self._leaving()
         while self._frames:
             yield self._done(self._frames.popleft())
-        for trail in self._trails:
-            self._over(trail)
+        for trajectory in self._trails:
+            self._over(trajectory)
 
     def _pace(self, step: float) -> None:
         """Where frames come seldom, a second is not enough: hold and look for two frames at least."""
@@ -134,28 +134,28 @@ class Scene:
             frame.picture = None
             return frame
         regions = []
-        for trail in self._trails:
-            for region in trail.regions(frame.seconds, self._size, self._settings):
-                regions.append(self._detectors[trail.kind].padded(region, self._size))
+        for trajectory in self._trails:
+            for region in trajectory.regions(frame.seconds, self._size, self._settings):
+                regions.append(self._detectors[trajectory.kind].padded(region, self._size))
         frame.regions = tuple(region for region in regions if region is not None)
         self._forget(frame.seconds)
         return frame
 
     def _forget(self, seconds: float) -> None:
-        """Let go of trails that reach no frame any more, and of the beginnings of very long ones."""
+        """Let go of trajectories that reach no frame any more, and of the beginnings of very long ones."""
         gone = seconds - self._settings.patience - 1
-        for trail in [t for t in self._trails if t.closed and t.last.seconds < gone]:
-            self._trails.remove(trail)
-            self._over(trail)
-        for trail in self._trails:
-            if len(trail.sightings) > LONG and trail.sightings[-2].seconds > gone:
-                self._findings.trail_so_far(trail, [s for s in trail.sightings if s.seconds < gone])
+        for trajectory in [t for t in self._trails if t.closed and t.last.seconds < gone]:
+            self._trails.remove(trajectory)
+            self._over(trajectory)
+        for trajectory in self._trails:
+            if len(trajectory.sightings) > LONG and trajectory.sightings[-2].seconds > gone:
+                self._findings.trajectory_so_far(trajectory, [s for s in trajectory.sightings if s.seconds < gone])
 
-    def _over(self, trail: Trail) -> None:
+    def _over(self, trajectory: Trajectory) -> None:
         first, began = self._began or self._newest
         last, ended = self._newest
         rate = (last - first) / max(ended - began, 1e-3)
-        self._findings.trail_over(trail, self._size, Span(began, ended, rate), self._settings)
+        self._findings.trajectory_over(trajectory, self._size, Span(began, ended, rate), self._settings)
 
     def _link_next(self) -> None:
         search = self._searches.popleft()
@@ -176,13 +176,13 @@ class Scene:
                 f.lost = failed or self._failed
             elif f is frame and self._failed:
                 f.lost = self._failed
-        for trail in self._trails:
-            if frame.seconds - trail.last.seconds > self._settings.patience:
-                trail.closed = True
+        for trajectory in self._trails:
+            if frame.seconds - trajectory.last.seconds > self._settings.patience:
+                trajectory.closed = True
         self._searched = frame
 
     def _link(self, detector: Detector, boxes: Boxes, frame: Frame) -> None:
-        """Go on with each trail of one kind from the last key frame to this one."""
+        """Go on with each trajectory of one kind from the last key frame to this one."""
         sound = [f for f in self._frames if f.picture is not None and f.lost is None]
         between = [f for f in sound if _within(f, self._searched, frame)]
         earlier = [f for f in sound if f.index < frame.index][::-1]
@@ -191,35 +191,35 @@ class Scene:
         links = link(open_trails, places, frame.seconds)
         continued: set[int] = set()
         for found in links:
-            before, score = found.trail.last, float(boxes[found.at, 4])
+            before, score = found.trajectory.last, float(boxes[found.at, 4])
             same = found.certain and not self._doubt(before, frame)
             number = before.number if same else self._findings.new_number()
             here = Sighting(frame.index, frame.seconds, places[found.at], score, number)
-            trail = found.trail
+            trajectory = found.trajectory
             if found.cost > CERTAIN:
-                self._follow(detector, trail, before, trail.speed(at_end=True), [*between, frame])
-                continued.add(id(trail))
-                if trail.last.index == frame.index and strangeness(trail.last.box, here.box) < CERTAIN:
+                self._follow(detector, trajectory, before, trajectory.speed(at_end=True), [*between, frame])
+                continued.add(id(trajectory))
+                if trajectory.last.index == frame.index and mismatch(trajectory.last.box, here.box) < CERTAIN:
                     continue  # followed all the way
-                trail = Trail(detector.kind, [before], older=True)  # perhaps somebody else: both are hidden
-                self._trails.append(trail)
-            continued.add(id(trail))
-            trail.add(here)
+                trajectory = Trajectory(detector.kind, [before], older=True)  # perhaps somebody else: both are hidden
+                self._trails.append(trajectory)
+            continued.add(id(trajectory))
+            trajectory.add(here)
             if not between or before.index >= between[0].index - 1:
-                self._halfway(detector, trail, before, here, between)
+                self._halfway(detector, trajectory, before, here, between)
             else:  # found again after a gap
                 back = [f for f in earlier if f.index > before.index]
-                self._follow(detector, trail, here, (0.0, 0.0), back)
-        for trail in open_trails:
-            if id(trail) not in continued:
-                self._follow(detector, trail, trail.last, trail.speed(at_end=True), [*between, frame])
+                self._follow(detector, trajectory, here, (0.0, 0.0), back)
+        for trajectory in open_trails:
+            if id(trajectory) not in continued:
+                self._follow(detector, trajectory, trajectory.last, trajectory.speed(at_end=True), [*between, frame])
         used = {found.at for found in links}
         for at, place in enumerate(places):
             if at not in used and boxes[at, 4] >= detector.start and not self._known(detector.kind, place, frame):
                 here = Sighting(frame.index, frame.seconds, place, float(boxes[at, 4]), self._findings.new_number())
-                trail = Trail(detector.kind, [here])
-                self._trails.append(trail)
-                self._follow(detector, trail, here, (0.0, 0.0), earlier)
+                trajectory = Trajectory(detector.kind, [here])
+                self._trails.append(trajectory)
+                self._follow(detector, trajectory, here, (0.0, 0.0), earlier)
 
     def _doubt(self, before: Sighting, frame: Frame) -> bool:
         """Whether so long or so much happened since somebody was seen that it may be another."""
@@ -231,12 +231,16 @@ class Scene:
     def _known(self, kind: str, place: Box, frame: Frame) -> bool:
         """Whether a close look has just found what the whole picture shows, too."""
         return any(
-            t.kind == kind and t.last.index == frame.index and strangeness(t.last.box, place) < 0.5
-            for t in self._trails
+            t.kind == kind and t.last.index == frame.index and mismatch(t.last.box, place) < 0.5 for t in self._trails
         )
 
     def _follow(
-        self, detector: Detector, trail: Trail, here: Sighting, speed: tuple[float, float], frames: Sequence[Frame]
+        self,
+        detector: Detector,
+        trajectory: Trajectory,
+        here: Sighting,
+        speed: tuple[float, float],
+        frames: Sequence[Frame],
     ) -> None:
         """Look closely for one person, frame by frame in this order, from a sighting on, until they are lost."""
         missed = 0
@@ -245,7 +249,7 @@ class Scene:
             near = min(CLOSE, CERTAIN + 2 * abs(frame.seconds - here.seconds))
             number = self._findings.new_number() if self._changed(here.seconds, frame.seconds) else here.number
             try:
-                found = self._look_closely(detector, trail, frame, place, number, near=near)
+                found = self._look_closely(detector, trajectory, frame, place, number, near=near)
             except Exception as error:
                 for unseen in frames[at:]:  # also those before the last key frame: somebody new was followed back
                     unseen.lost = why(error)
@@ -256,12 +260,18 @@ class Scene:
                     return
                 continue
             missed = 0
-            trail.add(found)
+            trajectory.add(found)
             speed = between_sightings(here, found)
             here = found
 
     def _halfway(
-        self, detector: Detector, trail: Trail, a: Sighting, b: Sighting, frames: list[Frame], fresh: bool = True
+        self,
+        detector: Detector,
+        trajectory: Trajectory,
+        a: Sighting,
+        b: Sighting,
+        frames: list[Frame],
+        fresh: bool = True,
     ) -> None:
         """Look closely in the middle between two sightings, then in both halves, until the way is straight."""
         (ax, ay), (bx, by) = middle(a.box), middle(b.box)
@@ -274,23 +284,23 @@ class Scene:
         size = min(extent(a.box), extent(b.box))
         place = (x - size / 2, y - size / 2, x + size / 2, y + size / 2)
         number = a.number if a.number == b.number else self._findings.new_number()
-        found = self._look_closely(detector, trail, frame, place, number, joint(a.box, b.box))
+        found = self._look_closely(detector, trajectory, frame, place, number, joint(a.box, b.box))
         if found is None:
-            self._follow(detector, trail, replace(a, number=number), (0.0, 0.0), inner)
+            self._follow(detector, trajectory, replace(a, number=number), (0.0, 0.0), inner)
             return
-        trail.add(found)
+        trajectory.add(found)
         fx, fy = middle(found.box)
         far = max(abs(bx - ax), abs(by - ay)) > FAR * size
         if far or max(abs(fx - x), abs(fy - y)) > ASTRAY * size:
-            self._halfway(detector, trail, a, found, inner, fresh=False)
-            self._halfway(detector, trail, found, b, inner, fresh=False)
+            self._halfway(detector, trajectory, a, found, inner, fresh=False)
+            self._halfway(detector, trajectory, found, b, inner, fresh=False)
         elif fresh:
-            self._halfway(detector, trail, found, b, inner, fresh=False)
+            self._halfway(detector, trajectory, found, b, inner, fresh=False)
 
     def _look_closely(
         self,
         detector: Detector,
-        trail: Trail,
+        trajectory: Trajectory,
         frame: Frame,
         place: Box,
         number: int,
@@ -307,16 +317,16 @@ class Scene:
         best, least = None, near
         for x0, y0, x1, y1, score in self._search.look(detector, picture).tolist():
             box = (left + x0 * step, top + y0 * step, left + x1 * step, top + y1 * step)
-            strange = strangeness(place, box)
-            if strange < least and not self._somebody_else(trail, frame.seconds, box, strange):
+            strange = mismatch(place, box)
+            if strange < least and not self._somebody_else(trajectory, frame.seconds, box, strange):
                 best, least = Sighting(frame.index, frame.seconds, box, score, number), strange
         return best
 
-    def _somebody_else(self, trail: Trail, seconds: float, box: Box, strange: float) -> bool:
-        """Whether a box fits another trail better: who turned away must not be followed in who passes by."""
-        others = (t for t in self._trails if t is not trail and t.kind == trail.kind)
+    def _somebody_else(self, trajectory: Trajectory, seconds: float, box: Box, strange: float) -> bool:
+        """Whether a box fits another trajectory better: who turned away must not be followed in who passes by."""
+        others = (t for t in self._trails if t is not trajectory and t.kind == trajectory.kind)
         places = (other.near(seconds) for other in others)
-        return any(place is not None and strangeness(place, box) < strange for place in places)
+        return any(place is not None and mismatch(place, box) < strange for place in places)
 
 
 def _within(frame: Frame, since: Frame | None, until: Frame) -> bool:

@@ -1,6 +1,6 @@
 """From single sightings to the way of one person through a scene, and to the box that hides them in every frame of it.
 
-A `Trail` is what one detector saw of one person within one scene: sightings in order of time. Between two sightings the
+A `Trajectory` is what one detector saw of one person within one scene: sightings in order of time. Between two sightings the
 box is drawn in between; before the first and after the last it is held, moving on a little and growing, since a face
 that is not found is not gone. All times are seconds.
 """
@@ -17,7 +17,7 @@ BRIDGE = 0.5  # a gap up to this long is no doubt: the detector blinked
 SLOWING = 0.25  # a held box moves on as if braked: as far as it came in this time
 GROWTH = 0.5  # of its size, added while a box is held for the whole time
 SLACK = 0.15  # of the way between two sightings, added on each side of what lies in between
-CERTAIN = 0.5  # strangeness (below) up to which a find continues a trail
+CERTAIN = 0.5  # mismatch (below) up to which a find continues a trajectory
 SAME = 0.4  # and up to which it is surely the same person
 SURE = 0.5  # a single find with this score counts as a person
 OUTWARD = 0.25  # of its size in a second: who is slower at the border does not leave, but is cut by it
@@ -26,7 +26,7 @@ EDGE_HOLD = 0.3  # who leaves through the border of the picture is held this lon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TrackSettings:
     """How long, and what, when somebody is lost from sight."""
 
     on_lost: str = "hold"
@@ -52,11 +52,11 @@ class Sighting:
     box: Box
     score: float
     number: int
-    """Of the track. It changes within a trail where it is in doubt whether this is still the same person."""
+    """Of the track. It changes within a trajectory where it is in doubt whether this is still the same person."""
 
 
 @dataclass(slots=True, eq=False)
-class Trail:
+class Trajectory:
     kind: str
     sightings: list[Sighting] = field(default_factory=list)
     older: bool = False
@@ -126,7 +126,7 @@ class Trail:
                 return True
         return False
 
-    def regions(self, seconds: float, size: tuple[int, int], settings: Settings) -> list[Region]:
+    def regions(self, seconds: float, size: tuple[int, int], settings: TrackSettings) -> list[Region]:
         """What hides this person at a time, before padding; nothing if the time is too far from any sighting."""
         if seconds < self.first.seconds:
             return self._outside(seconds, size, settings, at_end=False)
@@ -150,7 +150,7 @@ class Trail:
             return [self._region(grown(joint(a.box, b.box), grow), number, "gap") for number in numbers]
         return [self._region(widened(box, *slack), number, "between") for number in numbers]
 
-    def _outside(self, seconds: float, size: tuple[int, int], settings: Settings, *, at_end: bool) -> list[Region]:
+    def _outside(self, seconds: float, size: tuple[int, int], settings: TrackSettings, *, at_end: bool) -> list[Region]:
         if self.older and not at_end:
             return []
         anchor = self.last if at_end else self.first
@@ -169,7 +169,7 @@ class Trail:
 
 
 class Link(NamedTuple):
-    trail: Trail
+    trajectory: Trajectory
     at: int
     """Which box."""
     cost: float
@@ -177,13 +177,13 @@ class Link(NamedTuple):
     """Nobody else could be meant."""
 
 
-def link(trails: Sequence[Trail], boxes: Sequence[Box], seconds: float) -> list[Link]:
-    """Which box continues which trail, the likeliest first; none twice."""
+def link(trajectories: Sequence[Trajectory], boxes: Sequence[Box], seconds: float) -> list[Link]:
+    """Which box continues which trajectory, the likeliest first; none twice."""
     costs = []
-    for t, trail in enumerate(trails):
-        expected, lapse = trail.expected(seconds), abs(seconds - trail.last.seconds)
+    for t, trajectory in enumerate(trajectories):
+        expected, lapse = trajectory.expected(seconds), abs(seconds - trajectory.last.seconds)
         for b, box in enumerate(boxes):
-            cost = strangeness(expected, box)
+            cost = mismatch(expected, box)
             if cost < min(0.7 + 2.5 * lapse, 2.0):
                 costs.append((cost, t, b))
     costs.sort()
@@ -198,11 +198,11 @@ def link(trails: Sequence[Trail], boxes: Sequence[Box], seconds: float) -> list[
         certain = cost <= SAME and all(rival > cost + 0.5 for rival in rivals)
         used_trails.add(t)
         used_boxes.add(b)
-        links.append(Link(trails[t], b, cost, certain))
+        links.append(Link(trajectories[t], b, cost, certain))
     return links
 
 
-def strangeness(expected: Box, box: Box) -> float:
+def mismatch(expected: Box, box: Box) -> float:
     """How unlikely a box is where one is expected: distance in sizes, and half the logarithm of the change of size."""
     (x0, y0), (x1, y1) = middle(expected), middle(box)
     a, b = extent(expected), extent(box)

@@ -39,12 +39,12 @@ def load(spec: str, *, region: str = "frame", watch: "Watcher | None" = None) ->
 
 
 def _on_region(method: Anonymizer, region: str, watcher: "Watcher | None") -> Anonymizer:
-    from vidveil.detect.watch import Lookout, kind_of, regions_of
+    from vidveil.detect.settings import DetectionSettings, kind_of, regions_of
     from vidveil.methods.regional import in_regions, paints
 
     if not paints(method):
         raise UsageError(f"{method.spec} does not work on regions")
-    watch = Lookout(region=region).watch()
+    watch = DetectionSettings(region=region).watch()
     assert watch is not None
     bound = in_regions(method, {kind_of(region)}, watcher or partial(regions_of, watch=watch))
     bound.weights = " + ".join(watch.weights)

@@ -30,10 +30,10 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
-from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, Veiled, born
+from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, born
 from vidveil.data.store.videos import Item, VideoStore, cache_folder
 from vidveil.methods.masking.baselines import CONTROLS, PruningControl, pruning_control
-from vidveil.methods.masking.random_pruning import draws_lots, with_lots
+from vidveil.methods.masking.random_pruning import is_random_pruning, with_random_pruning
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -107,15 +107,15 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         made_now.append(True)
         return _all(painter, chunks, f"painting {data.name} after {setting}")
 
-    videos = Veiled.cached(folder, about, make)
+    videos = AnonymizedVideos.cached(folder, about, make)
     if not made_now:  # the code of a method may have changed since: look at some
         some = dict.fromkeys((chunks[0], chunks[len(chunks) // 2], chunks[-1]))
         pairs = (pair for chunk in some for pair in zip(chunk, painter.paint(chunk), strict=True))
         with phase(f"comparing {data.name} after {setting} with the cache"):
             same = all(_same(videos, row, item) for row, item in pairs)
         if not same:
-            videos = Veiled.write(folder, make(), about)
-    if made_now and isinstance(videos, Veiled):
+            videos = AnonymizedVideos.write(folder, make(), about)
+    if made_now and isinstance(videos, AnonymizedVideos):
         videos.made = born(videos.folder)
     return data.with_videos(videos, f"{data.name} after {setting}")
 
@@ -142,7 +142,7 @@ def _refuse_knobs_of_controls(setting: Setting) -> None:
         raise UsageError(f"{setting.method} has no knob: leave keep out")
     if plain and setting.fill is not None:
         raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
-    unlearned = plain or draws_lots(setting.method) or pruning_control(setting.method, setting.keep)
+    unlearned = plain or is_random_pruning(setting.method) or pruning_control(setting.method, setting.keep)
     if unlearned and setting.privacy_weight is not None:
         raise UsageError(f"{setting.method} has no privacy attention: leave privacy_weight out")
 
@@ -237,8 +237,8 @@ def _load(setting: Setting, watch: "Watcher | None" = None) -> "Anonymizer":
         if not close:
             raise UsageError(f"{error}; controls are raw, noise, {', '.join(CONTROLS)}") from error
         raise UsageError(f"no method or control is called {setting.method!r}; did you mean {close[0]}?") from error
-    if draws_lots(setting.method):
-        method = with_lots(method, setting.method)
+    if is_random_pruning(setting.method):
+        method = with_random_pruning(method, setting.method)
     if setting.fill is not None:
         if not hasattr(method, "fill"):
             raise UsageError(f"{setting.method} hides no tubelets: leave fill out")

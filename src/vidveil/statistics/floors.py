@@ -93,7 +93,7 @@ def expected_average_precision(positives: ArrayLike, total: ArrayLike) -> Floats
     return np.where(n > 0, mean, np.nan)
 
 
-def average_precision_by_lot(labels: ArrayLike, scores: ArrayLike) -> float:
+def random_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     """Mean AP over all ways to deal the labels to the clips: what permutations come to, if clips are dealt one by one.
 
     Σₖ mₖ/N · (1 + (n − 1)(Sₖ − 1)/(N − 1)) / Sₖ over the distinct scores, mₖ clips at the k-th and Sₖ at it or above:

@@ -3,7 +3,7 @@
     s(q, j) = cos(e_q, e_j)         rank-1 of q = 1 if argmaxⱼ s(q, j) is of q's person, j in the gallery of q
 
 No label is used at test time, and the people were never seen in training, so this is what a stranger with a pile of
-anonymized videos can do. A `Lineup` says who is looked for among whom:
+anonymized videos can do. A `LinkageSetup` says who is looked for among whom:
 
     any            all clips but the query itself
     same action    of those, clips with the query's action: where an action tells who, a perfect action feature must not
@@ -38,7 +38,7 @@ _AT_ONCE = 2_000_000  # similarities in memory at a time: 16 MB an array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Lineup:
+class LinkageSetup:
     """Who is looked for among whom. All arrays have one entry a clip."""
 
     person: Ints
@@ -146,17 +146,19 @@ class Linkage:
         return np.where(self.queries, 1 - missed, np.nan)
 
 
-def rank(embeddings: ArrayLike, lineup: Lineup, *, gallery: ArrayLike | None = None, precision: bool = True) -> Linkage:
+def rank(
+    embeddings: ArrayLike, setup: LinkageSetup, *, gallery: ArrayLike | None = None, precision: bool = True
+) -> Linkage:
     """Look every clip up among the others. `embeddings` are (N, D); `gallery` (N, D) are other embeddings of the same
     clips to look among, such as those of the raw videos. Without `precision`, which takes most of the time, average
     precisions are NaN."""
-    count = len(lineup)
+    count = len(setup)
     hit, precisions, chance = (np.full(count, np.nan) for _ in range(3))
     positives, size, ahead, tied, tied_positives = (np.zeros(count, dtype=np.int64) for _ in range(5))
     columns = np.arange(count)
-    for rows, similar, inside in similarities(embeddings, lineup, gallery):
-        inside &= ~lineup.removed(rows[:, None], columns)
-        match = inside & (lineup.person[rows][:, None] == lineup.person)  # (c, N)
+    for rows, similar, inside in similarities(embeddings, setup, gallery):
+        inside &= ~setup.removed(rows[:, None], columns)
+        match = inside & (setup.person[rows][:, None] == setup.person)  # (c, N)
         positives[rows], size[rows] = match.sum(axis=1), inside.sum(axis=1)
         answerable = positives[rows] > 0
         rows, similar, inside, match = rows[answerable], similar[answerable], inside[answerable], match[answerable]
@@ -171,21 +173,21 @@ def rank(embeddings: ArrayLike, lineup: Lineup, *, gallery: ArrayLike | None = N
         chance[rows] = positives[rows] / size[rows]
         if precision:
             precisions[rows] = _average_precisions(similar, match)
-    asked = (lineup.person >= 0) & (True if lineup.probes is None else lineup.probes)
+    asked = (setup.person >= 0) & (True if setup.probes is None else setup.probes)
     left_out = int((asked & (positives == 0)).sum())
     return Linkage(hit, precisions, chance, positives, size, ahead, tied, tied_positives, left_out)
 
 
 def nearest(
-    embeddings: ArrayLike, lineup: Lineup, *, gallery: ArrayLike | None = None, depth: int = 1, seed: int = 0
+    embeddings: ArrayLike, setup: LinkageSetup, *, gallery: ArrayLike | None = None, depth: int = 1, seed: int = 0
 ) -> Ints:
     """The `depth` nearest clips of each query in the gallery as it is before clothes, ties in random order. (N, depth)
 
     -1 where the gallery is smaller than that. Knows nothing of who is who, so it stays when people are permuted.
     """
     rng = np.random.default_rng(seed)
-    found = np.full((len(lineup), depth), -1, dtype=np.int64)
-    for rows, similar, inside in similarities(embeddings, lineup, gallery):
+    found = np.full((len(setup), depth), -1, dtype=np.int64)
+    for rows, similar, inside in similarities(embeddings, setup, gallery):
         lots = rng.random(similar.shape) * (0.4 * 10.0**-DECIMALS)  # less than what tells two similarities apart
         similar = np.where(inside, similar + lots, -np.inf)
         top = min(depth, similar.shape[1])
@@ -196,18 +198,18 @@ def nearest(
 
 
 def similarities(
-    embeddings: ArrayLike, lineup: Lineup, gallery: ArrayLike | None = None
+    embeddings: ArrayLike, setup: LinkageSetup, gallery: ArrayLike | None = None
 ) -> Iterator[tuple[Ints, Floats, Bools]]:
     """Some queries at a time: their numbers (c,), rounded cosines with all clips (c, N), and who is in the gallery
     before clothes (c, N). A whole matrix of 10,000 clips is never in memory."""
-    queries = _directions(embeddings, len(lineup))
-    others = queries if gallery is None else _directions(gallery, len(lineup))
+    queries = _directions(embeddings, len(setup))
+    others = queries if gallery is None else _directions(gallery, len(setup))
     if queries.shape != others.shape:
         raise UsageError(f"linkage: embeddings are {queries.shape}, those of the gallery {others.shape}")
-    step = max(1, _AT_ONCE // max(1, len(lineup)))
-    for start in range(0, len(lineup), step):
-        rows = np.arange(start, min(start + step, len(lineup)))
-        yield rows, np.round(queries[rows] @ others.T, DECIMALS), lineup.fixed(rows)
+    step = max(1, _AT_ONCE // max(1, len(setup)))
+    for start in range(0, len(setup), step):
+        rows = np.arange(start, min(start + step, len(setup)))
+        yield rows, np.round(queries[rows] @ others.T, DECIMALS), setup.fixed(rows)
 
 
 def _average_precisions(similar: Floats, match: Bools) -> Floats:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vidveil.statistics.floors import AT_ONCE, PERMUTATIONS, Floats, Floor, Ints, deal_within, deals, floor_of
-from vidveil.statistics.linkage import Lineup, Linkage, nearest
+from vidveil.statistics.linkage import Linkage, LinkageSetup, nearest
 
 
 def linkage_floor(
     embeddings: ArrayLike,
-    lineup: Lineup,
+    setup: LinkageSetup,
     found: Linkage,
     *,
     gallery: ArrayLike | None = None,
@@ -26,14 +26,14 @@ def linkage_floor(
     (person, outfit, action) as often as it was, so a clip's number of positives travels with its label.
     """
     depth = 1
-    if lineup.clothes != "any" and lineup.outfit is not None:  # so many of the nearest may be taken out of the gallery
-        same = np.unique(np.stack([lineup.person, lineup.outfit]), axis=1, return_counts=True)[1].max(initial=0)
+    if setup.clothes != "any" and setup.outfit is not None:  # so many of the nearest may be taken out of the gallery
+        same = np.unique(np.stack([setup.person, setup.outfit]), axis=1, return_counts=True)[1].max(initial=0)
         depth += int(
-            same if lineup.clothes == "changed" else np.unique(lineup.person, return_counts=True)[1].max(initial=0)
+            same if setup.clothes == "changed" else np.unique(setup.person, return_counts=True)[1].max(initial=0)
         )
-    neighbours = nearest(embeddings, lineup, gallery=gallery, depth=min(depth, max(1, len(lineup))), seed=seed)
+    neighbours = nearest(embeddings, setup, gallery=gallery, depth=min(depth, max(1, len(setup))), seed=seed)
     values = np.empty(permutations)
-    for start, stop, dealt in deals(deal_within, _strata(lineup), permutations, seed, len(lineup)):
+    for start, stop, dealt in deals(deal_within, _strata(setup), permutations, seed, len(setup)):
         # dealt: (b, N) the clip whose person stands here now
         asked = found.queries[dealt]
         hits = np.zeros(dealt.shape, dtype=np.bool_)
@@ -41,8 +41,8 @@ def linkage_floor(
         for k in range(neighbours.shape[1]):
             there = neighbours[:, k]  # (N,)
             other = dealt[:, there]  # -1 reads the last clip, and does not count
-            usable = open_ & (there >= 0) & ~lineup.removed(dealt, other)
-            hits |= usable & (lineup.person[dealt] == lineup.person[other])
+            usable = open_ & (there >= 0) & ~setup.removed(dealt, other)
+            hits |= usable & (setup.person[dealt] == setup.person[other])
             open_ &= ~usable
             if not open_.any():
                 break
@@ -53,7 +53,7 @@ def linkage_floor(
 
 def linkage_map_floor(
     embeddings: ArrayLike,
-    lineup: Lineup,
+    setup: LinkageSetup,
     found: Linkage,
     *,
     gallery: ArrayLike | None = None,
@@ -66,24 +66,24 @@ def linkage_map_floor(
     places of all clips are looked up once, and of each permutation only those of the same person are read. The places
     take 12 bytes a pair of clips: 1.2 GB for 10,000.
     """
-    count = len(lineup)
-    order = nearest(embeddings, lineup, gallery=gallery, depth=count, seed=seed)
+    count = len(setup)
+    order = nearest(embeddings, setup, gallery=gallery, depth=count, seed=seed)
     places = np.full((count, count + 1), count, dtype=np.int32)  # the last column takes what is outside the gallery
     np.put_along_axis(places, np.where(order >= 0, order, count), np.arange(count, dtype=np.int32)[None], axis=1)
     values = np.empty(permutations)
-    slots = _slots(lineup.person) if lineup.clothes == "any" else None
-    for start, stop, dealt_all in deals(deal_within, _strata(lineup), permutations, seed, count):
+    slots = _slots(setup.person) if setup.clothes == "any" else None
+    for start, stop, dealt_all in deals(deal_within, _strata(setup), permutations, seed, count):
         if slots is not None:
-            values[start:stop] = _mean_precisions(places, lineup.person, found, dealt_all, slots)
+            values[start:stop] = _mean_precisions(places, setup.person, found, dealt_all, slots)
             continue
         for permutation, dealt in enumerate(dealt_all, start):
-            query, other = _pairs_of_a_person(lineup.person, dealt)
+            query, other = _pairs_of_a_person(setup.person, dealt)
             place = places[query, other]
             inside = (place < count) & found.queries[dealt[query]]
             query, other, place = query[inside], other[inside], place[inside]
             sequence = np.argsort(query * np.int64(count) + place)
             query, other, place = query[sequence], other[sequence], place[sequence]
-            gone = lineup.removed(dealt[query], dealt[other])
+            gone = setup.removed(dealt[query], dealt[other])
             sizes = np.bincount(query, minlength=count)
             starts = (np.cumsum(sizes) - sizes)[query]  # where the clips of each query begin
             passed: Ints = np.cumsum(gone) - gone  # clips taken out before, over all queries
@@ -94,10 +94,10 @@ def linkage_map_floor(
     return floor_of(values, found.mean_average_precision, seed)
 
 
-def _strata(lineup: Lineup) -> Ints:
+def _strata(setup: LinkageSetup) -> Ints:
     """What a clip's gallery depends on besides who it is: clips are dealt among those where this is the same."""
-    fixed = [column for column in (lineup.action, lineup.apart, lineup.probes, lineup.among) if column is not None]
-    return np.unique(np.stack([lineup.person < 0, *fixed]), axis=1, return_inverse=True)[1].reshape(-1)
+    fixed = [column for column in (setup.action, setup.apart, setup.probes, setup.among) if column is not None]
+    return np.unique(np.stack([setup.person < 0, *fixed]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _slots(person: Ints) -> Ints | None:

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.statistics.linkage import Lineup, rank
+from vidveil.statistics.linkage import LinkageSetup, rank
 from vidveil.tasks.task import Predictions, Task, on_device
 
 
@@ -64,8 +64,8 @@ class Identity(Task):
         rows = predictions.rows
         if self.names_them and self.name in predictions.probabilities:
             return float((predictions.probabilities[self.name].argmax(-1) == self.labels.cpu().numpy()[rows]).mean())
-        lineup = Lineup(person=self.data.person[rows], rule=self.data.gallery, action=self.data.action[rows])
-        return rank(predictions.features, lineup).rank1
+        setup = LinkageSetup(person=self.data.person[rows], rule=self.data.gallery, action=self.data.action[rows])
+        return rank(predictions.features, setup).rank1
 
 
 def everybody_is_known(data: ClipSet) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vidveil.data.clips import ClipSet
-from vidveil.statistics.linkage import Lineup, Linkage, rank
+from vidveil.statistics.linkage import Linkage, LinkageSetup, rank
 from vidveil.tasks.task import Predictions
 
 CUTS = (1, 5, 10)
@@ -33,6 +33,6 @@ def retrieval(data: ClipSet, test: Predictions, train: Predictions) -> Retrieval
     features = np.concatenate([test.features, train.features])
     action = np.concatenate([data.action[test.rows], data.action[train.rows]])
     asked = np.arange(len(features)) < len(test.rows)
-    ranked = rank(features, Lineup(person=action, probes=asked, among=~asked))
+    ranked = rank(features, LinkageSetup(person=action, probes=asked, among=~asked))
     recall = {k: float(np.nanmean(ranked.recall(k))) for k in CUTS}
     return Retrieval(recall, ranked.mean_average_precision, ranked.floor, ranked)

@@ -42,7 +42,7 @@ class Checkpoint:
         """A checkpoint of something else is an error: nobody could say what came out of going on with it."""
         hint = f"the checkpoint in {folder} does not fit"
         theirs, ours = self.about.get("options"), about["options"]
-        if not isinstance(theirs, dict) or not {"fingerprint", "batches", "place"} <= self.about.keys():
+        if not isinstance(theirs, dict) or not {"fingerprint", "batches", "state"} <= self.about.keys():
             raise TrainingError(f"{hint}: it does not say of what training it is")
         if self.about["fingerprint"] != about["fingerprint"]:
             raise TrainingError(f"{hint}: it was made with other data or another recipe; start a run of another name")
@@ -62,7 +62,7 @@ class Checkpoint:
         return {name.removeprefix(start): tensor for name, tensor in self.tensors.items() if name.startswith(start)}
 
 
-class Keeper:
+class CheckpointManager:
     """The checkpoints of one folder. Without a folder it keeps nothing."""
 
     def __init__(self, folder: Path | None, seconds: float = 0.0) -> None:

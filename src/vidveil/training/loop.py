@@ -24,13 +24,13 @@ from torch import Tensor, nn
 from vidveil.core.errors import TrainingError, UsageError
 from vidveil.core.typed import from_values
 from vidveil.training.average import Average, fill
-from vidveil.training.checkpoints import Keeper, fill_optimizer, optimizer_tensors
+from vidveil.training.checkpoints import CheckpointManager, fill_optimizer, optimizer_tensors
 from vidveil.training.finite import Finite, explain, find_origin
 from vidveil.training.log import Log
 from vidveil.training.options import Options
 from vidveil.training.schedule import parameter_groups, rate
 from vidveil.training.seeds import deterministic, restore, seeded, snapshot
-from vidveil.training.state import Fit, Place
+from vidveil.training.state import Fit, TrainingState
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -126,39 +126,39 @@ def _fit(
     average = Average(weights, options.ema) if options.ema else None
     judged = average.state if average else weights  # what is validated and returned
     finite = Finite(model, fabric.device)
-    place, loss_sum = Place(), torch.zeros((), device=fabric.device)  # of this epoch
+    state, loss_sum = TrainingState(), torch.zeros((), device=fabric.device)  # of this epoch
 
     about = {"fingerprint": fingerprint, "options": options.fixed(), "batches": len(batches)}
-    keeper = Keeper(folder, options.checkpoint_seconds)
-    if saved := keeper.load():
+    manager = CheckpointManager(folder, options.checkpoint_seconds)
+    if saved := manager.load():
         saved.check_fits(about, {name: tuple(tensor.shape) for name, tensor in weights.items()}, folder)
         if saved.passed_over:
             log.say(f"note: an older checkpoint is used, since the newest cannot be read: {saved.passed_over}")
         try:
-            place = from_values(Place, saved.about["place"])
+            state = from_values(TrainingState, saved.about["state"])
         except ValueError as error:
             raise TrainingError(f"the checkpoint in {folder} is damaged: {error}") from error
         fill(best, saved.part("best"))
-        if not place.finished:
+        if not state.finished:
             fill(weights, saved.part("model"))
             fill_optimizer(adamw, names, saved.part("optimizer"))
             loss_sum.copy_(saved.tensors["epoch/loss_sum"])
             if average is not None:
                 fill(average.state, saved.part("average"))
-                average.count = place.averaged
+                average.count = state.averaged
             restore(saved.part("random"))  # the last thing before the loop: nothing may draw in between
             if rank > 0:  # the file is of rank 0, and two ranks must not draw the same
-                torch.manual_seed(options.seed + rank + world * place.step)
+                torch.manual_seed(options.seed + rank + world * state.step)
 
     def save() -> None:
-        place.seconds = monotonic() - began
-        place.averaged = average.count if average else 0
+        state.seconds = monotonic() - began
+        state.averaged = average.count if average else 0
         parts: dict[str, Mapping[str, Tensor]] = {"best": best}
-        if not place.finished:
+        if not state.finished:
             parts |= {"model": weights, "average": average.state if average else {}, "random": snapshot()}
             parts |= {"optimizer": optimizer_tensors(adamw, names), "epoch": {"loss_sum": loss_sum}}
         if rank == 0:
-            keeper.save(parts, {**about, "place": asdict(place)}, final=place.finished)
+            manager.save(parts, {**about, "state": asdict(state)}, final=state.finished)
 
     def check() -> None:
         """Raises if any step so far was bad. Called before each checkpoint, so that the last good one stays."""
@@ -169,19 +169,19 @@ def _fit(
                 origin = find_origin(model, lambda: loss(net, again), again)
             raise TrainingError(f"{label}: {explain(bad, origin, steps)}".removeprefix(": "))
 
-    began = monotonic() - place.seconds
-    if not place.finished:
-        log.write("resumed" if saved else "started", fit=label, step=place.step, steps=total, epochs=options.epochs)
-    with log.bar(label, total, place.step) as bar:
+    began = monotonic() - state.seconds
+    if not state.finished:
+        log.write("resumed" if saved else "started", fit=label, step=state.step, steps=total, epochs=options.epochs)
+    with log.bar(label, total, state.step) as bar:
         net.train()
-        while not place.finished:
-            for batch in _share(batches, place, steps, world, rank):
+        while not state.finished:
+            for batch in _share(batches, state, steps, world, rank):
                 for group in adamw.param_groups:
-                    group["lr"] = options.lr * group["scale"] * rate(place.step, total, warmup)
+                    group["lr"] = options.lr * group["scale"] * rate(state.step, total, warmup)
                 with fabric.autocast():
                     value = loss(net, batch)
                 fabric.backward(value)
-                norm = finite.watch(place.step, value)
+                norm = finite.watch(state.step, value)
                 if on_cpu:
                     check()  # at once: there is nothing to wait for
                 else:
@@ -193,53 +193,53 @@ def _fit(
                 if average is not None:
                     average.update()
                 loss_sum += value.detach()
-                place.step, place.batch = place.step + 1, place.batch + 1
-                bar.done = place.step
-                if place.step % options.log_every == 0:
+                state.step, state.batch = state.step + 1, state.batch + 1
+                bar.done = state.step
+                if state.step % options.log_every == 0:
                     check()
                     line = {"loss": value.item(), "lr": adamw.param_groups[0]["lr"], "gradient": norm.item()}
-                    log.write("step", fit=label, step=place.step, **line)
-                    log.curves(label, place.step, line)
-                if keeper.due():
+                    log.write("step", fit=label, step=state.step, **line)
+                    log.curves(label, state.step, line)
+                if manager.due():
                     check()
                     save()
             check()
 
-            row: dict[str, float] = {"epoch": place.epoch + 1, "train_loss": loss_sum.item() / steps}
+            row: dict[str, float] = {"epoch": state.epoch + 1, "train_loss": loss_sum.item() / steps}
             loss_sum.zero_()
             if validate is None:
-                place.best_epoch = place.epoch + 1
+                state.best_epoch = state.epoch + 1
                 fill(best, judged)
-            elif place.is_time_to_validate(options):
+            elif state.is_time_to_validate(options):
                 net.eval()
                 with torch.no_grad(), fabric.autocast(), average.in_place() if average else nullcontext():
                     metrics = {name: float(number) for name, number in validate(net).items()}
                 net.train()
                 metrics = dict(fabric.broadcast(metrics))  # all ranks must decide alike
-                if place.judge(metrics, options):
+                if state.judge(metrics, options):
                     fill(best, judged)
                 row |= metrics
-            place.end_epoch(row)
-            log.write("epoch", fit=label, step=place.step, seconds=round(monotonic() - began, 3), **row)
-            log.curves(label, place.step, {name: number for name, number in row.items() if name != "epoch"})
+            state.end_epoch(row)
+            log.write("epoch", fit=label, step=state.step, seconds=round(monotonic() - began, 3), **row)
+            log.curves(label, state.step, {name: number for name, number in row.items() if name != "epoch"})
             told = "  ".join(f"{name} {number:.4g}" for name, number in row.items() if name != "epoch")
-            bar.note = f"epoch {place.epoch}/{options.epochs}  {told}"
-            if place.epoch == options.epochs or place.stopped_early:
-                place.finished = True
+            bar.note = f"epoch {state.epoch}/{options.epochs}  {told}"
+            if state.epoch == options.epochs or state.stopped_early:
+                state.finished = True
                 save()
-                log.write("finished", fit=label, step=place.step, best_epoch=place.best_epoch, best=place.best)
+                log.write("finished", fit=label, step=state.step, best_epoch=state.best_epoch, best=state.best)
 
     fill(weights, best)
     model.eval()
-    return place.fit()
+    return state.fit()
 
 
-def _share(batches: Batches, place: Place, steps: int, world: int, rank: int) -> Iterator[Any]:
+def _share(batches: Batches, state: TrainingState, steps: int, world: int, rank: int) -> Iterator[Any]:
     """This rank's batches of the epoch that are still to be done: of each `world` in a row, one."""
-    begun = place.batch
-    yield from islice(batches.epoch(place.epoch, begun * world), rank, (steps - begun) * world, world)
-    if place.batch < steps:
-        raise TrainingError(f"epoch {place.epoch + 1} ended after {place.batch} of {steps} batches")
+    begun = state.batch
+    yield from islice(batches.epoch(state.epoch, begun * world), rank, (steps - begun) * world, world)
+    if state.batch < steps:
+        raise TrainingError(f"epoch {state.epoch + 1} ended after {state.batch} of {steps} batches")
 
 
 def _lay_channels_last(model: nn.Module) -> None:

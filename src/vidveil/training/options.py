@@ -25,15 +25,15 @@ class Options:
     lr: float = 1e-3
     """Learning rate at its peak, after the warm-up."""
     weight_decay: float = 0.05
-    """AdamW's decay, on matrices and kernels only: not on biases, gains of norms, tokens, embeddings of place."""
+    """AdamW's decay, on matrices and kernels only: not on biases, gains of norms, tokens, embeddings of position."""
     betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's memory of gradients and of their squares."""
     warmup_epochs: float = 1.0
     """Epochs, or a part of one, over which the rate rises from 0 in a straight line; then it falls as a cosine to 0."""
-    trunk_lr: float = 1.0
-    """Factor on the rate of a pretrained trunk: 0.1 lets new heads learn ten times as fast."""
-    trunk: tuple[str, ...] = ("recognizer.",)
-    """How the names of the trunk's parameters begin."""
+    backbone_lr: float = 1.0
+    """Factor on the rate of a pretrained backbone: 0.1 lets new heads learn ten times as fast."""
+    backbone: tuple[str, ...] = ("recognizer.",)
+    """How the names of the backbone's parameters begin."""
     clip_norm: float = 1.0
     """Gradients longer than this are scaled down to it; 0 leaves them as they are."""
     ema: float = 0.0
@@ -65,9 +65,9 @@ class Options:
     """Kernels of convolutions in the layout that tensor cores and oneDNN like."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.trunk, str):
-            object.__setattr__(self, "trunk", (self.trunk,))
-        for name in ("betas", "trunk"):
+        if isinstance(self.backbone, str):
+            object.__setattr__(self, "backbone", (self.backbone,))
+        for name in ("betas", "backbone"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # a list, where it comes from JSON or YAML
         for name, choices in (("precision", PRECISIONS), ("strategy", STRATEGIES), ("device", DEVICES)):
             if getattr(self, name) not in choices:
@@ -75,7 +75,15 @@ class Options:
         for name in ("epochs", "validate_every", "devices", "log_every"):
             if getattr(self, name) < 1:
                 raise RecipeError(f"{name} must be 1 or more, got {getattr(self, name)}")
-        for name in ("lr", "weight_decay", "warmup_epochs", "clip_norm", "patience", "checkpoint_seconds", "trunk_lr"):
+        for name in (
+            "lr",
+            "weight_decay",
+            "warmup_epochs",
+            "clip_norm",
+            "patience",
+            "checkpoint_seconds",
+            "backbone_lr",
+        ):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise RecipeError(f"{name} must be 0 or more, and finite, got {getattr(self, name)}")
         for name, value in (("ema", self.ema), *(("betas", beta) for beta in self.betas)):
@@ -87,7 +95,7 @@ class Options:
     def fixed(self) -> dict[str, Any]:
         """What must be the same when a run is resumed, as JSON gives it back."""
         kept = {name: value for name, value in asdict(self).items() if name not in FREE}
-        return kept | {"betas": list(self.betas), "trunk": list(self.trunk)}
+        return kept | {"betas": list(self.betas), "backbone": list(self.backbone)}
 
     def accelerator(self) -> str:
         """`cpu` or `cuda`: where it will run here."""
@@ -104,12 +112,12 @@ class Options:
 
 
 def options_of(recipe: "LearningRecipe", seed: int, network: str = "") -> Options:
-    """The loop's part of a recipe. Only a trunk that has learned before is held back by `trunk_lr`."""
+    """The loop's part of a recipe. Only a backbone that has learned before is held back by `backbone_lr`."""
     learned = network.endswith((":pretrained", ":raw"))
     return Options(
         epochs=recipe.epochs,
         lr=recipe.lr,
-        trunk_lr=recipe.trunk_lr if learned else 1.0,
+        backbone_lr=recipe.backbone_lr if learned else 1.0,
         weight_decay=recipe.weight_decay,
         warmup_epochs=recipe.warmup_epochs,
         clip_norm=recipe.clip_norm,

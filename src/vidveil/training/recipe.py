@@ -36,7 +36,7 @@ class LearningRecipe:
     """Clips a step."""
     lr: float = 2e-3
     """Of AdamW at its highest, after the warm-up; then it falls to 0 along a cosine."""
-    trunk_lr: float = 1.0
+    backbone_lr: float = 1.0
     """Factor on the rate of pretrained weights below the heads."""
     weight_decay: float = 0.05
     """Of AdamW; not of biases and norms."""

@@ -28,28 +28,28 @@ def rate(step: int, total: int, warmup: int) -> float:
 def parameter_groups(model: nn.Module, options: Options) -> list[dict[str, Any]]:
     """AdamW's groups. `scale` is a group's factor on the learning rate; parameters that do not learn are left out.
 
-    Decay is for matrices and kernels. A bias, a gain of a norm (one dimension), a token or an embedding of place (not
+    Decay is for matrices and kernels. A bias, a gain of a norm (one dimension), a token or an embedding of position (not
     called `weight`) has none: pulling it to zero changes what the network says, not how complex it is.
     """
     groups: dict[tuple[bool, bool], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
-        in_trunk = options.trunk_lr != 1 and name.startswith(options.trunk)
+        in_backbone = options.backbone_lr != 1 and name.startswith(options.backbone)
         is_matrix = parameter.ndim > 1 and name.endswith("weight")
         group = groups.setdefault(
-            (in_trunk, is_matrix),
+            (in_backbone, is_matrix),
             {
                 "params": [],
-                "scale": options.trunk_lr if in_trunk else 1.0,
+                "scale": options.backbone_lr if in_backbone else 1.0,
                 "weight_decay": options.weight_decay if is_matrix else 0.0,
             },
         )
         group["params"].append(parameter)
     if not groups:
         raise RecipeError("no parameter of the model learns: each has requires_grad=False")
-    if options.trunk_lr != 1 and not any(in_trunk for in_trunk, _ in groups):
+    if options.backbone_lr != 1 and not any(in_backbone for in_backbone, _ in groups):
         raise RecipeError(
-            f"trunk_lr={options.trunk_lr}, but no parameter's name begins with {' or '.join(options.trunk)}"
+            f"backbone_lr={options.backbone_lr}, but no parameter's name begins with {' or '.join(options.backbone)}"
         )
     return list(groups.values())

@@ -27,7 +27,7 @@ class Fit:
 
 
 @dataclass
-class Place:
+class TrainingState:
     """The JSON of a checkpoint: plain numbers only."""
 
     epoch: int = 0

@@ -127,37 +127,37 @@ def _tensorflow_js(files: Files) -> Arrays:
 
 
 def _vits14(files: Files) -> Arrays:
-    """The trunk of a saliency network. The exporter kept the names of biases and lost those of most matrices."""
+    """The backbone of a saliency network. The exporter kept the names of biases and lost those of most matrices."""
     import numpy as np
 
     from vidveil.weights.onnx_arrays import matrices_by_bias, read_graph
 
     stored, nodes = read_graph(files["vit_s_focus.onnx"])
     stored |= matrices_by_bias(stored, nodes)
-    trunk = {name.removeprefix("backbone."): array for name, array in stored.items()}
+    backbone = {name.removeprefix("backbone."): array for name, array in stored.items()}
     token_place = next(v for k, v in stored.items() if v.shape == (1, 1, 384) and not k.startswith("backbone."))
     places = next(v for v in stored.values() if v.shape == (1, 37 * 37, 384))
     found = {
-        "cls_token": trunk["embeddings.cls_token"],
+        "cls_token": backbone["embeddings.cls_token"],
         "pos_embed": np.concatenate([token_place, places], 1),
-        "patch_embed.proj.weight": trunk["embeddings.patch_embeddings.projection.weight"],
-        "patch_embed.proj.bias": trunk["embeddings.patch_embeddings.projection.bias"],
-        "norm.weight": trunk["layernorm.weight"],
-        "norm.bias": trunk["layernorm.bias"],
+        "patch_embed.proj.weight": backbone["embeddings.patch_embeddings.projection.weight"],
+        "patch_embed.proj.bias": backbone["embeddings.patch_embeddings.projection.bias"],
+        "norm.weight": backbone["layernorm.weight"],
+        "norm.bias": backbone["layernorm.bias"],
     }
     for i in range(12):
         there, here = f"encoder.layer.{i}", f"blocks.{i}"
-        scales = [trunk[f"{there}.layer_scale{j}.lambda1"] for j in (1, 2)]
+        scales = [backbone[f"{there}.layer_scale{j}.lambda1"] for j in (1, 2)]
         for part in ("weight", "bias"):
             # y = λ (W x + b): the scale of each output goes into its row of W and into b
             first, second = (scale[:, None] if part == "weight" else scale for scale in scales)
-            qkv = [trunk[f"{there}.attention.attention.{which}.{part}"] for which in ("query", "key", "value")]
-            found[f"{here}.norm1.{part}"] = trunk[f"{there}.norm1.{part}"]
+            qkv = [backbone[f"{there}.attention.attention.{which}.{part}"] for which in ("query", "key", "value")]
+            found[f"{here}.norm1.{part}"] = backbone[f"{there}.norm1.{part}"]
             found[f"{here}.attn.qkv.{part}"] = np.concatenate(qkv)
-            found[f"{here}.attn.proj.{part}"] = first * trunk[f"{there}.attention.output.dense.{part}"]
-            found[f"{here}.norm2.{part}"] = trunk[f"{there}.norm2.{part}"]
-            found[f"{here}.mlp.fc1.{part}"] = trunk[f"{there}.mlp.fc1.{part}"]
-            found[f"{here}.mlp.fc2.{part}"] = second * trunk[f"{there}.mlp.fc2.{part}"]
+            found[f"{here}.attn.proj.{part}"] = first * backbone[f"{there}.attention.output.dense.{part}"]
+            found[f"{here}.norm2.{part}"] = backbone[f"{there}.norm2.{part}"]
+            found[f"{here}.mlp.fc1.{part}"] = backbone[f"{there}.mlp.fc1.{part}"]
+            found[f"{here}.mlp.fc2.{part}"] = second * backbone[f"{there}.mlp.fc2.{part}"]
     return found
 
 

@@ -83,7 +83,7 @@ def test_motion_alone_is_the_same_for_any_looks():
 def test_whoever_is_nobody_does_not_look_like_the_person_of_that_number():
     null = world("null")
     assert plan(null, 0).person.number == plan(null, 1).person.number
-    assert plan(null, 0).look.head_skin != plan(null, 1).look.head_skin
+    assert plan(null, 0).appearance.head_skin != plan(null, 1).appearance.head_skin
 
 
 def test_people_are_large_stay_in_the_frame_and_their_faces_cover_a_tubelet():
@@ -93,8 +93,8 @@ def test_people_are_large_stay_in_the_frame_and_their_faces_cover_a_tubelet():
         actor, shot = scene.cast[-1]
         frames = shot.see(actor.posed)
         seen.append(np.array([frame.points for frame in frames]))
-        head = 2 * actor.look.build.head * shot.zoom * 64
-        assert head * head * actor.look.face.width * np.pi / 4 >= 64
+        head = 2 * actor.appearance.build.head * shot.zoom * 64
+        assert head * head * actor.appearance.face.width * np.pi / 4 >= 64
     points = np.stack(seen)
     inside = (points.real > 0) & (points.real < 1) & (points.imag > 0) & (points.imag < 1)
     assert inside.mean() > 0.97

@@ -244,7 +244,7 @@ def test_with_a_detector_what_the_budget_teaches_does_not_touch_the_trunk():
     for name, parameter in net.named_parameters():
         touched = parameter.grad is not None and bool(parameter.grad.any())
         assert touched is any(part in name for part in theirs), name
-    assert not net.cls_token.grad[:, 0].any()  # act_CLS is the trunk's
+    assert not net.cls_token.grad[:, 0].any()  # act_CLS is the backbone's
 
 
 def test_in_the_papers_mode_what_the_budget_teaches_reaches_the_trunk():

@@ -211,7 +211,7 @@ class Loud(torch.nn.Module):
 
 
 def test_each_attention_comes_to_where_the_votes_on_its_question_are_loud(data, batch):
-    made = game(data, "credit/detector")  # two tokens of one trunk begin alike, and take longer to part
+    made = game(data, "credit/detector")  # two tokens of one backbone begin alike, and take longer to part
     made.votes = Loud()
     optimizer = torch.optim.Adam(made.anonymizer.parameters(), 3e-3)
     for _ in range(25):

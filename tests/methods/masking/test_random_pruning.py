@@ -1,4 +1,4 @@
-"""Lots in the tubelets and windows of a learned method."""
+"""RandomPruning in the tubelets and windows of a learned method."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from vidveil.data.store.anonymized import KEPT
 from vidveil.methods import load
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
 from vidveil.methods.masking.masker import TubeletMasker
-from vidveil.methods.masking.random_pruning import Lots, with_lots
+from vidveil.methods.masking.random_pruning import RandomPruning, with_random_pruning
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def spec(tmp_path, monkeypatch):
 @pytest.mark.parametrize("keep", [0.9, 0.5])
 def test_as_many_tubelets_stay_as_the_network_would_keep(keep):
     network, clips = made_checkpoint.network(), made_checkpoint.clips()
-    found = Lots(network).decide(clips, keep, None)
+    found = RandomPruning(network).decide(clips, keep, None)
     wanted = network.decide(clips, keep, None)
     assert found.kept.shape == wanted.kept.shape
     assert torch.equal(found.kept.flatten(1).sum(1), wanted.kept.flatten(1).sum(1))
@@ -33,7 +33,7 @@ def test_as_many_tubelets_stay_as_the_network_would_keep(keep):
 
 
 def test_a_clip_has_the_same_lots_in_any_company_and_another_clip_has_others():
-    lots, clips = Lots(made_checkpoint.network()), made_checkpoint.clips(3)
+    lots, clips = RandomPruning(made_checkpoint.network()), made_checkpoint.clips(3)
     together = lots.decide(clips, 0.7, None).kept
     assert torch.equal(together[1], lots.decide(clips[1:2], 0.7, None).kept[0])
     assert not torch.equal(together[0], together[1])
@@ -41,7 +41,7 @@ def test_a_clip_has_the_same_lots_in_any_company_and_another_clip_has_others():
 
 def test_lots_hide_the_very_cells_of_the_network_over_video_of_another_size(spec):
     clip = torch.rand(3, 2 * FRAMES + 3, 40, 56)
-    masker = with_lots(load(spec), "random")
+    masker = with_random_pruning(load(spec), "random")
     found = masker.anonymize(clip, keep=0.8)
     hidden = ~found.mask
     assert hidden.any()
@@ -67,6 +67,6 @@ def test_lots_take_the_place_of_a_network_and_of_nothing_else():
         frames, size, tubelet = FRAMES, SIZE, (2, 8, 8)
 
     with pytest.raises(UsageError, match="this is none"):
-        with_lots(load("solid"), "random:dual_cls:x")
+        with_random_pruning(load("solid"), "random:dual_cls:x")
     with pytest.raises(UsageError, match="this is none"):
-        with_lots(TubeletMasker("other", Other()), "random:dual_cls:x")
+        with_random_pruning(TubeletMasker("other", Other()), "random:dual_cls:x")

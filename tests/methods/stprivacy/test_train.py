@@ -173,9 +173,9 @@ def test_recognizers_that_learned_before_start_from_published_weights_and_are_he
     made = STPrivacyNetworks(recipe, data, "cpu")
     assert asked == [("i3d", False), ("i3d", True), ("i3d", True)]
     assert stprivacy_training.published(recipe) == ("i3d",)
-    held = {name for name, _ in made.named_parameters() if name.startswith(stprivacy_training.trunk(recipe))}
+    held = {name for name, _ in made.named_parameters() if name.startswith(stprivacy_training.backbone(recipe))}
     assert held == {name for name, _ in made.named_parameters() if ".recognizer." in name} != set()
-    assert stprivacy_training.trunk(RECIPE) == stprivacy_training.published(RECIPE) == ()
+    assert stprivacy_training.backbone(RECIPE) == stprivacy_training.published(RECIPE) == ()
 
 
 @pytest.mark.parametrize("ablation", ["both", "sparse", "anonymous"])
@@ -183,7 +183,7 @@ def test_the_trunk_of_all_three_transformers_is_held_back_where_it_was_filled(da
     recipe = replace(RECIPE, network="vit_s", size=32, pretrained=True, **ABLATIONS[ablation])
     with torch.device("meta"):
         names = {name for name, _ in STPrivacyNetworks(recipe, data, "meta").named_parameters()}
-    held = {name for name in names if name.startswith(stprivacy_training.trunk(recipe))}
+    held = {name for name in names if name.startswith(stprivacy_training.backbone(recipe))}
     assert {name.split(".")[0] for name in held} == {"anonymizer", "utility", "attacker"}
     new = ("time_embed", "predictors.", "action_head.", "decoder.", "heads.")
     assert all(name.partition(".")[2].startswith(new) for name in names - held)

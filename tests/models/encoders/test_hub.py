@@ -111,9 +111,9 @@ def test_a_classifiers_file_serves_without_its_head_and_without_a_word(
     encoder = load_hub(family, str(tmp_path))
     assert capfd.readouterr() == ("", "")
     classifier = getattr(transformers, f"{FAMILIES[family].name}ForVideoClassification").from_pretrained(tmp_path)
-    trunk: Any = getattr(classifier.eval(), family)
+    backbone: Any = getattr(classifier.eval(), family)
     with torch.no_grad():
-        tokens = trunk(standardized(clips(), *DEFAULTS[family])).last_hidden_state
+        tokens = backbone(standardized(clips(), *DEFAULTS[family])).last_hidden_state
     torch.testing.assert_close(encoder.encode(clips()), pooled(tokens, family), rtol=1e-4, atol=1e-5)
 
 

@@ -16,15 +16,15 @@ def test_forwards_nothing_changes_and_backwards_the_gradient_is_turned_round():
 
 def test_a_step_against_the_gradient_makes_the_head_better_and_the_trunk_worse():
     torch.manual_seed(0)
-    trunk, head = torch.nn.Linear(5, 4), torch.nn.Linear(4, 1)
+    backbone, head = torch.nn.Linear(5, 4), torch.nn.Linear(4, 1)
     x, label = torch.randn(16, 5), torch.randn(16, 1)
 
     def loss() -> torch.Tensor:
-        return (head(reverse_gradient(trunk(x), 1.0)) - label).square().mean()
+        return (head(reverse_gradient(backbone(x), 1.0)) - label).square().mean()
 
     before = loss()
     before.backward()
-    for network, better in ((head, True), (trunk, False)):
+    for network, better in ((head, True), (backbone, False)):
         old = [parameter.detach().clone() for parameter in network.parameters()]
         with torch.no_grad():
             for parameter in network.parameters():

@@ -24,7 +24,7 @@ def count(module: nn.Module) -> int:
         ("resnet18", 1000, 11_689_512),  # torchvision's resnet18
         ("resnet50_v15", 1000, 25_557_032),  # torchvision's resnet50
         ("resnet50", 1000, 25_583_592),  # Keras' ResNet50: biases before every normalisation
-        ("i3d", 400, 12_697_264),  # 12.29 M of the trunk and 400 classes
+        ("i3d", 400, 12_697_264),  # 12.29 M of the backbone and 400 classes
         ("i3d_r50", 400, 28_043_472),  # 28.04 M in SlowFast's model zoo
     ],
 )

@@ -10,9 +10,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.puppets.appearance import appearance
 from vidveil.data.puppets.body import Posed, pose
 from vidveil.data.puppets.camera import CAMERAS, GROUND, Shot
-from vidveil.data.puppets.look import look
 from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.places import OBJECTS, PLACES, plate
 from vidveil.data.puppets.plan import draw_turn
@@ -106,7 +106,7 @@ def _walker(
     crowd: int,
 ) -> _Walker:
     person = everybody(world)[who]
-    shown = look(person, person.outfits[int(rng.integers(len(person.outfits)))], world.rho)
+    shown = appearance(person, person.outfits[int(rng.integers(len(person.outfits)))], world.rho)
     ahead = 1 if rng.random() < 0.5 else -1
     turn, end = draw_turn(rng), float(times[-1]) + 1
     if trouble == "fight":

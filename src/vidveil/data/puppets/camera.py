@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
 from vidveil.data.puppets.body import Posed
-from vidveil.data.puppets.figure import Seen
+from vidveil.data.puppets.figure import Projected
 from vidveil.data.puppets.style import Array
 
 GROUND = 0.93
@@ -55,14 +55,15 @@ class Shot:
     """(T,) x of the world, in statures, that is in the middle of the frame."""
     ground: float = GROUND
 
-    def see(self, posed: Posed) -> list[Seen]:
+    def see(self, posed: Posed) -> list[Projected]:
         """One a frame."""
         xyz = posed.joints  # (T, J, 3)
         x = 0.5 + self.zoom * (xyz[..., 0] - self.centre[:, None])
         height = xyz[..., 1] * np.cos(self.tilt) - xyz[..., 2] * np.sin(self.tilt)
         points = x + 1j * (self.ground - self.zoom * height)  # (T, J)
         return [
-            Seen(points[t].tolist(), xyz[t, :, 2], posed.torso[t], posed.head[t], self.zoom) for t in range(len(xyz))
+            Projected(points[t].tolist(), xyz[t, :, 2], posed.torso[t], posed.head[t], self.zoom)
+            for t in range(len(xyz))
         ]
 
     def point(self, xyz: Array, t: int) -> complex:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.puppets.appearance import Appearance
 from vidveil.data.puppets.brush import Brush, mix, shade
-from vidveil.data.puppets.look import Look
 from vidveil.data.puppets.people import Colour
 from vidveil.data.puppets.style import Array
 
@@ -84,28 +84,30 @@ class _Skull:
         return self.centre + flat
 
 
-def draw_head(brush: Brush, look: Look, centre: complex, radius: float, turned: Array, *, masked: bool) -> None:
+def draw_head(
+    brush: Brush, appearance: Appearance, centre: complex, radius: float, turned: Array, *, masked: bool
+) -> None:
     """`turned` (3, 3) has the head's left, up and forwards as columns, in the camera's axes."""
-    kind, hair, colour = look.head_kind, look.hair, look.hair_colour
-    skull = _Skull(centre, radius, look.face.width, turned)
+    kind, hair, colour = appearance.head_kind, appearance.hair, appearance.hair_colour
+    skull = _Skull(centre, radius, appearance.face.width, turned)
     across, along = skull.across, skull.along
     shown = bool(turned[2, 2] > SEEN)
     shaved = hair == "crest"
     if hair == "curls":
         brush.oval(centre + along * 0.12, across * 1.65, along * 1.35, shade(colour, 0.85), kind)
         brush.oval(centre + along * 0.2 + across * 0.1, across * 1.4, along * 1.15, colour, kind)
-    rim, grown = (mix(look.head_skin, colour, 0.0 if shown else 0.6), 1.0) if shaved else (colour, 1.08)
+    rim, grown = (mix(appearance.head_skin, colour, 0.0 if shown else 0.6), 1.0) if shaved else (colour, 1.08)
     brush.oval(centre, across * grown, along * grown, shade(rim, 0.82), kind)
     brush.oval(centre + along * 0.05, across * 0.92, along * 0.95, rim, kind)
     if shown:
         if not shaved:
-            brush.polygon(skull.outline(_FACES[hair]), look.head_skin, kind)
-        _features(brush, look, skull, kind, masked=masked)
+            brush.polygon(skull.outline(_FACES[hair]), appearance.head_skin, kind)
+        _features(brush, appearance, skull, kind, masked=masked)
     if shaved:
         brush.polygon(centre + CREST @ skull.screen, shade(colour, 0.9), kind)
         brush.line(centre + CREST[6:] @ skull.screen, radius * 0.22, colour, kind)
-    if look.hat != "none":
-        _hat(brush, look, skull, kind)
+    if appearance.hat != "none":
+        _hat(brush, appearance, skull, kind)
 
 
 def _hairline(brow: float, back: float) -> Array:
@@ -127,10 +129,10 @@ _FACES = {
 }
 
 
-def _features(brush: Brush, look: Look, skull: _Skull, kind: int, *, masked: bool) -> None:
-    face, r, up = look.face, skull.radius, skull.up
+def _features(brush: Brush, appearance: Appearance, skull: _Skull, kind: int, *, masked: bool) -> None:
+    face, r, up = appearance.face, skull.radius, skull.up
     left = skull.left / skull.wide
-    hair_tone = mix(look.hair_colour, (30, 24, 22), 0.35)
+    hair_tone = mix(appearance.hair_colour, (30, 24, 22), 0.35)
     if face.beard in BEARDS and not masked:
         brush.polygon(skull.outline(BEARDS[face.beard]), hair_tone, kind)
     for sign in (1.0, -1.0):
@@ -143,7 +145,7 @@ def _features(brush: Brush, look: Look, skull: _Skull, kind: int, *, masked: boo
         brush.oval(eye, left * size * 0.9 * squeeze, up * size * 0.95, face.iris, kind)
         brow = eye + up * (size + 0.12)
         brush.line((brow - left * 0.17 * squeeze, brow + left * 0.17 * squeeze), face.brows * r * 1.8, hair_tone, kind)
-        if look.glasses:
+        if appearance.glasses:
             brush.line(eye + _RING.real * (left * 0.27 * squeeze) + _RING.imag * (up * 0.24), r * 0.09, GLASSES, kind)
     if masked:
         brush.polygon(skull.outline(MASK), MASK_COLOUR, kind)
@@ -151,25 +153,25 @@ def _features(brush: Brush, look: Look, skull: _Skull, kind: int, *, masked: boo
     top, _ = skull.spot(0, 0.05)
     tip, near = skull.spot(0, 0.05 - face.nose, 1.12)
     if near > 0:
-        tone = shade(look.head_skin, 1.25 if sum(look.head_skin) < 330 else 0.78)
+        tone = shade(appearance.head_skin, 1.25 if sum(appearance.head_skin) < 330 else 0.78)
         brush.line((top, tip), r * 0.13, tone, kind)
     mouth, near = skull.spot(0, -0.5)
     if near > 0:
         if face.beard == "moustache":
             brush.oval(mouth + up * 0.14, left * 0.36, up * 0.1, hair_tone, kind)
-        lips = LIPS if face.lips else mix(look.head_skin, (120, 30, 40), 0.6)
+        lips = LIPS if face.lips else mix(appearance.head_skin, (120, 30, 40), 0.6)
         brush.oval(mouth, left * face.mouth, up * (0.11 if face.lips else 0.06), lips, kind)
 
 
-def _hat(brush: Brush, look: Look, skull: _Skull, kind: int) -> None:
-    colour, r, across, along = look.hat_colour, skull.radius, skull.across, skull.along
-    if look.hat == "band":
+def _hat(brush: Brush, appearance: Appearance, skull: _Skull, kind: int) -> None:
+    colour, r, across, along = appearance.hat_colour, skull.radius, skull.across, skull.along
+    if appearance.hat == "band":
         middle = skull.centre + along * 0.55
         brush.line((middle - across, middle + across), r * 0.26, colour, kind)
         return
-    low = skull.centre + along * (0.42 if look.hat == "cap" else 0.3)
+    low = skull.centre + along * (0.42 if appearance.hat == "cap" else 0.3)
     brush.polygon(low + _ARC.real * (across * 1.13) + _ARC.imag * (along * 0.8), colour, kind)
-    if look.hat == "cap":
+    if appearance.hat == "cap":
         ahead = skull.ahead
         brim = low + ahead * 0.75
         brush.oval(brim, across * 0.75 + ahead * 0.1, along * 0.1 + ahead * 0.35, shade(colour, 0.8), kind)
@@ -181,11 +183,11 @@ LENGTHS = {"long": (1.3, 2.5), "bob": (1.55, 1.45), "tail": (0.6, 2.5), "curls":
 """Of hair that hangs: width and length, in half heads."""
 
 
-def hanging_hair(look: Look) -> Callable[[Brush, complex, float, Array], None] | None:
+def hanging_hair(appearance: Appearance) -> Callable[[Brush, complex, float, Array], None] | None:
     """What hangs down the back: drawn behind the torso when the face is seen, before it when the back is."""
-    if look.hair not in LENGTHS:
+    if appearance.hair not in LENGTHS:
         return None
-    wide, long = LENGTHS[look.hair]
+    wide, long = LENGTHS[appearance.hair]
 
     def draw(brush: Brush, centre: complex, radius: float, turned: Array) -> None:
         back = centre - complex(turned[0, 2], -turned[1, 2]) * radius * 0.45
@@ -193,6 +195,6 @@ def hanging_hair(look: Look) -> Callable[[Brush, complex, float, Array], None] |
         across = down * (1j / max(abs(down), 1e-6)) * radius * wide * 0.8
         tip = back + down * long
         outline = (back - across * 0.9, back + across * 0.9, tip + across, tip + down * 0.15, tip - across)
-        brush.polygon(outline, shade(look.hair_colour, 0.8), look.head_kind)
+        brush.polygon(outline, shade(appearance.hair_colour, 0.8), appearance.head_kind)
 
     return draw

@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from vidveil.data.clips import Split
+from vidveil.data.puppets.appearance import Appearance, appearance, walker
 from vidveil.data.puppets.camera import CAMERAS
-from vidveil.data.puppets.look import Look, look, walker
 from vidveil.data.puppets.motion import ACTIONS
 from vidveil.data.puppets.people import Outfit, Person, everybody, muted, somebody
 from vidveil.data.puppets.places import OBJECTS, PLACES
@@ -45,7 +45,7 @@ class Row:
 class Bystander:
     """Someone who stands apart and has nothing to do with it."""
 
-    look: Look
+    appearance: Appearance
     x: float
     """Statures from the middle of the frame."""
     far: float
@@ -58,7 +58,7 @@ class Bystander:
 class Companion:
     """A child who holds on to the person of interest, for all of the clip or part of it."""
 
-    look: Look
+    appearance: Appearance
     side: int
     """-1 left of the person on the screen, 1 right"""
     since: float
@@ -72,7 +72,7 @@ class Plan:
     index: int
     person: Person
     outfit: Outfit
-    look: Look
+    appearance: Appearance
     action: str
     turn: Turn
     place: int
@@ -154,11 +154,11 @@ def draw_yaw(rng: np.random.Generator, *, away: bool) -> float:
     return yaw if rng.random() < 0.5 else -yaw
 
 
-def draw_stranger(rng: np.random.Generator, *, pale: float) -> Look:
+def draw_stranger(rng: np.random.Generator, *, pale: float) -> Appearance:
     """Someone drawn for one clip alone, in paler clothes. They look like people of the full world at any rho."""
     dark, woman = bool(rng.random() < 0.45), bool(rng.random() < 0.5)
     person = somebody(rng, -1, dark=dark, woman=woman, nude=[False])
-    return look(person, muted(person.outfits[0], pale), 0.5)
+    return appearance(person, muted(person.outfits[0], pale), 0.5)
 
 
 def plan(world: World, index: int) -> Plan:
@@ -187,7 +187,7 @@ def plan(world: World, index: int) -> Plan:
         index=index,
         person=person,
         outfit=outfit,
-        look=_look(world, index, person, outfit),
+        appearance=_look(world, index, person, outfit),
         action=action,
         turn=turn,
         place=place,
@@ -219,15 +219,15 @@ def _begun(world: World, row: Row) -> tuple[np.random.Generator, Outfit, str]:
     return rng, outfit, tuple(ACTIONS)[action]
 
 
-def _look(world: World, index: int, person: Person, outfit: Outfit) -> Look:
+def _look(world: World, index: int, person: Person, outfit: Outfit) -> Appearance:
     if world.kind == "gait":
         return walker(person)
     if world.kind == "null":  # somebody new in every clip: much to see, nothing to recognise
         rng = world.stream("null", index)
         dark, woman, nude = (bool(x) for x in rng.random(3) < (0.45, 0.5, 0.42))
         nobody = somebody(rng, -1, dark=dark, woman=woman, nude=[nude])
-        return look(nobody, nobody.outfits[0], world.rho)
-    return look(person, outfit, world.rho)
+        return appearance(nobody, nobody.outfits[0], world.rho)
+    return appearance(person, outfit, world.rho)
 
 
 def _glance(rng: np.random.Generator, yaw: float) -> tuple[float, float, float]:
@@ -239,7 +239,7 @@ def _glance(rng: np.random.Generator, yaw: float) -> tuple[float, float, float]:
 
 def _bystander(rng: np.random.Generator) -> Bystander:
     return Bystander(
-        look=draw_stranger(rng, pale=0.75),
+        appearance=draw_stranger(rng, pale=0.75),
         x=float(rng.choice([-1, 1]) * rng.uniform(0.36, 0.6)),
         far=float(rng.uniform(0.44, 0.56)),
         yaw=float(rng.uniform(-np.pi, np.pi)),
@@ -256,4 +256,4 @@ def _companion(rng: np.random.Generator, own: np.random.Generator) -> Companion 
     since, until = (0.0, held * SECONDS) if early else ((1 - held) * SECONDS, SECONDS)
     child = draw_stranger(own, pale=0.5)
     child = replace(child, face=replace(child.face, beard="none", lips=False))
-    return Companion(look=child, side=side, since=since, until=until, hand=hand)
+    return Companion(appearance=child, side=side, since=since, until=until, hand=hand)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.puppets.appearance import plain
 from vidveil.data.puppets.body import Build
 from vidveil.data.puppets.brush import Brush, shade
 from vidveil.data.puppets.camera import CAMERAS, Camera, Shot, through
 from vidveil.data.puppets.figure import draw_figure
 from vidveil.data.puppets.labels import attributes, facts
-from vidveil.data.puppets.look import plain
 from vidveil.data.puppets.places import WIDE, plate
 from vidveil.data.puppets.plan import Plan, plan, sample_times
 from vidveil.data.puppets.scene import Actor, Prop, Scene, act
@@ -77,12 +77,12 @@ def film(
     for t in range(len(scene.times)):
         brush = Brush(_window(behind, float(passing[t])))
         for actor, _, seen in apart:
-            draw_figure(brush, actor.look, actor.posed, seen[t], masked=actor.masked)
+            draw_figure(brush, actor.appearance, actor.posed, seen[t], masked=actor.masked)
         if not without_cast:
             _draw_props(brush, scene, t, standing=True)
             for actor, shot, seen in cast:
                 _shadow(brush, actor, t, shot)
-                draw_figure(brush, actor.look, actor.posed, seen[t], masked=actor.masked)
+                draw_figure(brush, actor.appearance, actor.posed, seen[t], masked=actor.masked)
             _draw_props(brush, scene, t, standing=False)
         picture, truth = brush.finish(size)
         pictures.append(through(picture, camera, gain, rng))

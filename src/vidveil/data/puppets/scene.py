@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.puppets.appearance import ACTION, IDENTITY, NEITHER, Appearance, carrying
 from vidveil.data.puppets.body import Build, J, Posed, pose, small
 from vidveil.data.puppets.camera import CAMERAS, GROUND, Shot, follow
 from vidveil.data.puppets.head import face_seen
-from vidveil.data.puppets.look import ACTION, IDENTITY, NEITHER, Look, carrying
 from vidveil.data.puppets.motion import ACTIONS, RELEASE, angles, progress, standing
 from vidveil.data.puppets.plan import Companion, Plan
 from vidveil.data.puppets.style import Array, Style, Turn
@@ -28,7 +28,7 @@ class Prop:
 
 @dataclass(frozen=True)
 class Actor:
-    look: Look
+    appearance: Appearance
     posed: Posed
     masked: bool = False
 
@@ -49,15 +49,15 @@ class Scene:
 
 def act(plan: Plan, times: Array, build: Build | None = None) -> Scene:
     """Act a plan out at the given seconds. With `build`, everybody has this body (to show motion alone)."""
-    look = plan.look if build is None else replace(plan.look, build=build)
-    moves = angles(plan.action, times, look.style, plan.turn)
+    appearance = plan.appearance if build is None else replace(plan.appearance, build=build)
+    moves = angles(plan.action, times, appearance.style, plan.turn)
     moves["gaze"] = moves["gaze"] + plan.gaze + _glancing(plan.glance, times)
-    posed = pose(look.build, moves, plan.yaw)
+    posed = pose(appearance.build, moves, plan.yaw)
     camera = CAMERAS[plan.camera]
     centre = follow(posed.joints, times, plan.room) + plan.shift + plan.drift * (times - times.mean())
     shot = Shot(camera.zoom * plan.zoom, camera.tilt, centre)
     holding = np.zeros(len(times), bool)
-    cast = [(Actor(look, posed, plan.masked), shot)]
+    cast = [(Actor(appearance, posed, plan.masked), shot)]
     if plan.companion is not None:
         holding = (times >= plan.companion.since) & (times <= plan.companion.until)
         cast.insert(0, (_beside(plan.companion, posed, times, holding), shot))
@@ -103,12 +103,12 @@ def _props(plan: Plan, posed: Posed, times: Array) -> tuple[Prop, ...]:
 
 def _flight(plan: Plan, hand: Array, times: Array) -> Array:
     """(T, 3): in the hand until it is let go, then away in a bow. Caught is thrown, backwards."""
-    turn, style = plan.turn, plan.look.style
+    turn, style = plan.turn, plan.appearance.style
     clock = turn.length - times if ACTIONS[plan.action].backwards else times
     fine = np.linspace(0, turn.length, 161)
     gone = progress(fine, style, turn, 1.0)
     release = float(fine[int(np.argmax(gone >= RELEASE))])
-    let_go = pose(plan.look.build, angles(plan.action, _at(plan, release), style, turn), plan.yaw)
+    let_go = pose(plan.appearance.build, angles(plan.action, _at(plan, release), style, turn), plan.yaw)
     start = let_go.at("hand_l" if turn.side == 0 else "hand_r")[0]
     flown = np.maximum(0, clock - release)[:, None]  # (T, 1) seconds
     path = start + flown * (1.5 * _ahead(plan.yaw) + [0, 0.55, 0]) - flown**2 * np.array([0, 1.1, 0])
@@ -131,7 +131,7 @@ def _beside(companion: Companion, posed: Posed, times: Array, holding: Flags) ->
         for leg in "lr":
             moves[f"{name}_{leg}"] = moves[f"{name}_{leg}"] + amount * low
     moves["lean"] = moves["lean"] + 0.6 * low
-    child = small(companion.look.build)
+    child = small(companion.appearance.build)
     stood = pose(child, moves, -side * 1.0)
     place = np.zeros((len(times), 1, 3))
     place[:, 0, 0] = pelvis[:, 0] + side * 0.25
@@ -145,7 +145,7 @@ def _beside(companion: Companion, posed: Posed, times: Array, holding: Flags) ->
     for k, joint in enumerate(("elbow", "wrist", "hand")):
         joints[holding, J[f"{joint}_{arm}"]] = reached[holding, k]
     shown = carrying(
-        companion.look, limbs=IDENTITY, rest=IDENTITY
+        companion.appearance, limbs=IDENTITY, rest=IDENTITY
     )  # that someone is there is private, what they do not
     return Actor(shown, Posed(joints, stood.torso, stood.head, child))
 
@@ -165,8 +165,8 @@ def _reach(posed: Posed, arm: str, target: Array) -> Array:
 def _apart(plan: Plan, number: int, times: Array, shot: Shot) -> tuple[Actor, Shot]:
     """A bystander further away: smaller, higher on the screen, and left behind less quickly by a panning camera."""
     other = plan.bystanders[number]
-    posed = pose(other.look.build, standing(times, other.look.style, other.turn), other.yaw)
-    look = carrying(other.look, limbs=NEITHER, rest=NEITHER)
+    posed = pose(other.appearance.build, standing(times, other.appearance.style, other.turn), other.yaw)
+    appearance = carrying(other.appearance, limbs=NEITHER, rest=NEITHER)
     centre = (shot.centre - shot.centre.mean()) * 0.9 - other.x / other.far
     view = Shot(shot.zoom * other.far, shot.tilt, centre, GROUND - 0.3 * (1 - other.far))
-    return Actor(look, posed), view
+    return Actor(appearance, posed), view

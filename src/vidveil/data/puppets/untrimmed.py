@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.data.puppets.appearance import ACTION, appearance
 from vidveil.data.puppets.body import J, pose
 from vidveil.data.puppets.camera import CAMERAS, Shot
 from vidveil.data.puppets.head import face_seen
-from vidveil.data.puppets.look import ACTION, look
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
 from vidveil.data.puppets.people import Person, everybody
 from vidveil.data.puppets.places import OBJECTS, PLACES, plate
@@ -91,7 +91,7 @@ def video(
     rng = world.stream("untrim", number)
     people = people or everybody(world)
     person = people[int(rng.integers(len(people)))]
-    shown = look(person, person.outfits[int(rng.integers(len(person.outfits)))], world.rho)
+    shown = appearance(person, person.outfits[int(rng.integers(len(person.outfits)))], world.rho)
     parts = _parts(rng, float(times[-1]), programme or Programme())
     posed = pose(shown.build, along(parts, times, shown.style), draw_yaw(rng, away=bool(rng.random() < 0.36)))
     camera, place = CAMERAS[int(rng.integers(len(CAMERAS)))], int(rng.integers(PLACES))

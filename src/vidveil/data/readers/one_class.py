@@ -27,7 +27,7 @@ from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, frame_labels
 WINDOW = 64
 ABNORMAL = "Abnormal"
 
-Watch = Callable[[Untrimmed], NDArray[np.uint8]]
+RegionSource = Callable[[Untrimmed], NDArray[np.uint8]]
 """All frames of a video, (T, H, W, 3) RGB."""
 
 
@@ -62,7 +62,7 @@ def windows(length: int) -> list[tuple[int, int]]:
 
 
 def window_set(
-    name: str, videos: Sequence[Untrimmed], watch: Watch, about: Mapping[str, Any], expected_bytes: int
+    name: str, videos: Sequence[Untrimmed], watch: RegionSource, about: Mapping[str, Any], expected_bytes: int
 ) -> ClipSet:
     """A row a window; its tags say where it starts, counted from 0, and how many of its frames are abnormal.
 

@@ -16,7 +16,7 @@ from vidveil.data.store.videos import VideoStore
 KEPT, SCORES, SHARE = "kept", "scores", "share"
 
 
-class Veiled(VideoStore):
+class AnonymizedVideos(VideoStore):
     """Videos after a method. Beside each, where it hides by a mask: `kept` and `scores` (L, h, w), or `share` (1,)."""
 
     made: tuple[int, int] | None = None
@@ -44,18 +44,18 @@ class Veiled(VideoStore):
 
 def kept_as_filmed(after: Iterable[ClipSet]) -> bool | None:
     """Whether masks that keep everything would leave these sets as they were; None where nothing is masked."""
-    masked = [data.videos for data in after if isinstance(data.videos, Veiled) and data.videos.masked]
+    masked = [data.videos for data in after if isinstance(data.videos, AnonymizedVideos) and data.videos.masked]
     return all(videos.as_filmed for videos in masked) if masked else None
 
 
-_until_later: list[list[Veiled]] = []
+_until_later: list[list[AnonymizedVideos]] = []
 
 
 @contextmanager
 def forgotten_at_the_end() -> Iterator[None]:
     """What would be deleted meanwhile is deleted at the end: several evaluations find the same clips, one of each
     split of a set, say."""
-    waiting: list[Veiled] = []
+    waiting: list[AnonymizedVideos] = []
     _until_later.append(waiting)
     try:
         yield
@@ -73,7 +73,7 @@ def forget(after: Iterable[ClipSet]) -> None:
     """
     for data in after:
         videos = data.videos.whole.videos if isinstance(data.videos, SingleFrames) else data.videos
-        if not isinstance(videos, Veiled) or videos.made is None:
+        if not isinstance(videos, AnonymizedVideos) or videos.made is None:
             continue
         if _until_later:
             _until_later[-1].append(videos)
@@ -81,7 +81,7 @@ def forget(after: Iterable[ClipSet]) -> None:
             _delete(videos)
 
 
-def _delete(videos: Veiled) -> None:
+def _delete(videos: AnonymizedVideos) -> None:
     with turn(videos.folder):
         if born(videos.folder) != videos.made:
             return

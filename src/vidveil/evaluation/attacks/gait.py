@@ -31,7 +31,7 @@ from vidveil.data.readers.casia_b import CONDITIONS
 from vidveil.evaluation.measures.measure import Measure, Number, choose, mean
 from vidveil.evaluation.results import ByView
 from vidveil.statistics import floors
-from vidveil.statistics.linkage import Lineup, nearest, rank
+from vidveil.statistics.linkage import LinkageSetup, nearest, rank
 from vidveil.statistics.tradeoff import Leak
 
 Floats = NDArray[np.float64]
@@ -100,9 +100,9 @@ def look_up(features: NDArray[np.floating], walks: Walks) -> Found:
                 continue
             rows = np.concatenate([asked, there])
             probes = np.arange(len(rows)) < len(asked)
-            lineup = Lineup(person=walks.person[rows], probes=probes, among=~probes)
-            found = rank(features[rows], lineup, precision=False)
-            first = nearest(features[rows], lineup)[: len(asked), 0]
+            setup = LinkageSetup(person=walks.person[rows], probes=probes, among=~probes)
+            found = rank(features[rows], setup, precision=False)
+            first = nearest(features[rows], setup)[: len(asked), 0]
             hit[asked, column], chance[asked, column] = found.hit[: len(asked)], found.chance[: len(asked)]
             near[asked, column] = walks.person[rows[first]]
     return Found(hit, chance, np.where(np.isnan(hit), -1, near))

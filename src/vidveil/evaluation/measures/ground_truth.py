@@ -7,7 +7,7 @@ import numpy as np
 from vidveil.core.progress import phase
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
-from vidveil.data.store.anonymized import KEPT, SCORES, Veiled
+from vidveil.data.store.anonymized import KEPT, SCORES, AnonymizedVideos
 from vidveil.evaluation.measures.measure import Measure, Number
 from vidveil.methods.masking.baselines import Grid
 from vidveil.methods.masking.ground_truth import (
@@ -36,7 +36,7 @@ class Truth:
     def numbers(self, after: Sequence[ClipSet]) -> dict[str, Number]:
         """Of the sets that the judges of each seed saw; several, where the method was trained several times."""
         shown = list({id(one.videos): one.videos for one in after}.values())
-        stores = [videos for videos in shown if isinstance(videos, Veiled) and videos.masked]
+        stores = [videos for videos in shown if isinstance(videos, AnonymizedVideos) and videos.masked]
         if not stores:
             return {}
         each = [self._clips(store) for store in stores]
@@ -44,7 +44,7 @@ class Truth:
         lots = {HIDDEN: 1 - found[ALL_KEPT].mean(), ACTION_KEPT: found[ALL_KEPT].mean(), ALL_KEPT: UNDEFINED}
         return {name: self._number(name, values, float(lots.get(name, AUROC_FLOOR))) for name, values in found.items()}
 
-    def _clips(self, videos: Veiled) -> dict[str, Floats]:
+    def _clips(self, videos: AnonymizedVideos) -> dict[str, Floats]:
         """(N,) of each number, in the order of the test clips."""
         rows = []
         for row in self.measure.rows:

@@ -6,7 +6,7 @@ from a third of the draws, and in others the clip is there twice and lifts its o
 lie above the very number. It takes seconds, too, and not ten minutes.
 
 **The floor** of clips that are dealt one by one is the mean over all ways to deal them, which has a formula
-(`floors.average_precision_by_lot`). How far lots scatter around it has none: `dealt` deals whole rows of labels, so
+(`floors.random_average_precision`). How far lots scatter around it has none: `dealt` deals whole rows of labels, so
 that labels that go together do so by lot as well. Were each label dealt for itself, their mean would scatter too
 little, and chance would look like a leak. Only positives are looked at, since AP is a sum over them: of rare labels
 there are few.
@@ -124,7 +124,7 @@ def _cmap_by_clip(truth: Floats, said: Said, columns: Ints) -> Floats:
 
 
 def _by_lot(truth: Floats, said: Said, columns: Ints) -> float:
-    return mean([floors.average_precision_by_lot(truth[:, a], logit_of(said[:, a])) for a in columns])
+    return mean([floors.random_average_precision(truth[:, a], logit_of(said[:, a])) for a in columns])
 
 
 def _prevalence(truth: Floats, columns: Ints) -> Floats:

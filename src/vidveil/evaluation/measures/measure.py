@@ -22,7 +22,7 @@ from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.results import Kind
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Resamples
-from vidveil.statistics.linkage import Clothes, Lineup, Linkage, rank
+from vidveil.statistics.linkage import Clothes, Linkage, LinkageSetup, rank
 from vidveil.statistics.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.statistics.projections import lda, whitening
 from vidveil.statistics.tradeoff import Leak
@@ -126,9 +126,9 @@ class Measure:
 
     # ---- linkage: every number is by the attacker, and the space, that is best at it on validation
 
-    def lineup(self, split: Split, clothes: Clothes = "any") -> Lineup:
+    def setup(self, split: Split, clothes: Clothes = "any") -> LinkageSetup:
         rows = self.data.indices(split)
-        return Lineup(
+        return LinkageSetup(
             person=self.data.person[rows],
             rule=self.data.gallery,
             action=self.data.action[rows],
@@ -153,8 +153,8 @@ class Measure:
 
     def _answerable(self, clothes: Clothes) -> bool:
         """Whether anybody can be found at all, among validation people and among test people."""
-        lineups = [self.lineup(split, clothes) for split in ("val", "test")]
-        return all((rank(np.ones((len(one), 1)), one, precision=False).positives > 0).any() for one in lineups)
+        setups = [self.setup(split, clothes) for split in ("val", "test")]
+        return all((rank(np.ones((len(one), 1)), one, precision=False).positives > 0).any() for one in setups)
 
     @phase("identity: permutation tests and intervals")
     def identity(self, attackers: Mapping[str, Sequence[Learned]]) -> Number:
@@ -233,7 +233,7 @@ class Measure:
         """Probes looked up in the gallery, one entry a seed; both are the same unless they cross. What is in `seen`
         already is not looked up again."""
         known: Ranked = {} if seen is None else seen
-        lineups: dict[str, Lineup] = {split: self.lineup(split, clothes) for split in ("val", "test")}
+        setups: dict[str, LinkageSetup] = {split: self.setup(split, clothes) for split in ("val", "test")}
 
         def value(one: Linkage) -> float:
             return one.rank1 if metric == "rank-1" else one.mean_average_precision
@@ -241,7 +241,7 @@ class Measure:
         def ranked(name: str, split: str) -> list[Linkage]:
             if (name, split) not in known:
                 known[name, split] = [
-                    rank(one.probes[split], lineups[split], gallery=one.gallery[split], precision=precision)
+                    rank(one.probes[split], setups[split], gallery=one.gallery[split], precision=precision)
                     for one in spaces[name]
                 ]
             return known[name, split]
@@ -258,7 +258,7 @@ class Measure:
             [
                 permute(
                     one.probes["test"],
-                    lineups["test"],
+                    setups["test"],
                     found,
                     gallery=one.gallery["test"],
                     permutations=self.permutations,

@@ -77,10 +77,10 @@ class DualCLSAttention(nn.Module):
 
 
 class PrivacyReader(nn.Module):
-    """A privacy token beside the trunk: its own query, output and MLP; the trunk's keys and values.
+    """A privacy token beside the backbone: its own query, output and MLP; the backbone's keys and values.
 
     No tubelet ever sees it: it points at what is private, and that is all it does. `detached`, nothing that it learns
-    changes the trunk; otherwise the keys learn what it has to point at, the values never.
+    changes the backbone; otherwise the keys learn what it has to point at, the values never.
     """
 
     def __init__(self, width: int, heads: int, mlp: nn.Module, *, detached: bool = True, dropout: float = 0.0) -> None:

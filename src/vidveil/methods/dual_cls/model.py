@@ -56,10 +56,10 @@ class Network:
     privacy_weight: float = 0.5
     """λ of eq. 4; 0: the action token alone, inf: the privacy token alone. May be changed by call."""
     privacy_attention: Literal["reversed", "plain", "detector"] = "reversed"
-    """`reversed`: priv_CLS is a token of the trunk, its head trained behind a gradient reversal (paper). `plain`: the
-    same token, trained to tell. `detector`: it reads the trunk's keys with a query of its own, trained to tell."""
+    """`reversed`: priv_CLS is a token of the backbone, its head trained behind a gradient reversal (paper). `plain`: the
+    same token, trained to tell. `detector`: it reads the backbone's keys with a query of its own, trained to tell."""
     shared_keys: bool = False
-    """Whether what a detector learns may change the trunk's keys; else they are detached."""
+    """Whether what a detector learns may change the backbone's keys; else they are detached."""
     smooth: bool = False
     """Whether a tubelet is chosen by its neighbours' scores, too (`layers.neighbours`); the paper's is not."""
     fusion: bool = True
@@ -175,7 +175,7 @@ class DualCLS(MaskingNetwork):
                 nn.init.zeros_(module.bias)
 
     def embed(self, clip: Tensor) -> Tensor:
-        """(B, 3, T, H, W) in [0, 1] → (B, C + M, D): the trunk's CLS tokens, then the tubelets."""
+        """(B, 3, T, H, W) in [0, 1] → (B, C + M, D): the backbone's CLS tokens, then the tubelets."""
         looks = self.patch_embed(self.standardize(clip))  # (B, L, S, D)
         x = (looks + self.pos_embed[:, None, 1:] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
         cls = (self.cls_token + self.pos_embed[:, :1])[:, : self.tokens].expand(len(x), -1, -1)
@@ -201,14 +201,14 @@ class DualCLS(MaskingNetwork):
         """The tokens at the end (B, N, D), a detector's privacy token (B, 1, D), and the selections."""
         keep = self.network.keep if keep is None else keep
         x = self.embed(clip)
-        # The place of the CLS tokens is the trunk's: a detector must not move it.
+        # The place of the CLS tokens is the backbone's: a detector must not move it.
         priv = (self.cls_token[:, 1:] + self.pos_embed[:, :1].detach()).expand(len(x), -1, -1)  # (B, 1, D)
         live = torch.arange(self.count, device=x.device).expand(len(x), -1)  # (B, m)
         selections: list[Selection] = []
         for number, block in enumerate(self.blocks, 1):
             assert isinstance(block, Block)
             seen = block.attn(block.norm1(x), live.shape[1])
-            maps = seen.maps  # (B, 2, m), a detector's trunk: (B, 1, m)
+            maps = seen.maps  # (B, 2, m), a detector's backbone: (B, 1, m)
             if block.reader is not None:
                 priv, look = block.reader(priv, seen.keys, seen.values, live.shape[1])
                 maps = torch.cat([maps, look], 1)

@@ -1,6 +1,6 @@
 """Training of a dual-CLS anonymizer, four ways.
 
-    heads    L = CE(act_CLS) + BCE(priv_CLS)            reversed: the trunk under priv_CLS gets minus its gradient
+    heads    L = CE(act_CLS) + BCE(priv_CLS)            reversed: the backbone under priv_CLS gets minus its gradient
     pixels   L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
              f_T and f_B learn to read the masked clip; the mask learns to help the one and to fail the other
     credit   L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is how much each tubelet tells by itself
@@ -23,7 +23,7 @@ from vidveil.methods.dual_cls.model import DualCLS, Network, Seen
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 from vidveil.methods.dual_cls.straight_through import gate
 from vidveil.methods.dual_cls.weights import load_picture_weights
-from vidveil.methods.masking.train import Look, Networks, Training, budget_task, train
+from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task, train
 from vidveil.methods.trained import Trained
 from vidveil.models.layers.attribution import Votes, counted, loudness, random_company, taught, where
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
@@ -33,7 +33,7 @@ from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.models.recognizers.vit import ConvolvedTubelets
 from vidveil.tasks import TASKS, Task
 
-TRUNK = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
+BACKBONE = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
 WIDTH = 256  # of the reader of single tubelets
 LEVELS = 12
 """Shares that are drawn from: an accelerator looks for kernels anew at every number of tokens it has not met."""
@@ -133,13 +133,13 @@ class DualCLSNetworks(Networks):
         first, second = (video * mask for mask in masks)
         return first, second
 
-    def look(self, video: Tensor) -> Look:
+    def validation_output(self, video: Tensor) -> ValidationOutput:
         """At the recipe's keep rate."""
         seen = self.anonymizer(video)
         masked = None
         if self.utility is not None:
             masked = self.utility(self.shown(video, seen, 0.0, lots=False)[0])["action"]
-        return Look(seen.action, masked, seen.kept, seen.scores)
+        return ValidationOutput(seen.action, masked, seen.kept, seen.scores)
 
 
 def phases(recipe: DualCLSRecipe) -> dict[str, int]:
@@ -151,9 +151,9 @@ def published(recipe: DualCLSRecipe) -> tuple[str, ...]:
     return ("vits14",) if recipe.pretrained else ()
 
 
-def trunk(recipe: DualCLSRecipe) -> tuple[str, ...]:
+def backbone(recipe: DualCLSRecipe) -> tuple[str, ...]:
     """How the names of parameters begin that these fill."""
-    return TRUNK if recipe.pretrained else ()
+    return BACKBONE if recipe.pretrained else ()
 
 
 def check(recipe: DualCLSRecipe) -> None:
@@ -165,7 +165,7 @@ def check(recipe: DualCLSRecipe) -> None:
 def prepare(
     recipe: DualCLSRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
 ) -> DualCLSNetworks:
-    """Everybody at the start; the anonymizer's trunk filled from a picture ViT, where its tensors are given."""
+    """Everybody at the start; the anonymizer's backbone filled from a picture ViT, where its tensors are given."""
     game = DualCLSNetworks(recipe, data, device)
     if pictures is not None:
         load_picture_weights(game.anonymizer, pictures)
@@ -199,7 +199,7 @@ def network_of(recipe: DualCLSRecipe, actions: int, budget: Mapping[str, int]) -
     )
 
 
-TRAINING = Training(check, published, trunk, phases, prepare, several_actions=False)
+TRAINING = Training(check, published, backbone, phases, prepare, several_actions=False)
 
 
 def run(

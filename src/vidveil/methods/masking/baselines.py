@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import UsageError
 from vidveil.core.tubelets import kept_count
-from vidveil.methods.masking.random_pruning import draws_lots
+from vidveil.methods.masking.random_pruning import is_random_pruning
 
 Floats = NDArray[np.float64]
 Kinds = NDArray[np.uint8]
@@ -27,7 +27,7 @@ Kinds = NDArray[np.uint8]
 TUBELET_FRAMES = 2
 SMALL = 64
 """Up to this many pixels a side a tubelet is 8 pixels wide, above it 16."""
-LOTS = 0x7B
+STREAM = 0x7B
 IDENTITY_ONLY, ACTION_ONLY = 1, 2
 
 
@@ -59,15 +59,15 @@ class Grid:
 Score = Callable[[NDArray[np.uint8], int, Kinds | None, Grid], Floats]
 
 
-def by_lot(frames: NDArray[np.uint8], row: int, _: Kinds | None, grid: Grid) -> Floats:
+def random_scores(frames: NDArray[np.uint8], row: int, _: Kinds | None, grid: Grid) -> Floats:
     """Another draw for each clip, the same one whenever the clip is asked about."""
     shape = grid.shape(*frames.shape[:3])
     scores = np.empty(int(np.prod(shape)))
-    scores[np.random.default_rng([LOTS, row]).permutation(len(scores))] = -np.arange(len(scores), dtype=np.float64)
+    scores[np.random.default_rng([STREAM, row]).permutation(len(scores))] = -np.arange(len(scores), dtype=np.float64)
     return scores.reshape(shape)
 
 
-def by_motion(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid) -> Floats:
+def motion_scores(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid) -> Floats:
     """Mean absolute difference of each frame to the ones before and after it: inside the tubelet, and to its
     neighbours in time."""
     pictures = frames.astype(np.int16)
@@ -80,7 +80,7 @@ def by_motion(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid)
     return grid.sums(change / np.maximum(neighbours, 1)) / grid.sums(np.ones(frames.shape[:3]))
 
 
-def by_place(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid) -> Floats:
+def centre_scores(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid) -> Floats:
     """Places in the order of their distance from the middle. Each is taken in all segments before the next one is, so
     that the mask hardly changes over time."""
     segments, high, wide = grid.shape(*frames.shape[:3])
@@ -92,17 +92,22 @@ def by_place(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid) 
     return np.tile(places.reshape(1, high, wide), (segments, 1, 1))
 
 
-def by_truth(frames: NDArray[np.uint8], row: int, truth: Kinds | None, grid: Grid) -> Floats:
+def oracle_scores(frames: NDArray[np.uint8], row: int, truth: Kinds | None, grid: Grid) -> Floats:
     """Pixels of the action minus pixels of identity alone. Most tubelets have neither: of these the middle ones
     first."""
     if truth is None:
         raise UsageError("oracle knows the truth of built-in people only: take data: puppets, without view=")
     balance = grid.sums(truth >= ACTION_ONLY) - grid.sums(truth == IDENTITY_ONLY)
-    places = by_place(frames, row, None, grid)
+    places = centre_scores(frames, row, None, grid)
     return balance + 0.5 * places / places.size  # in (-0.5, 0]: less than one pixel
 
 
-CONTROLS: dict[str, Score] = {"random": by_lot, "moving": by_motion, "centre": by_place, "oracle": by_truth}
+CONTROLS: dict[str, Score] = {
+    "random": random_scores,
+    "moving": motion_scores,
+    "centre": centre_scores,
+    "oracle": oracle_scores,
+}
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class PruningControl:
 def pruning_control(method: str, keep: float | None) -> PruningControl | None:
     """The control that a method names; None if it names something else."""
     name, colon, argument = method.strip().partition(":")
-    if name not in CONTROLS or draws_lots(method):
+    if name not in CONTROLS or is_random_pruning(method):
         return None
     if colon and (not argument.isdecimal() or int(argument) < 1):
         raise UsageError(f"{method}: after the colon comes the side of a tubelet in pixels, as in {name}:8")

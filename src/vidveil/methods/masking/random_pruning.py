@@ -1,4 +1,4 @@
-"""Lots behind a learned mask's own windows: `random:dual_cls:RUN`, what that method has to beat on real video.
+"""RandomPruning behind a learned mask's own windows: `random:dual_cls:RUN`, what that method has to beat on real video.
 
 `random` alone cuts tubelets of its own. On videos that are larger and longer than what a network sees, a network's
 tubelets are larger, and its windows overlap; a finer scatter of holes leaves something else to see at the same share.
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 PREFIX = "random:dual_cls:"
 
 
-def draws_lots(method: str) -> bool:
+def is_random_pruning(method: str) -> bool:
     return method.startswith(PREFIX)
 
 
-def with_lots(method: Any, spec: str) -> TubeletMasker:
+def with_random_pruning(method: Any, spec: str) -> TubeletMasker:
     """The masker, choosing by lot from now on."""
     if not isinstance(method, TubeletMasker) or not hasattr(method.scorer, "prune_at"):
         raise UsageError(f"{spec}: lots take the place of a dual-CLS network, and this is none")
-    method.scorer = Lots(method.scorer)
+    method.scorer = RandomPruning(method.scorer)
     return method
 
 
-class Lots:
+class RandomPruning:
     """A scorer that has seen nothing: the same lots for the same clip, others for others."""
 
     def __init__(self, network: Any) -> None:

@@ -66,7 +66,7 @@ class Timed:
             yield Moment(batch.video, batch.index, (epoch + number / steps) / self.epochs)
 
 
-class Look(NamedTuple):
+class ValidationOutput(NamedTuple):
     """What validation is told of a batch."""
 
     action: Tensor | None
@@ -96,7 +96,7 @@ class Networks(nn.Module):
         """The loss of a batch."""
         raise NotImplementedError
 
-    def look(self, video: Tensor) -> Look:
+    def validation_output(self, video: Tensor) -> ValidationOutput:
         """What validation measures, at the recipe's keep rate."""
         raise NotImplementedError
 
@@ -109,7 +109,7 @@ class Training:
     """Refuses what contradicts itself in a recipe, before clips are drawn."""
     published: Callable[[Any], tuple[str, ...]]
     """Names of the published weights that a recipe starts from."""
-    trunk: Callable[[Any], tuple[str, ...]]
+    backbone: Callable[[Any], tuple[str, ...]]
     """How the names of the parameters begin that these fill."""
     phases: Callable[[Any], dict[str, int]]
     """Name of each phase, and its epochs."""
@@ -124,7 +124,7 @@ def train(
 ) -> Trained:
     training.check(recipe)
     start = ":pretrained" if training.published(recipe) else ""
-    chosen = replace(options_of(recipe, recipe.seed, start), monitor=LAST, trunk=training.trunk(recipe))
+    chosen = replace(options_of(recipe, recipe.seed, start), monitor=LAST, backbone=training.backbone(recipe))
     device = chosen.accelerator()
     loaded_unless_raw(recipe.preprocess)
     refuse_part(recipe.part, recipe.data)
@@ -196,16 +196,16 @@ def train(
 def seen_on(networks: Networks, loader: Loader, data: ClipSet) -> dict[str, float]:
     """At the recipe's keep rate: what the action head and f_T tell, and what the masks hide where that is known."""
     network = networks.eval().anonymizer
-    looks: list[Look] = []
+    outputs: list[ValidationOutput] = []
     rows = []
     with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):  # as it is deployed
         for batch in loader.views("1x1"):
-            looks.append(networks.look(batch.video[:, 0]))
+            outputs.append(networks.validation_output(batch.video[:, 0]))
             rows.append(batch.index)
-    own = [look.action for look in looks if look.action is not None]
-    masked = [look.masked for look in looks if look.masked is not None]
-    kept = torch.cat([look.kept for look in looks]).view(-1, *network.grid)
-    scores = torch.cat([look.scores for look in looks]).view(-1, *network.grid)
+    own = [output.action for output in outputs if output.action is not None]
+    masked = [output.masked for output in outputs if output.masked is not None]
+    kept = torch.cat([output.kept for output in outputs]).view(-1, *network.grid)
+    scores = torch.cat([output.scores for output in outputs]).view(-1, *network.grid)
     use = use_of(data)
     heads = {use: own, use.replace("action", "masked"): masked}
     found = {name: told(networks.action, logits, rows) for name, logits in heads.items() if logits}

@@ -108,7 +108,7 @@ class Block(nn.Module):
         return x + self.mlp(self.norm2(x))  # type: ignore[no-any-return]
 
 
-class Trunk(nn.Module):
+class Backbone(nn.Module):
     """Tubelets to tokens, and the blocks they go through: of the anonymizer and of those who look at its pictures."""
 
     def __init__(self, network: Network, depth: int | None = None) -> None:
@@ -149,7 +149,7 @@ class Trunk(nn.Module):
         return x.to(looks.dtype)  # in what products are made in: blocks then have half as much to read and to write
 
 
-class STPrivacy(Trunk, MaskingNetwork):
+class STPrivacy(Backbone, MaskingNetwork):
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         quarter = len(self.blocks) // (STAGES + 1)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from vidveil.methods.stprivacy.model import Network, Trunk
+from vidveil.methods.stprivacy.model import Backbone, Network
 from vidveil.methods.stprivacy.token_retention import averages
 from vidveil.models.layers.attribution import apart
 from vidveil.models.recognizers.vit import ConvolvedTubelets
@@ -23,7 +23,7 @@ DEPTHS = {"mini": 4}
 """Blocks of a player, where it has fewer than the anonymizer: two CPU cores have three networks to teach."""
 
 
-class KeptViT(Trunk):
+class KeptViT(Backbone):
     """One of the anonymizer's size, with a linear head for each named output: `{"action": 10}`."""
 
     def __init__(self, network: Network, outputs: Mapping[str, int]) -> None:

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.methods.masking.train import Look, Networks, Training, budget_task, train
-from vidveil.methods.stprivacy.model import Network, Seen, STPrivacy, Trunk
+from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task, train
+from vidveil.methods.stprivacy.model import Backbone, Network, Seen, STPrivacy
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.recognizers import KEPT_VIT, KeptViT
 from vidveil.methods.stprivacy.token_retention import sparsity
@@ -35,7 +35,7 @@ from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.tasks import TASKS, Task
 
 PLAYERS = ("utility", "attacker")
-TRUNK = ("blocks.", "patch_embed.", "pos_embed", "norm.")
+BACKBONE = ("blocks.", "patch_embed.", "pos_embed", "norm.")
 """How the names of parameters of a transformer begin that published weights fill; its time embedding starts at 0."""
 PRETRAINED = "pretrained"
 """Behind the colon of a recognizer that starts from published weights."""
@@ -57,7 +57,7 @@ class STPrivacyNetworks(Networks):
         self.initialised = (phases(recipe).get(FIRST, 0) - 1e-6) / recipe.epochs
         """How far training is when the recognizers come."""
         self.by_itself = "train" not in phases(recipe)
-        """Whether its own head is what learns; later that stands still under a trunk that moves."""
+        """Whether its own head is what learns; later that stands still under a backbone that moves."""
         self.utility = _player(recipe, [self.action])
         self.attacker = _player(recipe, self.budget)
 
@@ -91,12 +91,14 @@ class STPrivacyNetworks(Networks):
             said = player(self.anonymizer.shown(pulled))
         return said
 
-    def look(self, video: Tensor) -> Look:
+    def validation_output(self, video: Tensor) -> ValidationOutput:
         """At the recipe's α, tubelets taken out, as deployed."""
         seen = self.anonymizer(video)
         kept = torch.ones_like(seen.scores) if seen.decision is None else seen.decision
         own = seen.action if self.by_itself else None
-        return Look(own, None if self.by_itself else self.told(self.utility, seen)["action"], kept > 0.5, seen.scores)
+        return ValidationOutput(
+            own, None if self.by_itself else self.told(self.utility, seen)["action"], kept > 0.5, seen.scores
+        )
 
 
 def phases(recipe: STPrivacyRecipe) -> dict[str, int]:
@@ -126,11 +128,11 @@ def published(recipe: STPrivacyRecipe) -> tuple[str, ...]:
     return (*(("vits14",) if recipe.pretrained else ()), *((taught,) if taught else ()))
 
 
-def trunk(recipe: STPrivacyRecipe) -> tuple[str, ...]:
+def backbone(recipe: STPrivacyRecipe) -> tuple[str, ...]:
     """How the names of parameters begin that these fill."""
     transformers = ("anonymizer", *PLAYERS) if recipe.pretrained else ()
     taught = PLAYERS if recipe.recognizer.endswith(f":{PRETRAINED}") else ()
-    own = tuple(f"{network}.{part}" for network in transformers for part in TRUNK)
+    own = tuple(f"{network}.{part}" for network in transformers for part in BACKBONE)
     return own + tuple(f"{player}.recognizer." for player in taught)
 
 
@@ -140,7 +142,7 @@ def prepare(
     """Everybody at the start; all transformers filled from a picture ViT, where its tensors are given."""
     game = STPrivacyNetworks(recipe, data, device)
     for network in (game.anonymizer, game.utility, game.attacker):
-        if pictures is not None and isinstance(network, Trunk):
+        if pictures is not None and isinstance(network, Backbone):
             load_picture_weights(network, pictures)
     return game
 
@@ -167,7 +169,7 @@ def network_of(recipe: STPrivacyRecipe, actions: int) -> Network:
     )
 
 
-TRAINING = Training(check, published, trunk, phases, prepare, several_actions=True)
+TRAINING = Training(check, published, backbone, phases, prepare, several_actions=True)
 
 
 def run(

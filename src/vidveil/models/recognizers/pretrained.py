@@ -142,7 +142,7 @@ def resample_kernel(kernel: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def grown(tensors: Mapping[str, Tensor], tubelet: tuple[int, int, int], side: int, *, token: bool) -> dict[str, Tensor]:
-    """A picture ViT's trunk for tubelets: kernels repeated over time and divided by its length, places resampled."""
+    """A picture ViT's backbone for tubelets: kernels repeated over time and divided by its length, places resampled."""
     found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(("head.", "fc_norm."))}
     times, *patch = tubelet
     kernel = resample_kernel(found["patch_embed.proj.weight"], (patch[0], patch[1]))
@@ -151,7 +151,7 @@ def grown(tensors: Mapping[str, Tensor], tubelet: tuple[int, int, int], side: in
     return found
 
 
-def fill_trunk(network: nn.Module, found: Mapping[str, Tensor], size: str) -> list[str]:
+def fill_backbone(network: nn.Module, found: Mapping[str, Tensor], size: str) -> list[str]:
     """Loads what is there; the names of what had nothing to start from come back."""
     wanted = network.state_dict()
     strange = sorted(name for name in found if name not in wanted or wanted[name].shape != found[name].shape)

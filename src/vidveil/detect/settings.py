@@ -13,7 +13,7 @@ from vidveil.core.text import close_to, printable
 from vidveil.detect.detectors import CenterFace, Detector, Yolox
 from vidveil.detect.finder import Finder
 from vidveil.detect.moments import Findings
-from vidveil.detect.tracks import Settings
+from vidveil.detect.tracks import TrackSettings
 from vidveil.detect.tracks_file import SHAPES, RecordedTracks
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TRACKS = "tracks"
 """Stands for a region where a file of tracks says what is hidden."""
 
 
-class Watch(Protocol):
+class RegionSource(Protocol):
     """Something that puts regions on frames."""
 
     @property
@@ -39,7 +39,7 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookout:
+class DetectionSettings:
     """What a user asks of the guard."""
 
     region: str | None = None
@@ -111,13 +111,15 @@ class Lookout:
                 raise UsageError(f"{self.tracks_in.name} cannot be read ({reason})") from error
         return told
 
-    def watch(self) -> Watch | None:
+    def watch(self) -> RegionSource | None:
         """What does the looking; None if there is nothing to look for."""
         if self.tracks_in is not None:
             return RecordedTracks(self.tracks_in)
         if not self.kinds:
             return None
-        settings = Settings(on_lost=self.on_lost, hide_for=self.hide_for, delay=self.delay, every=self.search_every)
+        settings = TrackSettings(
+            on_lost=self.on_lost, hide_for=self.hide_for, delay=self.delay, every=self.search_every
+        )
         detectors = [detector(kind) for kind in self.kinds]
         if len({found.kind for found in detectors}) < len(detectors):
             raise UsageError("region and guard look for the same with two detectors or sizes: give both the same word")
@@ -166,7 +168,7 @@ def _name(word: str) -> str:
     return word if Path(word).suffix != ".onnx" else Path(word).name
 
 
-def regions_of(clip: "Tensor", watch: Watch, rate: float = 25.0) -> list[tuple[Region, ...]]:
+def regions_of(clip: "Tensor", watch: RegionSource, rate: float = 25.0) -> list[tuple[Region, ...]]:
     """The regions of each frame of a clip (3, T, H, W) in [0, 1], taken to be shown at this rate."""
     import av
 

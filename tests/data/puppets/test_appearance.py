@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from vidveil.data.puppets.look import ACTION, BOTH, IDENTITY, MOVING, NEITHER, PERSONAL, STILL, look, plain, walker
+from vidveil.data.puppets.appearance import (
+    ACTION,
+    BOTH,
+    IDENTITY,
+    MOVING,
+    NEITHER,
+    PERSONAL,
+    STILL,
+    appearance,
+    plain,
+    walker,
+)
 from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.world import RHOS, World
 
@@ -13,7 +24,7 @@ LIMBS = ("arm", "leg", "skirt")
 
 
 def looks(rho, seed=0):
-    return [look(person, outfit, rho) for person in everybody(World(seed=seed)) for outfit in person.outfits]
+    return [appearance(person, outfit, rho) for person in everybody(World(seed=seed)) for outfit in person.outfits]
 
 
 def variety(found, names):
@@ -91,11 +102,11 @@ def test_every_private_attribute_is_drawn_somewhere(rho):
     people = everybody(World())
     for trait in ("dark", "woman"):
         tell = {value: [p for p in people if getattr(p, trait) is value] for value in (True, False)}
-        sides = [{_about(look(p, p.outfits[0], rho), trait) for p in tell[value]} for value in (True, False)]
+        sides = [{_about(appearance(p, p.outfits[0], rho), trait) for p in tell[value]} for value in (True, False)]
         assert sides[0] != sides[1]
     for person in people:
         for outfit in person.outfits:
-            shown = look(person, outfit, rho)
+            shown = appearance(person, outfit, rho)
             assert outfit.nude == (shown.bare != "none" or shown.arm.cover == 0)
 
 

@@ -76,7 +76,7 @@ class Limb:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Appearance:
     """All that drawing needs to know of someone."""
 
     head_skin: Colour
@@ -106,7 +106,7 @@ def _only(cue: bool, value: Colour, otherwise: Colour) -> Colour:
     return value if cue else otherwise
 
 
-def look(person: Person, outfit: Outfit, rho: float) -> Look:
+def appearance(person: Person, outfit: Outfit, rho: float) -> Appearance:
     """A person in an outfit as the world of this rho shows them."""
     mine = PERSONAL[rho]
     still, moving = rho < 1, rho > 0  # families that show something private at all
@@ -137,7 +137,7 @@ def look(person: Person, outfit: Outfit, rho: float) -> Look:
         skin_kind=limbs,
         end_kind=BOTH if "shoes" in mine else ACTION,
     )
-    return Look(
+    return Appearance(
         head_skin=tone if still else PLAIN_SKIN,
         face=_face(person, rho),
         hair=person.hair if "hair" in mine else "short",
@@ -161,8 +161,8 @@ def look(person: Person, outfit: Outfit, rho: float) -> Look:
     )
 
 
-def plain() -> Look:
-    """Nobody in particular: the one look of the gait world, of motion alone, and of all cues set to common."""
+def plain() -> Appearance:
+    """Nobody in particular: the one appearance of the gait world, of motion alone, and of all cues set to common."""
     plain_limb = Limb(
         cloth=PLAIN_SLEEVES,
         cloth_2=PLAIN_SLEEVES,
@@ -174,7 +174,7 @@ def plain() -> Look:
         skin_kind=ACTION,
         end_kind=ACTION,
     )
-    return Look(
+    return Appearance(
         head_skin=PLAIN_SKIN,
         face=PLAIN_FACE,
         hair="short",
@@ -198,14 +198,14 @@ def plain() -> Look:
     )
 
 
-def carrying(shown: Look, *, limbs: int, rest: int) -> Look:
-    """The same look with other kinds of pixels, for those whom the labels are not about."""
+def carrying(shown: Appearance, *, limbs: int, rest: int) -> Appearance:
+    """The same appearance with other kinds of pixels, for those whom the labels are not about."""
     arm, leg = (replace(limb, kind=limbs, skin_kind=limbs, end_kind=limbs) for limb in (shown.arm, shown.leg))
     return replace(shown, arm=arm, leg=leg, head_kind=rest, torso_kind=rest)
 
 
-def walker(person: Person) -> Look:
-    """The gait world: one plain look, everyone's own way to move, posture included and overdone: every part tells."""
+def walker(person: Person) -> Appearance:
+    """The gait world: one plain appearance, everyone's own way to move, posture included and overdone: every part tells."""
     same = plain()
     dressed = replace(
         same,
