@@ -59,10 +59,10 @@ from anonymizer_work import (  # noqa: E402
 )  # fmt: skip
 from dual_cls_flops import forward_flops, tokens_by_block, training_flops  # noqa: E402
 
-from vidveil.methods.dual_cls import attention as dual_cls_attention  # noqa: E402
 from vidveil.methods.dual_cls.attention import DualCLSAttention  # noqa: E402
 from vidveil.methods.dual_cls.fast import in_bfloat16  # noqa: E402
 from vidveil.methods.dual_cls.weights import load_picture_weights  # noqa: E402
+from vidveil.models.layers import fused_attention  # noqa: E402
 
 PLAIN = DualCLSAttention.forward
 
@@ -108,7 +108,7 @@ def ceilings(setting: Setting) -> dict[str, float]:
 
 def measure(variant: Variant, setting: Setting, profile: bool) -> dict[str, Any]:
     torch.compiler.reset()
-    dual_cls_attention.FASTEST[:] = FLASH if variant.flash else OURS
+    fused_attention.FASTEST[:] = FLASH if variant.flash else OURS
     DualCLSAttention.forward = every_row_attention if variant.every_row else PLAIN  # type: ignore[method-assign]
     begin = time.perf_counter()
     result: dict[str, Any] = asdict(variant)

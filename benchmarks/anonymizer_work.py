@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend
 
-from vidveil.methods.dual_cls import attention as dual_cls_attention
 from vidveil.methods.dual_cls.attention import Attended, DualCLSAttention, attention_map, cls_reads
 from vidveil.methods.dual_cls.fast import compiling, in_bfloat16
 from vidveil.methods.dual_cls.model import Block, DualCLS, Network
+from vidveil.models.layers import fused_attention
 from vidveil.models.layers.fused_attention import fused
 from vidveil.models.layers.gradient_reversal import reverse_gradient
 
-OURS = list(dual_cls_attention.FASTEST)
+OURS = list(fused_attention.FASTEST)
 FLASH = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 

@@ -221,8 +221,8 @@ python benchmarks/table.py --summary --page       # its numbers, and this page
   attackers; *small judges* an r3d_tiny from nothing, 32 frames of 32 × 32.
 - **Which of these can be used?** `vidveil anonymize --method` takes `motion`, `motion:8`, `downsample:N`, `figure:N`,
   `recast:14,D` (turned by up to D degrees: a little 15, less 25, else 40), `blur:strong` and `solid` (black) with
-  `--region faces` or `people`, and networks that were trained. Random tubelets, most-moving ones, those in the middle, the
-  background and masks alone are controls: what a method has to beat, and no protection.
+  `--region faces` or `people`, and networks that were trained. Random tubelets, most-moving ones, those in the middle,
+  the background and masks alone are controls: what a method has to beat, and no protection.
 - **On Weizmann two people validate**, of whom several attackers link all clips. Of these the best in average precision
   counts, which need not be strong: as it was filmed, raw video links {raw[0]:.2f} by it and
   {raw[1]:.2f} by the highest. There take the excess of the highest, which has no interval; the other one, and *minus

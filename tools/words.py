@@ -38,9 +38,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
         line = getattr(node, "lineno", 1)
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield line, node.name
-        elif isinstance(node, ast.arg):
-            yield line, node.arg
-        elif isinstance(node, ast.keyword) and node.arg:
+        elif isinstance(node, ast.arg) or (isinstance(node, ast.keyword) and node.arg):
             yield line, node.arg
         elif isinstance(node, ast.Name):
             yield line, node.id

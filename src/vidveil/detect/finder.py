@@ -2,8 +2,10 @@
 
     1  A scene's frames are kept back for `delay` seconds. The whole picture is searched on key frames: every `every`
        seconds, on the first and on the last frame of a scene. Key frames are searched side by side, one on each core.
-    2  What is found on a key frame is linked to the trajectories that are there; in between one looks closely (scene.py).
-    3  A frame leaves when what comes within `delay` after it has been seen: with a region for each trajectory (tracks.py).
+    2  What is found on a key frame is linked to the trajectories that are there; in between one looks closely
+       (scene.py).
+    3  A frame leaves when what comes within `delay` after it has been seen: with a region for each trajectory
+       (tracks.py).
 
 A frame that could not be searched has no regions and no picture any more: it becomes black. Where that happens again
 and again, the stream fails (searches.py).

@@ -1,8 +1,8 @@
 """The frames between two cuts, and the trajectories of everybody in them: no trajectory leads out of a scene.
 
-A trajectory that goes on nowhere is looked for closely, frame by frame, until it is lost; a new one is followed back, frame
-by frame, as far as frames have been kept. Between two key frames everybody is looked for closely twice, and halfway
-again where they are not where a straight way would have them.
+A trajectory that goes on nowhere is looked for closely, frame by frame, until it is lost; a new one is followed back,
+frame by frame, as far as frames have been kept. Between two key frames everybody is looked for closely twice, and
+halfway again where they are not where a straight way would have them.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
 """From single sightings to the way of one person through a scene, and to the box that hides them in every frame of it.
 
-A `Trajectory` is what one detector saw of one person within one scene: sightings in order of time. Between two sightings the
-box is drawn in between; before the first and after the last it is held, moving on a little and growing, since a face
-that is not found is not gone. All times are seconds.
+A `Trajectory` is what one detector saw of one person within one scene: sightings in order of time. Between two
+sightings the box is drawn in between; before the first and after the last it is held, moving on a little and growing,
+since a face that is not found is not gone. All times are seconds.
 """
 
 import math

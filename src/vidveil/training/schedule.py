@@ -28,8 +28,8 @@ def rate(step: int, total: int, warmup: int) -> float:
 def parameter_groups(model: nn.Module, options: Options) -> list[dict[str, Any]]:
     """AdamW's groups. `scale` is a group's factor on the learning rate; parameters that do not learn are left out.
 
-    Decay is for matrices and kernels. A bias, a gain of a norm (one dimension), a token or an embedding of position (not
-    called `weight`) has none: pulling it to zero changes what the network says, not how complex it is.
+    Decay is for matrices and kernels. A bias, a gain of a norm (one dimension), a token or an embedding of position
+    (not called `weight`) has none: pulling it to zero changes what the network says, not how complex it is.
     """
     groups: dict[tuple[bool, bool], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():

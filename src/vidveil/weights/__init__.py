@@ -107,7 +107,7 @@ WEIGHTS = {
         sha256="198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355",
         size=97_447_603,
         licence="MIT",
-        whose="a ViT-S/14 tuned on saliency by Jules Goueffon; MIT is the package's licence; it names no owner of the start",
+        whose="a ViT-S/14 tuned on saliency by Jules Goueffon (licence of the package: MIT); no owner named",
         purpose="a start for video transformers",
         tensors="0ac6bb3e21ccf7c765704672598df2d2b2c56088a81799e70b193c8065158999",
     ),

@@ -205,7 +205,7 @@ def carrying(shown: Appearance, *, limbs: int, rest: int) -> Appearance:
 
 
 def walker(person: Person) -> Appearance:
-    """The gait world: one plain appearance, everyone's own way to move, posture included and overdone: every part tells."""
+    """The gait world: one plain appearance, everyone's own way to move, posture included and overdone."""
     same = plain()
     dressed = replace(
         same,

@@ -1,8 +1,8 @@
 """From angles of joints to points in space: proportions of a body and where its joints are.
 
-The body's own axes are x to its left, y up, z forwards. Projected by a camera the same letters mean right, up and towards
-the camera, so that someone with yaw 0 faces the camera; yaw grows as they turn to their left (the right of the frame).
-One unit is the stature of an average person; the ground is y = 0.
+The body's own axes are x to its left, y up, z forwards. Projected by a camera the same letters mean right, up and
+towards the camera, so that someone with yaw 0 faces the camera; yaw grows as they turn to their left (the right of the
+frame). One unit is the stature of an average person; the ground is y = 0.
 """
 
 from dataclasses import dataclass, fields

@@ -1,7 +1,7 @@
 """Who there is: face, build, hair, skin, clothes and gait of every person, drawn once and for all.
 
-Nothing here knows the dial: `appearance.py` decides which of these cues a world shows. Traits are drawn independently of each
-other, except that presentation as a woman or a man tells something of hair, beard and skirts, as it must.
+Nothing here knows the dial: `appearance.py` decides which of these cues a world shows. Traits are drawn independently
+of each other, except that presentation as a woman or a man says something of hair, beard and skirts, as it must.
 """
 
 from dataclasses import dataclass, replace

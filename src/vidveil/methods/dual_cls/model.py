@@ -56,8 +56,9 @@ class Network:
     privacy_weight: float = 0.5
     """λ of eq. 4; 0: the action token alone, inf: the privacy token alone. May be changed by call."""
     privacy_attention: Literal["reversed", "plain", "detector"] = "reversed"
-    """`reversed`: priv_CLS is a token of the backbone, its head trained behind a gradient reversal (paper). `plain`: the
-    same token, trained to tell. `detector`: it reads the backbone's keys with a query of its own, trained to tell."""
+    """`reversed`: priv_CLS is a token of the backbone, its head trained behind a gradient reversal (paper). `plain`:
+    the same token, trained to predict. `detector`: it reads the backbone's keys with a query of its own, trained
+    to predict."""
     shared_keys: bool = False
     """Whether what a detector learns may change the backbone's keys; else they are detached."""
     smooth: bool = False

@@ -21,8 +21,8 @@ class DualCLSRecipe(MaskerRecipe):
     privacy_weight: float = 0.5
     """λ of eq. 4: how much a tubelet's privacy attention counts against it; likewise a knob."""
     privacy_attention: Literal["reversed", "plain", "detector"] = "plain"
-    """reversed: a token of the backbone behind a gradient reversal, as the paper; plain: the same token, trained to tell;
-    detector: a token beside the backbone, trained to tell."""
+    """reversed: a token of the backbone behind a gradient reversal, as the paper; plain: the same token, trained to
+    predict; detector: a token next to the backbone, trained to predict."""
     train_on: Literal["heads", "pixels", "credit", "both"] = "credit"
     """heads: the losses of the two tokens alone. pixels: also those of two networks that see the masked clip. credit:
     attention learns where single tubelets tell something. both: credit and pixels."""
