@@ -29,8 +29,8 @@ from vidveil.core.recipe import as_values, find, names, read
 from vidveil.data import DATA
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import celebv_hq, p_hvu, toyota
-from vidveil.detect import watch
 from vidveil.detect.detections import Cells
+from vidveil.detect.settings import DETECTORS
 from vidveil.evaluation import train_recognizer as train
 from vidveil.evaluation.attacks.gait import SCOPES
 from vidveil.evaluation.protocols import features as feature_engine
@@ -200,7 +200,7 @@ class Person(Discs):
 @pytest.mark.usefixtures("raw")
 @pytest.mark.parametrize("row", ["method=downsample:2 name=downsample2", "method=solid region=people name=blackening"])
 def test_another_row_takes_raw_video_from_the_first(folder, monkeypatch, row):
-    monkeypatch.setitem(watch.DETECTORS, "people", Person)
+    monkeypatch.setitem(DETECTORS, "people", Person)
     assert row.split()[0] in "".join(find("baselines_i3d").read_text())
     results = evaluate("baselines_i3d", *QUICK, *row.split(), "raw=baselines_i3d", data=folder)
     (point,) = results.points

@@ -75,7 +75,7 @@ def run_command(tmp_path, monkeypatch, capfd):
         (("report", LONG), "no results"),
         (("report", NUL), "no results"),
         (("review", "x" * 300), "no manifest"),
-        (("ls", "data", "x" * 5000), "no data is called"),
+        (("ls", "data", "x" * 5000), "no dataset is called"),
         (("extract", LONG, "--encoder", "i3"), "no encoder is called"),
         (("extract", "puppets", "--encoder", f"run:{LONG}"), "no finished run"),
         (("extract", "puppets", "--encoder", f"run:{NUL}"), "run"),
@@ -122,12 +122,12 @@ def test_a_recipe_that_makes_no_sense_is_one_line_that_names_it(run_command, tmp
 
 
 def test_what_no_command_foresaw_is_one_line_too(run_command, monkeypatch):
-    import vidveil.core.recipe
+    import vidveil.app.run_recipe
 
     def fails(*_: object) -> None:
         raise RecursionError("x\n" * 5000)
 
-    monkeypatch.setattr(vidveil.core.recipe, "find", fails)
+    monkeypatch.setattr(vidveil.app.run_recipe, "find", fails)
     code, said = run_command("train", "action_puppets")
     (line,) = said.splitlines()
     assert code == 1
@@ -137,9 +137,9 @@ def test_what_no_command_foresaw_is_one_line_too(run_command, monkeypatch):
 
 
 def test_the_traceback_is_there_for_who_asks(run_command, monkeypatch):
-    import vidveil.core.recipe
+    import vidveil.app.run_recipe
 
-    monkeypatch.setattr(vidveil.core.recipe, "find", lambda *_: {}["x"])
+    monkeypatch.setattr(vidveil.app.run_recipe, "find", lambda *_: {}["x"])
     monkeypatch.setenv("VIDVEIL_TRACEBACK", "1")
     with pytest.raises(KeyError):
         run_command("train", "action_puppets")

@@ -3,14 +3,13 @@
 import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 from tests.data.made import InMemory, clip_set, noise
 from tests.data.test_readers import walks
 from vidveil.core.errors import DataError, UsageError
-from vidveil.data import DATA, available, catalogue, load_data
+from vidveil.data import DATA, available, load_data, puppets
 
 PLAIN = {"frames": 8, "size": 64}
 OTHERS = [name for name in DATA if DATA[name].needs]
@@ -41,7 +40,7 @@ def test_without_a_folder_one_line_says_what_is_needed_and_how_to_say_where(name
 
 
 def test_a_name_that_nobody_knows_gets_a_suggestion():
-    with pytest.raises(UsageError, match=r"no data is called 'weizman'; did you mean weizmann\?"):
+    with pytest.raises(UsageError, match=r"no dataset is called 'weizman'; did you mean weizmann\?"):
         load_data("weizman", **PLAIN)
     with pytest.raises(UsageError, match="there are puppets, puppets_untrimmed"):
         load_data("qqq", **PLAIN)
@@ -80,7 +79,6 @@ def test_what_is_there_is_told_in_a_word(tmp_path):
 def test_name_argument_size_and_seed_reach_the_reader(monkeypatch):
     got = {}
     clips = clip_set(InMemory(noise((1, 2, 2))))
-    reader = SimpleNamespace(load=lambda argument, **options: got.update(options, argument=argument) or clips)
-    monkeypatch.setattr(catalogue, "import_module", lambda name: reader if name == "vidveil.data.puppets" else None)
+    monkeypatch.setattr(puppets, "load", lambda argument, **options: got.update(options, argument=argument) or clips)
     assert load_data("puppets:rho=1,view=mask", frames=16, size=112, seed=7) is clips
     assert got == {"argument": "rho=1,view=mask", "frames": 16, "size": 112, "seed": 7, "root": None}

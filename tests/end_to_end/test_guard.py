@@ -20,12 +20,12 @@ from tests.detect.stage import (
     walk,
 )
 from vidveil.app.jobs import Status
-from vidveil.detect import watch
+from vidveil.detect.settings import DETECTORS
 
 
 @pytest.fixture(autouse=True)
 def _discs(monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(DETECTORS, "discs", Discs)
 
 
 def film(*heads, **knobs):

@@ -42,9 +42,9 @@ def film(place):
 
 
 def test_training_says_what_masks_hide_and_how_to_go_on(place, trained):
-    assert re.match(r"on validation: action_top1 0\.\d+ \(guessing 0\.\d+\)  ", trained.stdout)
-    assert re.search(r"identity_hidden 0\.\d+ \(guessing 0\.\d+\)", trained.stdout)
-    assert "It tells no more of the action than guessing does: train it longer" in trained.stderr
+    assert re.match(r"on validation: action_top1 0\.\d+ \(chance 0\.\d+\)  ", trained.stdout)
+    assert re.search(r"identity_hidden 0\.\d+ \(chance 0\.\d+\)", trained.stdout)
+    assert "It predicts the action no better than chance: train it longer" in trained.stderr
     about = json.loads((place / "runs/tiny/checkpoint/checkpoint.json").read_text())
     assert (about["method"], about["recipe"]["name"]) == ("dual_cls", "tiny")
     assert about["floors"].keys() <= about["metrics"].keys()

@@ -20,8 +20,8 @@ from tests.camera import camera
 from tests.detect.stage import Discs
 from tests.media import Film, detail, level, lumas, picture, times
 from vidveil.app.jobs import Options, Status, anonymize
-from vidveil.detect import watch
 from vidveil.detect.detections import Cells
+from vidveil.detect.settings import DETECTORS
 
 WHOLE_FRAME = ["--method", "blur:strong", "--region", "frame"]
 SERVER = ["/usr/bin/python3", str(Path(__file__).with_name("rtsp_server.py"))]
@@ -255,7 +255,7 @@ def test_a_recording_whose_detector_fails_ends_there_and_keeps_what_was_safe(tmp
                 return Cells(np.array([np.nan]), np.zeros((1, 4)).__getitem__)
             return super().run(picture)
 
-    monkeypatch.setitem(watch.DETECTORS, "discs", Breaks)
+    monkeypatch.setitem(DETECTORS, "discs", Breaks)
     film = Film(frames=100, width=160, height=120).make(tmp_path / "a.ts").read_bytes()
     with camera(film) as url:
         (outcome,) = anonymize(url, output=tmp_path / "door.mp4", region="discs", options=Options(reconnect=0))

@@ -18,7 +18,7 @@ from vidveil.app.jobs import Options, Status
 from vidveil.cli.app import app
 from vidveil.core.anonymizer import Chain
 from vidveil.core.errors import UsageError
-from vidveil.detect import watch
+from vidveil.detect.settings import DETECTORS
 from vidveil.methods.masking.masker import TubeletMasker, tuned
 
 
@@ -73,7 +73,7 @@ def test_turning_a_knob_is_another_order_and_the_same_order_is_done(film):
 
 
 def test_an_output_with_a_guard_is_not_replaced_by_one_without(film, named, monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "faces", Discs)
+    monkeypatch.setitem(DETECTORS, "faces", Discs)
     assert command(film, "--method", named, "--guard", "faces").exit_code == 0
     guarded = film.with_name("film_anonymized.mp4").read_bytes()
     done = command(film, "--method", named)
@@ -88,7 +88,7 @@ def test_an_output_with_a_guard_is_not_replaced_by_one_without(film, named, monk
 
 
 def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film, tmp_path, monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "faces", Discs)
+    monkeypatch.setitem(DETECTORS, "faces", Discs)
     monkeypatch.chdir(tmp_path)
     for data, drawn in (("puppets:rho=0", True), ("ucf101_5", False)):
         made_checkpoint.write(tmp_path / "mine", made_checkpoint.network(), data=data)
@@ -133,7 +133,7 @@ def test_a_network_whose_own_share_hides_nothing_is_refused_until_another_is_ask
 
 
 def test_with_a_guard_a_network_may_keep_everything(film, named, monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(DETECTORS, "discs", Discs)
     done = command(film, "--method", named, "--keep", "1", "--guard", "discs")
     assert done.exit_code == 0, done.output
 
@@ -168,7 +168,7 @@ def test_a_heatmap_in_place_of_the_preview_is_refused(film, tmp_path):
 
 
 def test_the_guard_hides_heads_on_top_of_a_mask(tmp_path, monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(DETECTORS, "discs", Discs)
     film = Film(shots=[Shot([Head(still(60, 60)), Head(still(180, 100))])])
     source = film.make(tmp_path / "heads.mp4")
     outcome = vidveil.anonymize(source, method=masker(only((None, 3, 0))), guard="discs")[0]

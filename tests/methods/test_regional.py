@@ -14,7 +14,7 @@ from tests.detect.stage import YELLOW, Discs, Film, Head, Shot, frame_of, matrix
 from vidveil.core.anonymizer import Chain, fail_closed
 from vidveil.core.errors import UsageError
 from vidveil.core.frame import Region
-from vidveil.detect import watch
+from vidveil.detect.settings import DETECTORS
 from vidveil.methods import load
 from vidveil.methods.regional import InRegions, ellipse, in_regions, paints
 
@@ -23,7 +23,7 @@ METHODS = ["solid", "blur:weak", "blur:strong", "pixelate:4", "downsample:2"]
 
 @pytest.fixture(autouse=True)
 def _discs(monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(DETECTORS, "discs", Discs)
 
 
 def region(box, shape="box", kind="faces", track=1):

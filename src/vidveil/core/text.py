@@ -17,8 +17,8 @@ def printable(text: object, limit: int = 80) -> str:
 
 def close_to(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
     """`did you mean X?` where a known name is close; else `otherwise`, or a list of what is known."""
-    names = list(known)
-    close = get_close_matches(name[:100], names, n=1)
+    names = {one.lower(): one for one in known}
+    close = get_close_matches(name[:100].lower(), names, n=1)
     if close:
-        return f"did you mean {close[0]}?"
-    return f"there are {', '.join(names)}" if otherwise is None else otherwise
+        return f"did you mean {names[close[0]]}?"
+    return f"there are {', '.join(names.values())}" if otherwise is None else otherwise

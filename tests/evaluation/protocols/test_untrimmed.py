@@ -182,7 +182,7 @@ def test_a_set_of_another_kind_is_refused(detection, anomaly):
         ("anomaly_puppets", "batch=5", "even"),
         ("anomaly_puppets", "depths=[1]", "as many widths"),
         ("anomaly_puppets", "weights=loud", "firm or published"),
-        ("anomaly_puppets", "protocol=detect", "detection or anomaly of features, not 'detect'"),
+        ("anomaly_puppets", "protocol=detect", "detection or anomaly, not 'detect'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_as_a_recipe_is_read(recipe, override, sentence):

@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError, UsageError
-from vidveil.methods.dual_cls import attention as dual_cls_attention
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.model import DualCLS, Network
+from vidveil.models.layers import fused_attention
 from vidveil.models.layers.tubelets import over_pixels, paint
 
 MODES: dict[str, dict[str, Any]] = {
@@ -283,7 +283,7 @@ def test_drop_path_skips_whole_branches_in_training_and_none_after():
 @pytest.mark.parametrize(("mode", "hopper"), [("paper", False), ("paper", True), ("detector", False)])
 def test_one_graph_without_a_break_compiles(mode, hopper, monkeypatch):
     if hopper:  # the way with a chosen kernel
-        monkeypatch.setattr(dual_cls_attention, "_hopper", lambda number: number == -1)
+        monkeypatch.setattr(fused_attention, "_hopper", lambda number: number == -1)
     monkeypatch.setitem(dual_cls.SIZES, "tiny", (WIDTH, 2, HEADS, (1,), (2, 8, 8)))
     net, video = built(mode), clips()
     torch.compiler.reset()

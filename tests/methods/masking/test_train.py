@@ -19,7 +19,6 @@ from vidveil.methods.dual_cls.train import DualCLSNetworks, run
 from vidveil.methods.masking import train as train_method
 from vidveil.methods.masking.train import seen_on
 from vidveil.models.checkpoint import find
-from vidveil.training.recipe import TrainRecipe
 from vidveil.training.runs import list_runs
 
 RECIPE = DualCLSRecipe(
@@ -222,11 +221,6 @@ def test_several_actions_at_once_are_refused_before_a_run_begins(runs, data, mon
     with pytest.raises(DataError, match="shows several actions at once, and dual_cls learns one a clip"):
         run(RECIPE)
     assert not runs.exists()
-
-
-def test_a_recipe_of_a_recognizer_is_refused():
-    with pytest.raises(RecipeError, match="mine trains no method that hides"):
-        run(TrainRecipe(name="mine", data="puppets"))
 
 
 @pytest.mark.parametrize(

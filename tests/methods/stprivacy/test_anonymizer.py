@@ -16,7 +16,7 @@ from vidveil import load
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.yuv import rgb
-from vidveil.detect import watch
+from vidveil.detect.settings import DETECTORS
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
 from vidveil.methods.masking import stream as stretch
 from vidveil.methods.masking.masker import TubeletMasker, tuned
@@ -394,7 +394,7 @@ def test_a_weight_of_privacy_is_refused_before_anything_is_done(runs, tmp_path, 
 
 
 def test_a_guard_does_not_silence_what_is_said_of_drawings(runs, tmp_path, monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(DETECTORS, "discs", Discs)
     kept(runs, data="ucf101_5")
     film = media.Film(frames=8, width=64, height=48).make(tmp_path / "film.mp4")
     done = CliRunner().invoke(app, ["anonymize", str(film), "--method", "stprivacy:mine", "--guard", "discs"])
