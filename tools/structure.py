@@ -24,7 +24,7 @@ TRACED = """
 import atexit, json, sys, threading
 called = set()
 def note(frame, event, argument):
-    if event == "call":
+    if event == "call" and frame.f_code.co_flags & 1:  # a function, not the body of a module or a class
         called.add(frame.f_code.co_filename)
 sys.setprofile(note); threading.setprofile(note)
 atexit.register(lambda: open(sys.argv_out, "w").write(json.dumps(sorted(called))))

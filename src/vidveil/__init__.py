@@ -1,4 +1,4 @@
-"""vidveil: removes from video what identifies people, keeps what a task needs, and tells exactly what it did.
+"""vidveil: removes from video what identifies people, keeps what a task needs, and reports exactly what it did.
 
     import vidveil
     vidveil.anonymize("clip.mp4")                      # writes clip_anonymized.mp4 and its manifest
@@ -17,7 +17,7 @@ from vidveil.core import telemetry
 from vidveil.core.errors import VidveilError
 from vidveil.core.version import __version__
 
-telemetry.forbid()  # first of all: nothing imported so far is outside the standard library and these two
+telemetry.forbid()  # first: so far only the standard library and these two modules are imported
 
 if TYPE_CHECKING:
     from vidveil.app.jobs import anonymize

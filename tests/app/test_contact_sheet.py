@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.app.test_review import moment, told
+from tests.app.test_review import moment, write_manifest
 from tests.media import DETAIL, Film, level
 from vidveil.app.contact_sheet import CAPTION, GAP, HEIGHT, MARGIN, OUTLINE, TITLE, WIDTH, pictures, write_sheet
 from vidveil.app.review import read_review
@@ -21,7 +21,7 @@ SPOT = (300, 80, 360, 130)  # left, top, right, bottom, as stored
 
 
 def sheet(output: Path, *moments: dict, limit: int = 60, **other) -> NDArray[np.uint8]:
-    review = read_review(told(output, *moments, **other))
+    review = read_review(write_manifest(output, *moments, **other))
     write_sheet(review, review.sheet, limit)
     drawn = cv2.imread(str(review.sheet))
     assert drawn is not None
@@ -90,7 +90,7 @@ def test_a_moment_after_the_end_has_no_picture(tmp_path):
 
 def test_the_output_is_read_no_further_than_is_needed(tmp_path):
     output = Film(frames=200).make(tmp_path / "a.mp4")
-    review = read_review(told(output, moment(first=10, last=10, rate=25)))
+    review = read_review(write_manifest(output, moment(first=10, last=10, rate=25)))
     with Reader(Source(Kind.VIDEO, str(output), output.name)) as reader:
         assert len(list(pictures(reader, review.moments))) == 1
         assert reader.report.frames == 12

@@ -136,9 +136,9 @@ def test_files_of_others_keep_their_layout_and_lose_what_is_no_feature(place, ad
     assert (done.vectors, done.knows_encoder) == (10, False)
     for key, old in read_layout(source).items():
         close(read_layout(done.output)[key], one_by_one(adapter, old))
-    told = json.loads((place / f"features_anonymized{source.suffix}.json").read_text())
+    manifest = json.loads((place / f"features_anonymized{source.suffix}.json").read_text())
     wanted = ["labels", "train/a@actor", "train/b@actor"] if kind == "h5" else ["labels.csv"]
-    assert told["dropped"] == wanted
+    assert manifest["dropped"] == wanted
     files = [done.output] if kind == "h5" else [file for file in done.output.rglob("*") if file.is_file()]
     assert not [file for file in files if b"Jane" in file.read_bytes()]
     assert content_hash(source) == before
@@ -221,20 +221,20 @@ def test_a_vector_becomes_the_same_to_the_bit_on_any_number_of_cores(place, monk
 
 
 @pytest.mark.usefixtures("adapter")
-def test_the_manifest_tells_hashes_and_names_and_no_folder(place, raw):
-    told = json.loads(anonymize_features(raw.folder, METHOD).manifest.read_text())
+def test_the_manifest_holds_hashes_and_names_and_no_folder(place, raw):
+    manifest = json.loads(anonymize_features(raw.folder, METHOD).manifest.read_text())
     made = FeatureStore.open(place / "raw_anonymized")
-    assert told["features_manifest"] == 2
-    assert told["input"] == {"name": "raw", "fingerprint": raw.fingerprint}
-    assert told["output"] == {"name": "raw_anonymized", "fingerprint": made.fingerprint}
-    assert (told["method"], told["vectors"], told["encoder"]) == ("splavu:safe", 13, ENCODER)
-    assert len(told["weights"]) == 64
+    assert manifest["features_manifest"] == 2
+    assert manifest["input"] == {"name": "raw", "fingerprint": raw.fingerprint}
+    assert manifest["output"] == {"name": "raw_anonymized", "fingerprint": made.fingerprint}
+    assert (manifest["method"], manifest["vectors"], manifest["encoder"]) == ("splavu:safe", 13, ENCODER)
+    assert len(manifest["weights"]) == 64
     source = write_layout(place, "h5")
-    told = json.loads(anonymize_features(source, str(place / "runs/safe")).manifest.read_text())
+    manifest = json.loads(anonymize_features(source, str(place / "runs/safe")).manifest.read_text())
     for way, path in (("input", source), ("output", place / "features_anonymized.h5")):
-        assert told[way] == {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    assert told["method"] == "splavu:safe"
-    assert str(place) not in json.dumps(told)
+        assert manifest[way] == {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    assert manifest["method"] == "splavu:safe"
+    assert str(place) not in json.dumps(manifest)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_the_manifest_tells_hashes_and_names_and_no_folder(place, raw):
         ("i3d", "i3d"),
     ],
 )
-def test_of_an_encoders_folder_only_the_last_name_is_told(place, spec, shown):
+def test_the_manifest_has_only_the_last_name_of_an_encoders_folder(place, spec, shown):
     encoder = ENCODER | {"spec": spec}
     made.adapter(place / "runs", encoder=encoder)
     done = anonymize_features(store(place / "raw", encoder=encoder).folder, METHOD)
@@ -266,7 +266,7 @@ def test_a_hash_of_a_folder_is_of_names_and_contents(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("encoder", "shape", "said"),
+    ("encoder", "shape", "message"),
     [
         (ENCODER | {"fingerprint": "other"}, {}, "made by another encoder than the one that safe was trained for"),
         ({}, {}, "made by another encoder"),
@@ -276,11 +276,11 @@ def test_a_hash_of_a_folder_is_of_names_and_contents(tmp_path):
     ids=["another encoder", "of no encoder", "another width", "depends on neighbours"],
 )
 def test_a_store_that_the_adapter_does_not_belong_to_is_refused_and_nothing_is_written(
-    place, raw, encoder, shape, said
+    place, raw, encoder, shape, message
 ):
     made.adapter(place / "runs", encoder=encoder, **shape)
     before = there(place)
-    with pytest.raises((DataError, UsageError), match=said) as error:
+    with pytest.raises((DataError, UsageError), match=message) as error:
         anonymize_features(raw.folder, METHOD)
     assert "\n" not in str(error.value)
     assert there(place) == before
@@ -365,9 +365,9 @@ def test_a_source_with_nan_is_a_line_and_what_was_there_stays(place, raw):
     found = np.array(raw.shard(1))
     found[2, 3] = np.nan
     np.save(raw.folder / "clips-00001.npy", found)
-    told = json.loads((raw.folder / "shard-00001.json").read_text())
-    told["sha256"]["clips"] = hashlib.sha256(found.tobytes()).hexdigest()
-    (raw.folder / "shard-00001.json").write_text(json.dumps(told))
+    manifest = json.loads((raw.folder / "shard-00001.json").read_text())
+    manifest["sha256"]["clips"] = hashlib.sha256(found.tobytes()).hexdigest()
+    (raw.folder / "shard-00001.json").write_text(json.dumps(manifest))
     before = there(place)
     with pytest.raises(DataError, match="clips of video 4 are not all finite: nothing was written") as error:
         anonymize_features(raw.folder, METHOD, overwrite=True)
@@ -464,12 +464,12 @@ def test_the_folder_that_one_is_in_gets_a_name_too(place, monkeypatch):
 def test_the_command_takes_a_run_by_name_or_by_folder_and_says_what_it_did(place, method):
     result = vidveil("raw", "--method", method)
     assert result.exit_code == 0, result.output
-    assert result.stderr == "raw_anonymized: 13 vectors, told in raw_anonymized.json\n"
+    assert result.stderr == "raw_anonymized: 13 vectors, described in raw_anonymized.json\n"
     assert json.loads((place / "raw_anonymized.json").read_text())["method"] == METHOD
 
 
 @pytest.mark.usefixtures("adapter")
-def test_whoever_gives_a_file_of_others_is_told_to_see_whose_it_is(place):
+def test_a_file_of_others_is_noted_not_to_name_its_encoder(place):
     result = vidveil(write_layout(place, "h5").name, "--method", METHOD, "-o", "safe.h5")
     assert result.exit_code == 0, result.output
     assert "note: features.h5 does not say which encoder made it: see that it is splavu:safe's" in result.stderr
@@ -489,7 +489,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(place):
 
 
 @pytest.mark.usefixtures("adapter", "raw")
-def test_one_that_fails_is_told_and_the_other_is_done(place):
+def test_stores_that_fail_are_reported_and_the_others_are_done(place):
     Film(frames=2, width=16, height=16).make(place / "clip.mp4")
     before = there(place)
     result = vidveil("clip.mp4", "nothing", "raw", "--method", METHOD)
@@ -498,7 +498,7 @@ def test_one_that_fails_is_told_and_the_other_is_done(place):
     assert lines[0].startswith("error: clip.mp4 is no store of features: give an HDF5 file, a .npy or .npz file")
     assert lines[1:] == [
         "error: there is nothing at nothing",
-        "raw_anonymized: 13 vectors, told in raw_anonymized.json",
+        "raw_anonymized: 13 vectors, described in raw_anonymized.json",
     ]
     new = {name.partition("/")[0] for name in there(place).keys() - before.keys()}
     assert new == {"raw_anonymized", "raw_anonymized.json"}
@@ -519,9 +519,9 @@ def test_overwriting_is_a_word_of_the_command_and_several_stores_share_no_output
 
 
 @pytest.mark.usefixtures("adapter")
-def test_a_method_that_is_none_is_told_once_and_with_advice(place):
+def test_a_wrong_method_is_reported_once_with_advice(place):
     made_checkpoint.write(place / "runs/masks/checkpoint", made_checkpoint.network(), "masks")
-    for method, said in {
+    for method, message in {
         "splavu": "splavu needs a checkpoint: `vidveil train splavu_puppets`",
         "splavu:": "splavu needs a checkpoint",
         "splavu:none": "there is no checkpoint 'none'",
@@ -529,7 +529,7 @@ def test_a_method_that_is_none_is_told_once_and_with_advice(place):
     }.items():
         result = vidveil("a", "b", "--method", method)
         assert isinstance(result.exception, UsageError)
-        assert said in str(result.exception)
+        assert message in str(result.exception)
         assert result.output == ""
 
 

@@ -69,12 +69,12 @@ def test_a_frame_that_cannot_be_decoded_is_black_and_counted(tmp_path):
     data[half : half + 3000] = np.random.default_rng(1).bytes(3000)
     path.write_bytes(data)
     outcome = only(anonymize(path))
-    told = manifest(outcome)
-    hidden = {i for run in told["hidden"] for i in range(run["first"], run["last"] + 1)}
+    notes = manifest(outcome)
+    hidden = {i for run in notes["hidden"] for i in range(run["first"], run["last"] + 1)}
     means = lumas(outcome.output).mean((1, 2))
     assert len(means) == 60
     assert outcome.status is Status.DONE
-    assert len(hidden) == outcome.hidden == told["frames"]["hidden"] > 0
+    assert len(hidden) == outcome.hidden == notes["frames"]["hidden"] > 0
     assert all(means[i] < 20 for i in hidden)
     assert all(means[i] > 30 for i in range(60) if i not in hidden)
 
@@ -224,11 +224,11 @@ def test_the_manifest_names_no_folder(tmp_path):
 def test_the_manifest_has_the_hashes_of_both_files(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
     outcome = only(anonymize(path))
-    told = manifest(outcome)
-    assert told["input"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert told["output"]["sha256"] == hashlib.sha256(outcome.output.read_bytes()).hexdigest()
-    assert told["order"]["method"] == "blur:strong"
-    assert told["frames"]["read"] == told["frames"]["written"] == 20
+    notes = manifest(outcome)
+    assert notes["input"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert notes["output"]["sha256"] == hashlib.sha256(outcome.output.read_bytes()).hexdigest()
+    assert notes["order"]["method"] == "blur:strong"
+    assert notes["frames"]["read"] == notes["frames"]["written"] == 20
 
 
 def test_a_preview_takes_one_source(tmp_path):

@@ -1,4 +1,4 @@
-"""What a manifest tells of the moments to look at, and what it must not be taken to tell."""
+"""Reviews of manifests: moments to look at, and damaged manifests that must not pass for empty ones."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vidveil.app.manifest import Manifest, Order, read_manifest
-from vidveil.app.review import MEANING, UNKNOWN, Moment, clock, explain, most_serious, read_review, tell
+from vidveil.app.review import MEANING, UNKNOWN, Moment, clock, describe, explain, most_serious, read_review
 from vidveil.core.errors import InputError
 from vidveil.detect import moments
 
@@ -29,7 +29,7 @@ ORDER = Order(
 )
 
 
-GUARD = {"looked_for": ["faces"], "frames_with_regions": 1, "moments": [], "moments_left_out": 0}
+FOUND = {"looked_for": ["faces"], "frames_with_regions": 1, "moments": [], "moments_left_out": 0}
 
 
 def moment(what: str = "gap", first: int = 120, last: int = 131, *, rate: float = 30, **other: Any) -> dict[str, Any]:
@@ -37,11 +37,13 @@ def moment(what: str = "gap", first: int = 120, last: int = 131, *, rate: float 
     return {"what": what, "track": 3, "kind": "faces", "first": first, "last": last, **times, "box": None, **other}
 
 
-def told(output: Path, *moments: dict[str, Any], guarded: bool = True, left_out: int = 0, **other: Any) -> Path:
-    """A manifest beside an output, which is made of a word if it is not there."""
+def write_manifest(
+    output: Path, *moments: dict[str, Any], detected: bool = True, left_out: int = 0, **other: Any
+) -> Path:
+    """Writes a manifest next to an output, which is made of a word if it is not there."""
     if not output.exists():
         output.write_bytes(b"anonymized")
-    guard = {
+    found = {
         "looked_for": ["faces"],
         "weights": [],
         "tracks": 12,
@@ -61,7 +63,7 @@ def told(output: Path, *moments: dict[str, Any], guarded: bool = True, left_out:
         hidden=other.pop("hidden", []),
         dropped={},
         kept={},
-        guard=guard | other if guarded else None,
+        detection=found | other if detected else None,
     )
     path = output.with_suffix(".json")
     manifest.write(path)
@@ -73,25 +75,25 @@ def output(tmp_path):
     return tmp_path / "clip_anonymized.mp4"
 
 
-def test_moments_are_told_in_order_of_time(output):
-    path = told(output, moment("low score", 200, 200), moment())
-    lines = list(tell(read_review(path)))
+def test_moments_are_listed_in_order_of_time(output):
+    path = write_manifest(output, moment("low score", 200, 200), moment())
+    lines = list(describe(read_review(path)))
     assert lines[1:3] == [
         "0:00:04.000-0:00:04.367  gap        track 3 (faces)  frames 120-131",
         "0:00:06.667-0:00:06.667  low score  track 3 (faces)  frame 200",
     ]
 
 
-def test_the_sum_counts_each_kind_and_what_was_not_written_down(output):
-    path = told(output, moment(), moment(), moment("lost mid-picture"), left_out=4)
-    last = list(tell(read_review(path)))[-1]
+def test_the_summary_counts_each_kind_and_what_was_not_written_down(output):
+    path = write_manifest(output, moment(), moment(), moment("lost mid-picture"), left_out=4)
+    last = list(describe(read_review(path)))[-1]
     assert last == "7 moments to look at: 1 lost mid-picture, 2 gap, 4 not written down"
 
 
 @pytest.mark.parametrize("box", [None, (1.0, 2.0, 3.0, 4.0)])
-def test_a_moment_is_read_as_the_guard_wrote_it(box):
+def test_a_moment_is_read_as_detection_wrote_it(box):
     written = moments.Moment(what="gap", track=3, kind="faces", first=120, last=131, start=4, end=4.367, box=box)
-    assert Moment.told(written.told()) == Moment("gap", 3, "faces", 120, 131, 4.0, 4.367, box)
+    assert Moment.from_dict(written.as_dict()) == Moment("gap", 3, "faces", 120, 131, 4.0, 4.367, box)
 
 
 def test_every_kind_of_moment_has_a_meaning():
@@ -99,32 +101,32 @@ def test_every_kind_of_moment_has_a_meaning():
     assert set(listed) == MEANING.keys()
 
 
-def test_a_moment_that_nobody_is_known_in_has_no_track(output):
-    path = told(output, moment("hidden whole", track=None))
-    assert "hidden whole  (faces)  frames" in list(tell(read_review(path)))[1]
+def test_a_moment_without_a_track_is_listed_without_a_number(output):
+    path = write_manifest(output, moment("hidden whole", track=None))
+    assert "hidden whole  (faces)  frames" in list(describe(read_review(path)))[1]
 
 
 def test_a_whole_frame_method_has_looked_for_nothing(output):
-    review = read_review(told(output, guarded=False))
-    (line,) = tell(review)
+    review = read_review(write_manifest(output, detected=False))
+    (line,) = describe(review)
     assert "nothing was looked for (blur:strong works on the whole frame)" in line
     assert review.count == 0
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-def test_black_frames_are_told_with_their_reason(output, guarded):
-    path = told(output, guarded=guarded, hidden=[{"first": 5, "last": 8, "why": "was damaged"}])
-    assert "frames 5-8 black: was damaged" in list(tell(read_review(path)))
+def test_black_frames_are_listed_with_their_reason(output, detected):
+    path = write_manifest(output, detected=detected, hidden=[{"first": 5, "last": 8, "why": "was damaged"}])
+    assert "frames 5-8 black: was damaged" in list(describe(read_review(path)))
 
 
-def test_no_moments_is_said_and_not_taken_for_a_proof(output):
-    last = list(tell(read_review(told(output))))[-1]
+def test_a_list_without_moments_does_not_claim_that_everybody_was_found(output):
+    last = list(describe(read_review(write_manifest(output))))[-1]
     assert last.startswith("no moments to look at")
     assert "never found" in last
 
 
 def test_the_legend_explains_what_occurs_and_nothing_else(output):
-    reviews = [read_review(told(output, moment("low score"), moment("a new word")))]
+    reviews = [read_review(write_manifest(output, moment("low score"), moment("a new word")))]
     lines = list(explain(reviews))
     assert lines[0] == f"a new word  {UNKNOWN}"
     assert lines[1] == f"low score   {MEANING['low score']}"
@@ -133,14 +135,14 @@ def test_the_legend_explains_what_occurs_and_nothing_else(output):
 
 
 def test_without_moments_there_is_nothing_to_explain(output):
-    assert not list(explain([read_review(told(output))]))
+    assert not list(explain([read_review(write_manifest(output))]))
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0, "0:00:00.000"), (4.3667, "0:00:04.367"), (59.9996, "0:01:00.000"), (3661.5, "1:01:01.500")],
 )
-def test_times_are_shown_as_players_show_them(seconds, text):
+def test_times_are_shown_as_media_players_show_them(seconds, text):
     assert clock(seconds) == text
 
 
@@ -172,23 +174,23 @@ def test_the_most_serious_are_chosen_and_stay_in_order_of_time():
         {"moments_left_out": "some"},
     ],
 )
-def test_a_guard_that_cannot_be_read_is_an_error_and_not_an_empty_list(output, damage):
-    path = told(output, **damage)
+def test_moments_that_cannot_be_read_are_an_error_and_not_an_empty_list(output, damage):
+    path = write_manifest(output, **damage)
     with pytest.raises(InputError, match="is damaged"):
         read_review(path)
 
 
-def test_a_guard_without_a_list_of_moments_is_an_error(output):
-    path = told(output)
+def test_a_detection_without_a_list_of_moments_is_an_error(output):
+    path = write_manifest(output)
     manifest = json.loads(path.read_text())
-    del manifest["guard"]["moments"]
+    del manifest["detection"]["moments"]
     path.write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="is damaged"):
         read_review(path)
 
 
 def test_a_manifest_cannot_point_out_of_its_folder(output):
-    path = told(output)
+    path = write_manifest(output)
     manifest = json.loads(path.read_text())
     manifest["output"]["name"] = "../clip.mov"
     path.write_text(json.dumps(manifest))
@@ -197,7 +199,7 @@ def test_a_manifest_cannot_point_out_of_its_folder(output):
 
 
 def test_the_output_stands_for_its_manifest(output):
-    path = told(output, moment())
+    path = write_manifest(output, moment())
     assert read_review(output) == read_review(path)
 
 
@@ -205,26 +207,26 @@ def test_the_output_stands_for_its_manifest(output):
     ("word", "why"),
     [
         ("nothing.json", "no such file"),
-        ("nothing.mp4", "no manifest nothing.json beside it"),
-        ("notes.json", "^has layout 1, this vidveil writes 2$"),
+        ("nothing.mp4", "no manifest nothing.json next to it"),
+        ("notes.json", "^has layout 1, this vidveil writes 3$"),
         ("clip_anonymized.jpg", "clip_anonymized.json belongs to clip_anonymized.mp4"),
         (".", "is a folder"),
     ],
 )
 def test_what_is_no_manifest_is_refused_with_its_reason(output, word, why):
-    told(output)
+    write_manifest(output)
     (output.parent / "notes.json").write_text('{"manifest": 1}')
     with pytest.raises(InputError, match=why):
         read_review(output.parent / word)
 
 
 def test_an_output_as_it_was_made_is_no_trouble(output):
-    review = read_review(told(output))
+    review = read_review(write_manifest(output))
     assert (review.trouble, review.drawable) == (None, True)
 
 
 def test_a_changed_output_is_shown_with_a_warning(output):
-    path = told(output)
+    path = write_manifest(output)
     output.write_bytes(b"something else")
     review = read_review(path)
     assert "was changed since" in str(review.trouble)
@@ -232,16 +234,16 @@ def test_a_changed_output_is_shown_with_a_warning(output):
 
 
 def test_without_its_output_the_list_is_still_there(output):
-    path = told(output, moment())
+    path = write_manifest(output, moment())
     output.unlink()
     review = read_review(path)
-    assert "is not beside its manifest" in str(review.trouble)
+    assert "is not next to its manifest" in str(review.trouble)
     assert not review.drawable
     assert len(review.moments) == 1
 
 
 def test_the_original_is_never_drawn_even_under_the_name_of_the_output(output):
-    path = told(output, moment())
+    path = write_manifest(output, moment())
     output.write_bytes(b"original")
     review = read_review(path)
     assert "is the original" in str(review.trouble)
@@ -252,7 +254,7 @@ def test_the_original_is_never_drawn_even_under_the_name_of_the_output(output):
     ("name", "sheet"), [("clip_anonymized.mp4", "clip_review.png"), ("door.mp4", "door_review.png")]
 )
 def test_the_sheet_is_named_after_the_source(tmp_path, name, sheet):
-    assert read_review(told(tmp_path / name)).sheet == tmp_path / sheet
+    assert read_review(write_manifest(tmp_path / name)).sheet == tmp_path / sheet
 
 
 @pytest.mark.parametrize(
@@ -265,24 +267,24 @@ def test_the_sheet_is_named_after_the_source(tmp_path, name, sheet):
         {"order": {"method": 3}},
         {"device": None},
         {"warnings": [3]},
-        {"guard": "none"},
+        {"detection": "none"},
         {"input": {"name": 3, "sha256": "", "bytes": 1}},
         {"output": {"name": ["x"], "sha256": "", "bytes": 1}},
         {"versions": {"a": 1}},
         {"frames": {}},
         {"frames": {"written": 1.5, "hidden": 0}},
-        {"guard": {}},
-        {"guard": {"looked_for": 5}},
-        {"guard": GUARD | {"looked_for": 5}},
-        {"guard": GUARD | {"looked_for": [5]}},
-        {"guard": GUARD | {"moments": [5]}},
-        {"guard": GUARD | {"moments_left_out": "x"}},
+        {"detection": {}},
+        {"detection": {"looked_for": 5}},
+        {"detection": FOUND | {"looked_for": 5}},
+        {"detection": FOUND | {"looked_for": [5]}},
+        {"detection": FOUND | {"moments": [5]}},
+        {"detection": FOUND | {"moments_left_out": "x"}},
         {"mask": {}},
         {"mask": {"kept_area": "x"}},
     ],
 )
 def test_a_manifest_with_values_of_the_wrong_kinds_is_none(output, change):
-    path = told(output)
+    path = write_manifest(output)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     assert read_manifest(path) is None
     with pytest.raises(InputError, match=r"^is damaged$"):
@@ -303,9 +305,9 @@ def test_a_pipe_is_no_manifest_and_is_not_waited_for(output):
 
 
 @pytest.mark.parametrize(
-    "guard",
+    "detection",
     [{"looked_for": 3}, {"moments": [moment() | {"to": 1e300}]}, {"moments": [moment() | {"first": "9" * 400}]}],
 )
-def test_a_guard_of_the_wrong_kinds_is_damaged(output, guard):
+def test_a_detection_with_values_of_the_wrong_kinds_is_damaged(output, detection):
     with pytest.raises(InputError, match="is damaged"):
-        read_review(told(output, **guard))
+        read_review(write_manifest(output, **detection))

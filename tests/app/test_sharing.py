@@ -18,7 +18,7 @@ from tests.watching import Remembering
 from tests.whole_frame import anonymize
 from vidveil.app.jobs import NAMES_STAY, Options, Status
 from vidveil.app.manifest import Manifest, Order
-from vidveil.app.review import read_review, tell
+from vidveil.app.review import read_review
 from vidveil.app.sharing import WITHHELD, shareable, shareable_order
 from vidveil.core.errors import UsageError
 from vidveil.core.user_key import key_file, make_key, read_key
@@ -167,8 +167,8 @@ def order(**other):
 
 def test_names_of_the_users_own_files_are_withheld():
     detection = {
-        "region": "jane.onnx", "guard": "faces:2", "guard_with": "blur:8", "shape": None, "on_lost": "hold",
-        "hide_for": 2.0, "delay": 1.0, "search_every": 0.2, "tracks_in": "0" * 64, "exceptions": [3], "new": "jane",
+        "region": "jane.onnx", "also_hide": "faces:2", "also_hide_with": "blur:8", "shape": None, "on_lost": "hold",
+        "hide_for": 2.0, "delay": 1.0, "search_every": 0.2, "tracks_in": "0" * 64, "leave_visible": [3], "new": "jane",
     }  # fmt: skip
     shared = shareable_order(
         order(
@@ -182,8 +182,8 @@ def test_names_of_the_users_own_files_are_withheld():
     assert shared.method == f"dual_cls:{WITHHELD} | stride:5 | {WITHHELD}"
     assert shared.weights == f"centerface sha256:{'0' * 16} + {WITHHELD}"
     assert (shared.detection or {})["region"] == (shared.detection or {})["tracks_in"] == WITHHELD
-    assert (shared.detection or {})["guard"] == "faces:2"
-    assert (shared.detection or {})["exceptions"] == [3]
+    assert (shared.detection or {})["also_hide"] == "faces:2"
+    assert (shared.detection or {})["leave_visible"] == [3]
 
 
 def test_names_in_moments_and_warnings_are_withheld_and_cameras_have_no_token(tmp_path):
@@ -198,7 +198,7 @@ def test_names_in_moments_and_warnings_are_withheld_and_cameras_have_no_token(tm
         hidden=[],
         dropped={"tags": ["title"], "unknown_tags": 1, "streams": ["audio pcm_s16le"], "chapters": 0},
         kept={"tags": [], "unknown_tags": 0, "streams": ["audio aac, replaced by noise"], "reencoded": ["aac to aac"]},
-        guard={
+        detection={
             "looked_for": ["faces", "jane"], "weights": ["jane.onnx sha256:0"], "tracks": 1, "frames_with_regions": 1,
             "hidden_area": 0.1, "moments": [moment() | {"kind": "jane"}], "moments_left_out": 0,
         },
@@ -276,7 +276,7 @@ def test_a_shared_manifest_is_reviewed_like_any_other(clip):
     output = run(clip)[0].output
     review = read_review(output)
     assert (review.trouble, review.drawable) == (None, True)
-    assert "nothing was looked for" in next(tell(review))
+    assert "nothing was looked for" in next(describe(review))
 
 
 def test_what_may_be_the_original_is_not_drawn(clip):
@@ -307,12 +307,12 @@ def test_a_run_says_once_that_names_stay_and_where_the_new_key_is(clip):
 
 def test_tags_that_are_kept_are_warned_of_and_only_counted_in_a_manifest_for_sharing(clip):
     outcome, _ = run(clip, replace(SHARE, metadata="keep"))
-    (said,) = [line for line in outcome.warnings if "kept" in line]
-    assert re.fullmatch(r"\d+ tags? (is|are) kept \(.*title.*\): they may say who, where and when; .*", said)
+    (message,) = [line for line in outcome.warnings if "kept" in line]
+    assert re.fullmatch(r"\d+ tags? (is|are) kept \(.*title.*\): they may say who, where and when; .*", message)
     (written,) = [line for line in manifest(outcome)["warnings"] if "kept" in line]
-    assert written == re.sub(r" \(.*\)", "", said)
+    assert written == re.sub(r" \(.*\)", "", message)
     full, _ = run(clip, Options(metadata="keep", overwrite=True))
-    assert said in manifest(full)["warnings"]
+    assert message in manifest(full)["warnings"]
     assert not [line for line in run(clip, Options(overwrite=True))[0].warnings if "kept" in line]
     with pytest.raises(UsageError, match="--metadata keep"):
         Options(rename=True, metadata="keep")

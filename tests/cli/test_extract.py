@@ -126,10 +126,10 @@ def test_labels_are_left_out_when_asked_and_half_precision_is_another_store(plac
     assert not (place / FOLDER / "labels.csv").exists()
     assert FeatureStore.open(place / FOLDER).counts("static").sum() == 0
     before = hashes(place / FOLDER)
-    for more, said in ((["--half"], "another encoder"), (["--stride", "2"], "other clips"), ([], "other clips")):
+    for more, message in ((["--half"], "another encoder"), (["--stride", "2"], "other clips"), ([], "other clips")):
         refused = extract(*WORDS, *more)
         assert isinstance(refused.exception, DataError)
-        assert said in str(refused.exception)
+        assert message in str(refused.exception)
     assert hashes(place / FOLDER) == before
 
 
@@ -141,12 +141,12 @@ def test_a_file_in_the_way_is_left_alone(place):
 
 
 @pytest.mark.usefixtures("place")
-def test_a_mistake_is_told_before_any_video_is_read(calls, monkeypatch):
+def test_a_mistake_is_reported_before_any_video_is_read(calls, monkeypatch):
     monkeypatch.setattr("vidveil.data.load_data", lambda *_, **__: pytest.fail("not yet"))
-    for encoder, said in (("run:none", "no finished run"), ("i3", "did you mean i3d?"), ("run", "behind a colon")):
+    for encoder, message in (("run:none", "no finished run"), ("i3", "did you mean i3d?"), ("run", "behind a colon")):
         refused = extract("weizmann", "--encoder", encoder)
         assert isinstance(refused.exception, UsageError)
-        assert said in str(refused.exception)
+        assert message in str(refused.exception)
     assert calls == []
 
 

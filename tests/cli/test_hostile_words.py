@@ -42,12 +42,16 @@ def run_command(tmp_path, monkeypatch, capfd):
         ((*CLIP, "--hide-for", "1e400"), "hide_for"),
         ((*CLIP, "--delay", "nan"), "delay"),
         ((*CLIP, "--crf", "9" * 5000), "--crf"),
-        ((*CLIP, "--except", "9" * 5000), "--except"),
+        ((*CLIP, "--leave-visible", "9" * 5000), "--leave-visible"),
         ((*CLIP, "--preset", "x\n" * 5000), "no preset"),
         ((*CLIP, "--device", "x\n" * 5000), "is no device"),
         *(
             ((*CLIP, option, word), what)
-            for option, what in (("--method", "no method is"), ("--region", "looked for"), ("--guard", "looked for"))
+            for option, what in (
+                ("--method", "no method is"),
+                ("--region", "looked for"),
+                ("--also-hide", "looked for"),
+            )
             for word in (LONG, NUL, FOLDERS, "a\nb", "x" * 100_000, "\x1b[31m")
         ),
         ((*CLIP, "--method", f"dual_cls:{LONG}"), "no checkpoint"),
@@ -84,14 +88,14 @@ def run_command(tmp_path, monkeypatch, capfd):
 def test_a_strange_word_is_one_line_that_says_what_is_wrong(run_command, tmp_path, words, what):
 
     os.mkfifo(tmp_path / "pipe")
-    code, said = run_command(*words)
-    lines = said.splitlines()
+    code, message = run_command(*words)
+    lines = message.splitlines()
     assert code in (1, 2)
-    assert what in said, said[:500]
+    assert what in message, message[:500]
     assert sum("error: " in line.lower() for line in lines) == 1
-    assert "Traceback" not in said
-    assert "bug" not in said
-    assert all(len(line) <= 1100 and line.isprintable() for line in said.split("\n"))
+    assert "Traceback" not in message
+    assert "bug" not in message
+    assert all(len(line) <= 1100 and line.isprintable() for line in message.split("\n"))
     assert not list(tmp_path.glob("clip_*"))
 
 
@@ -113,8 +117,8 @@ RECIPES = {
 def test_a_recipe_that_makes_no_sense_is_one_line_that_names_it(run_command, tmp_path, kind):
     content, what = RECIPES[kind]
     (tmp_path / "mine.yaml").write_bytes(content)
-    code, said = run_command("train", "mine.yaml")
-    (line,) = said.splitlines()
+    code, message = run_command("train", "mine.yaml")
+    (line,) = message.splitlines()
     assert code == 1
     assert line.startswith("error: mine.yaml")
     assert what in line
@@ -128,8 +132,8 @@ def test_what_no_command_foresaw_is_one_line_too(run_command, monkeypatch):
         raise RecursionError("x\n" * 5000)
 
     monkeypatch.setattr(vidveil.app.run_recipe, "find", fails)
-    code, said = run_command("train", "action_puppets")
-    (line,) = said.splitlines()
+    code, message = run_command("train", "action_puppets")
+    (line,) = message.splitlines()
     assert code == 1
     assert line.startswith("error: RecursionError: x?x?")
     assert "this is a bug" in line

@@ -13,7 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tests import media
-from tests.app.test_review import moment, told
+from tests.app.test_review import moment, write_manifest
 from tests.data.features import made
 from tests.data.readers.test_make_ucf101_5 import download  # noqa: F401
 from tests.packages import make_wheel, open_shop
@@ -106,7 +106,7 @@ def test_fetch_names_what_is_fetched(place, monkeypatch):
 
 def test_review_names_the_manifest_that_is_read_and_the_sheet_that_is_drawn(place):
     output = media.Film(frames=20).make(place / "clip_anonymized.mp4")
-    done = vidveil("review", told(output, moment(first=2, last=6, rate=25)))
+    done = vidveil("review", write_manifest(output, moment(first=2, last=6, rate=25)))
     assert has(done, r"review: drawing clip_review.png, \d+ s so far")
 
 

@@ -27,7 +27,7 @@ def runs(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
-def told(result, kind):
+def refusal(result, kind):
     """The one line that a person reads."""
     assert isinstance(result.exception, kind), result.output
     assert "\n" not in str(result.exception)
@@ -84,19 +84,19 @@ def test_runs_about_other_videos_are_reported_and_not_compared(tmp_path):
 
 
 def test_a_name_that_is_no_markdown_file_is_refused_before_anything_is_read(tmp_path):
-    assert "name a file in it" in told(report("nobody", "-o", tmp_path), UsageError)
-    assert "report.md" in told(report("nobody", "-o", "report.png"), UsageError)
+    assert "name a file in it" in refusal(report("nobody", "-o", tmp_path), UsageError)
+    assert "report.md" in refusal(report("nobody", "-o", "report.png"), UsageError)
 
 
 def test_a_place_that_cannot_be_written_to_is_one_line(tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    assert "cannot be written" in told(report("blur", "-o", tmp_path / "file" / "report.md"), OutputError)
+    assert "cannot be written" in refusal(report("blur", "-o", tmp_path / "file" / "report.md"), OutputError)
 
 
 def test_a_slip_in_the_name_is_answered_with_a_name(runs):
     (runs / "blur" / "recipe.json").write_text("{}")
-    assert told(report("blurr"), DataError).endswith("did you mean blur?")
-    assert told(report("something"), DataError).endswith("`vidveil ls runs` shows which there are")
+    assert refusal(report("blurr"), DataError).endswith("did you mean blur?")
+    assert refusal(report("something"), DataError).endswith("`vidveil ls runs` shows which there are")
 
 
 def test_a_run_without_results_says_how_it_stands(runs):
@@ -104,14 +104,14 @@ def test_a_run_without_results_says_how_it_stands(runs):
     (runs / "late" / "recipe.json").write_text("{}")
     (runs / "late" / "state.json").write_text(json.dumps({"state": "failed", "reason": "out of memory"}))
     for name in ("late", runs / "late"):
-        assert told(report(name), DataError) == "run 'late' has no results yet: it is failed (out of memory)"
+        assert refusal(report(name), DataError) == "run 'late' has no results yet: it is failed (out of memory)"
 
 
-def test_a_run_that_trained_is_judged_by_another_command(runs):
+def test_a_run_that_trained_is_measured_by_another_command(runs):
     (runs / "made").mkdir()
     (runs / "made" / "recipe.json").write_text("{}")
     (runs / "made" / "state.json").write_text(json.dumps({"state": "done"}))
-    assert "vidveil evaluate judges" in told(report("made"), DataError)
+    assert "vidveil evaluate measures" in refusal(report("made"), DataError)
 
 
 def test_a_report_takes_the_place_of_a_report_and_of_nothing_else(tmp_path):
@@ -120,14 +120,14 @@ def test_a_report_takes_the_place_of_a_report_and_of_nothing_else(tmp_path):
     assert report("blur", "-o", page).exit_code == 0
     for mine in (tmp_path / "notes.md", tmp_path / "graph.png"):
         mine.write_text("mine")
-        assert "is no report" in told(report("blur", "-o", mine.with_suffix(".md")), OutputError)
+        assert "is no report" in refusal(report("blur", "-o", mine.with_suffix(".md")), OutputError)
         assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize("content", [b"[]", b"{", b"\xff\xfe", b'{"layout": 99}'])
 def test_a_file_that_holds_no_results_is_one_line(tmp_path, content):
     (tmp_path / "other.json").write_bytes(content)
-    assert "other.json" in told(report(tmp_path / "other.json"), DataError)
+    assert "other.json" in refusal(report(tmp_path / "other.json"), DataError)
 
 
 def test_raw_video_alone_can_be_reported(tmp_path):

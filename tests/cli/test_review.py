@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from tests.app.test_review import moment, told
+from tests.app.test_review import moment, write_manifest
 from tests.media import Film
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError
@@ -38,7 +38,7 @@ def test_asking_for_help_loads_nothing_heavy():
 
 
 def test_the_list_comes_first_then_the_sheet_then_what_to_do(output):
-    result = review(told(output, moment(first=2, last=6, rate=25)))
+    result = review(write_manifest(output, moment(first=2, last=6, rate=25)))
     assert result.exit_code == 0, result.output
     sheet = output.with_name("clip_review.png")
     assert sheet.exists()
@@ -49,13 +49,13 @@ def test_the_list_comes_first_then_the_sheet_then_what_to_do(output):
 
 
 def test_the_limit_holds_for_the_sheet_and_not_for_the_list(output):
-    result = review(told(output, *(moment(first=i, last=i, rate=25) for i in range(9))), "--limit", 4)
+    result = review(write_manifest(output, *(moment(first=i, last=i, rate=25) for i in range(9))), "--limit", 4)
     assert result.stdout.count("track 3 (faces)") == 9
     assert "the 4 most serious of 9 moments" in result.stdout
 
 
 def test_a_limit_of_nothing_draws_no_sheet(output):
-    assert review(told(output, moment(first=2, last=6)), "--limit", 0).exit_code == 0
+    assert review(write_manifest(output, moment(first=2, last=6)), "--limit", 0).exit_code == 0
     assert not output.with_name("clip_review.png").exists()
 
 
@@ -64,13 +64,13 @@ def test_a_limit_of_nothing_draws_no_sheet(output):
     [(1, 0, False, 0), (1, 0, True, 1), (0, 1, True, 1), (0, 0, True, 0), (0, 0, False, 0)],
 )
 def test_moments_fail_a_script_only_where_it_is_strict(output, moments, left_out, strict, code):
-    path = told(output, *[moment(first=2, last=6, rate=25)] * moments, left_out=left_out)
+    path = write_manifest(output, *[moment(first=2, last=6, rate=25)] * moments, left_out=left_out)
     assert review(path, *["--strict"] * strict).exit_code == code
 
 
 @pytest.mark.parametrize("change", [lambda output: output.unlink(), lambda output: Film(frames=9).make(output)])
-def test_an_output_that_is_not_the_one_told_of_is_a_warning_and_fails_where_strict(output, change):
-    path = told(output)
+def test_an_output_that_does_not_match_its_manifest_is_a_warning_and_fails_where_strict(output, change):
+    path = write_manifest(output)
     change(output)
     result = review(path)
     assert result.exit_code == 0
@@ -78,9 +78,12 @@ def test_an_output_that_is_not_the_one_told_of_is_a_warning_and_fails_where_stri
     assert review(path, "--strict").exit_code == 1
 
 
-def test_several_are_told_one_after_the_other_and_explained_once(tmp_path, output):
+def test_several_are_listed_one_after_the_other_and_explained_once(tmp_path, output):
     other = Film(frames=5).make(tmp_path / "door.mp4")
-    paths = told(output, moment(first=2, last=6, rate=25)), told(other, moment(first=0, last=1, rate=25))
+    paths = (
+        write_manifest(output, moment(first=2, last=6, rate=25)),
+        write_manifest(other, moment(first=0, last=1, rate=25)),
+    )
     (tmp_path / "notes.json").write_text("{}")
     result = review(paths[0], tmp_path / "notes.json", paths[1])
     assert result.exit_code == 1
@@ -92,39 +95,39 @@ def test_several_are_told_one_after_the_other_and_explained_once(tmp_path, outpu
 
 def test_two_manifests_do_not_draw_on_one_sheet(tmp_path, output):
     other = Film(frames=5).make(tmp_path / "clip.mp4")
-    result = review(*(told(file, moment(first=0, last=1, rate=25)) for file in (output, other)))
+    result = review(*(write_manifest(file, moment(first=0, last=1, rate=25)) for file in (output, other)))
     assert result.exit_code == 1
     assert "is the sheet of another manifest" in result.stderr
 
 
 def test_a_sheet_can_have_another_name(tmp_path, output):
-    result = review(told(output, moment(first=2, last=6, rate=25)), "-o", tmp_path / "look.png")
+    result = review(write_manifest(output, moment(first=2, last=6, rate=25)), "-o", tmp_path / "look.png")
     assert result.exit_code == 0
     assert (tmp_path / "look.png").exists()
     assert not (tmp_path / "clip_review.png").exists()
 
 
 def test_a_name_that_makes_no_sense_for_a_sheet_is_refused(output):
-    path = told(output, moment(first=2, last=6))
+    path = write_manifest(output, moment(first=2, last=6))
     assert isinstance(review(path, "-o", "look.jpg").exception, UsageError)
     assert isinstance(review(path, path, "-o", "look.png").exception, UsageError)
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path, output):
-    result = review(told(output, moment(first=2, last=6, rate=25)), "-o", tmp_path / "nowhere" / "look.png")
+    result = review(write_manifest(output, moment(first=2, last=6, rate=25)), "-o", tmp_path / "nowhere" / "look.png")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("error: ")
 
 
 def test_a_sheet_from_before_is_not_left_unmentioned(output):
-    review(told(output, moment(first=2, last=6, rate=25)))
-    result = review(told(output))
+    review(write_manifest(output, moment(first=2, last=6, rate=25)))
+    result = review(write_manifest(output))
     assert "no moments to look at" in result.stdout
     assert "clip_review.png is of an earlier review" in result.stderr
 
 
 def test_a_manifest_cannot_write_commands_to_the_terminal(output):
-    result = review(told(output, moment("gap\x1b[2J", first=2, last=6, rate=25)))
+    result = review(write_manifest(output, moment("gap\x1b[2J", first=2, last=6, rate=25)))
     assert "gap?[2J" in result.stdout
     assert "\x1b" not in result.stdout

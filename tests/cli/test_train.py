@@ -1,4 +1,4 @@
-"""What `vidveil train` says in the end of a method that learned."""
+"""The last line of `vidveil train` for a method."""
 
 from pathlib import Path
 
@@ -15,18 +15,18 @@ DRAWN = "--method stprivacy:stprivacy_puppets"
 
 
 @pytest.mark.parametrize(
-    ("words", "metrics", "said"),
+    ("words", "metrics", "message"),
     [
-        (["dual_cls_puppets"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets --guard faces\n"),
+        (["dual_cls_puppets"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets --also-hide faces\n"),
         (["dual_cls_puppets", "after=figure:8"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets\n"),
         (["stprivacy_puppets"], {"masked_top1": 0.9}, f"{DRAWN}\n"),
         (["stprivacy_puppets", "sparsify=false"], {"masked_top1": 0.9}, f"{DRAWN}\n"),
-        (["stprivacy_puppets", "anonymize=false"], {"masked_top1": 0.9}, f"{DRAWN} --guard faces\n"),
+        (["stprivacy_puppets", "anonymize=false"], {"masked_top1": 0.9}, f"{DRAWN} --also-hide faces\n"),
     ],
 )
 @pytest.mark.parametrize(("floor", "learned"), [(0.1, True), (0.88, False)])
-def test_it_says_how_to_use_what_was_learned_and_of_what_was_not_that_it_was_not(
-    monkeypatch, words, metrics, said, floor, learned
+def test_a_trained_method_comes_with_its_command_and_one_that_learned_nothing_with_a_warning(
+    monkeypatch, words, metrics, message, floor, learned
 ):
     def train(recipe, *_, **__):
         before = loaded_unless_raw(recipe.preprocess)
@@ -44,5 +44,5 @@ def test_it_says_how_to_use_what_was_learned_and_of_what_was_not_that_it_was_not
         monkeypatch.setattr(method, "train", train)
     done = CliRunner().invoke(app, ["train", *words])
     assert done.exit_code == 0, done.output
-    assert (f"On your videos: vidveil anonymize clip.mp4 {said}" in done.output) == learned
+    assert (f"On your videos: vidveil anonymize clip.mp4 {message}" in done.output) == learned
     assert ("train it longer" in done.output) != learned

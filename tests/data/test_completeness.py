@@ -4,7 +4,7 @@ import pytest
 
 from tests.data.made_hmdb51 import hmdb, vp
 from vidveil.data import available, completeness, load_data
-from vidveil.data.about import about_data
+from vidveil.data.description import data_description
 from vidveil.data.catalogue import DATA, Holds
 from vidveil.data.completeness import count_files, state
 
@@ -59,7 +59,7 @@ def test_who_loads_a_part_is_told_and_so_are_results(tmp_path, capsys, monkeypat
     clips = load_data("hmdb51:1", frames=4, size=16, root=hmdb(tmp_path))
     told_so = "hmdb51:1: 14 of 6,766 videos are here, so numbers are not those of the whole set"
     assert told_so in capsys.readouterr().err
-    assert about_data(clips)["here"] == [14, 6766]
+    assert data_description(clips)["here"] == [14, 6766]
 
 
 def test_walks_are_folders(tmp_path):

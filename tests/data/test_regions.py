@@ -9,7 +9,7 @@ import torch
 from tests.evaluation.toy import toy
 from vidveil.core.frame import Region
 from vidveil.data import regions as looking
-from vidveil.data.found import found_once
+from vidveil.data.detection_cache import cached_detections
 from vidveil.data.regions import regions
 from vidveil.methods import load
 from vidveil.methods.anonymized_data import Setting, anonymized
@@ -92,5 +92,5 @@ def test_what_was_found_before_is_not_looked_for_and_other_questions_are():
         return [[i] for i in range(len(data))]
 
     for about in ([1], [1], [2]):
-        assert found_once(data, "places", about, look)[3] == [3]
+        assert cached_detections(data, "places", about, look)[3] == [3]
     assert len(asked) == 2

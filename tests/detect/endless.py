@@ -1,4 +1,4 @@
-"""ONNX networks that never return: one that can be told to end, and one that cannot."""
+"""ONNX networks that never return: one that can be ended, and one that cannot."""
 
 import onnx
 from onnx import TensorProto, helper

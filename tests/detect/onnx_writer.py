@@ -79,11 +79,11 @@ def same(frozen: int = 32) -> bytes:
 def constant(outputs: dict[str, tuple[Sequence[int], Sequence[float]]]) -> bytes:
     """Gives the same numbers whatever it sees; the picture is added times nothing, so that it is an input."""
     nodes = [node("ReduceMean", ["picture"], ["mean"], axes=(0, 1, 2, 3)), node("Mul", ["mean", "zero"], ["nothing"])]
-    weights, told = [tensor("zero", (1,), (0.0,))], []
+    weights, declared = [tensor("zero", (1,), (0.0,))], []
     for name, (shape, values) in outputs.items():
         weights.append(tensor(f"stored_{name}", shape, values))
         nodes.append(node("Add", [f"stored_{name}", "flat"], [name]))
-        told.append(value_info(name, shape))
+        declared.append(value_info(name, shape))
     nodes.insert(2, node("ReduceSum", ["nothing"], ["scalar"]))
     nodes.insert(3, node("Squeeze", ["scalar"], ["flat"]))
-    return model(nodes, [value_info("picture", (1, 3, 64, 64))], told, weights)
+    return model(nodes, [value_info("picture", (1, 3, 64, 64))], declared, weights)

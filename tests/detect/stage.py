@@ -46,7 +46,7 @@ class Shot:
     heads: Sequence[Head] = ()
     frames: int = 50
     light: int = 110
-    """Mean brightness; shots whose light differs by 25 are told apart."""
+    """Mean brightness; a difference of 25 between shots is a cut."""
     pole: tuple[int, int] | None = None
     """Left and right of what stands in front of everybody."""
     flashes: Sequence[int] = ()

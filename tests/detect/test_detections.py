@@ -28,7 +28,7 @@ NONSENSE = {
     "a percentage": ([GOOD], [90.0], "not from 0 to 1"),
     "a coordinate that is no number": ([(10, np.nan, 30, 30)], [0.9], "boxes that are not finite"),
     "an infinite box": ([(10, 10, np.inf, 30)], [0.9], "boxes that are not finite"),
-    "a box beside a good one": ([GOOD, (10, 10, np.nan, 30)], [0.9, 0.5], "boxes that are not finite"),
+    "a box next to a good one": ([GOOD, (10, 10, np.nan, 30)], [0.9, 0.5], "boxes that are not finite"),
     "right before left": ([(30, 10, 10, 30)], [0.9], "end before they begin"),
     "bottom before top": ([(10, 30, 30, 10)], [0.9], "end before they begin"),
     "far on the right": ([(10, 10, 2 * SIZE + 1, 30)], [0.9], "far outside"),

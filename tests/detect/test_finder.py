@@ -43,12 +43,12 @@ def film(*heads, frames=50, **knobs):
 
 def follow(scene, detector=None, **settings):
     """The frames of a film with their regions, counted as the pipeline counts them."""
-    watch = Finder([detector or Discs()], TrackSettings(**settings))
+    finder = Finder([detector or Discs()], TrackSettings(**settings))
     frames = []
-    for frame in watch.follow(scene.frames()):
-        watch.findings.frame_done(frame)
+    for frame in finder.follow(scene.frames()):
+        finder.findings.frame_done(frame)
         frames.append(frame)
-    return watch, frames
+    return finder, frames
 
 
 def holds(region, x, y, radius=14):
@@ -68,9 +68,9 @@ def test_frames_come_out_once_each_in_order_with_their_regions():
 
 def test_an_empty_stream_and_an_empty_scene_have_no_regions():
     assert follow(Film(shots=[]))[1] == []
-    watch, frames = follow(film(frames=12))
+    finder, frames = follow(film(frames=12))
     assert all(frame.regions == () for frame in frames)
-    assert watch.findings.told() == {
+    assert finder.findings.as_dict() == {
         "tracks": 0,
         "frames_with_regions": 0,
         "hidden_area": 0.0,
@@ -114,7 +114,7 @@ def test_every_frame_is_searched_where_that_is_wanted():
 
 @pytest.mark.parametrize(("every", "searches"), [(0.2, 5), (0.0, 100)])
 def test_times_that_are_too_short_make_searches_no_rarer(every, searches):
-    """As a damaged header tells them: all of the film within a hundredth of a second."""
+    """As in a damaged header: all of the film within a hundredth of a second."""
     detector = Counting()
     ticks = [i // 10 for i in range(100)]
     follow(film(Head(still(100, 80)), frames=100, ticks=ticks), detector, every=every)
@@ -200,8 +200,8 @@ def test_a_frame_leaves_when_what_comes_within_the_delay_was_seen(delay):
             taken.append(frame.index)
             yield frame
 
-    watch = Finder([Discs()], TrackSettings(delay=delay))
-    first = next(iter(watch.follow(source())))
+    finder = Finder([Discs()], TrackSettings(delay=delay))
+    first = next(iter(finder.follow(source())))
     assert first.index == 0
     assert len(taken) / 25 <= delay + (IN_FLIGHT + 1) * 0.2 + 0.2
     assert len(taken) / 25 >= delay
@@ -216,8 +216,8 @@ def test_no_more_pictures_are_kept_back_than_memory_allows(monkeypatch):
             taken.append(frame.index)
             yield frame
 
-    watch = Finder([Discs()], TrackSettings(delay=5.0))
-    most = max(len(taken) - frame.index for frame in watch.follow(source()))
+    finder = Finder([Discs()], TrackSettings(delay=5.0))
+    most = max(len(taken) - frame.index for frame in finder.follow(source()))
     assert most <= 10 + 5 + 2
 
 
@@ -251,24 +251,24 @@ def test_a_word_with_a_size_means_the_same_detector_and_strange_sizes_are_refuse
         with pytest.raises(UsageError, match="how many times as large"):
             detector(word)
     with pytest.raises(UsageError, match="give both the same word"):
-        DetectionSettings(region="faces:2", guard="faces").watch()
+        DetectionSettings(region="faces:2", also_hide="faces").region_source()
 
 
 def test_one_finder_follows_one_stream_after_the_other():
-    watch = Finder([Discs()], TrackSettings())
+    finder = Finder([Discs()], TrackSettings())
     scene = film(Head(still(100, 80)), frames=5)
     for _ in range(2):
-        frames = list(watch.follow(scene.frames()))
+        frames = list(finder.follow(scene.frames()))
         assert numbers(frames) == [{1}] * 5
-        assert watch.findings.frames_with_regions == 0  # whoever takes the frames counts them
+        assert finder.findings.frames_with_regions == 0  # whoever takes the frames counts them
         for frame in frames:
-            watch.findings.frame_done(frame)
-        assert watch.findings.told()["tracks"] == 1
+            finder.findings.frame_done(frame)
+        assert finder.findings.as_dict()["tracks"] == 1
 
 
-def test_very_long_trails_stay_short_in_memory_and_tell_their_moments_once(monkeypatch):
+def test_very_long_trajectories_stay_short_in_memory_and_note_their_moments_once(monkeypatch):
     scene = film(Head(walk(40, 80, 10), turned((2.0, 2.8), (9.0, 20.0))), frames=275)
-    watch, frames = follow(scene)
+    finder, frames = follow(scene)
     lengths = []
 
     class Noting(Findings):
@@ -281,5 +281,5 @@ def test_very_long_trails_stay_short_in_memory_and_tell_their_moments_once(monke
     forgetful, same = follow(scene)
     assert max(lengths) < 60  # of about ninety: ten a second
     assert [f.regions for f in same] == [f.regions for f in frames]
-    assert forgetful.findings.told() == watch.findings.told()
-    assert [m["what"] for m in watch.findings.told()["moments"]] == ["gap", "lost mid-picture"]
+    assert forgetful.findings.as_dict() == finder.findings.as_dict()
+    assert [m["what"] for m in finder.findings.as_dict()["moments"]] == ["gap", "lost mid-picture"]

@@ -6,12 +6,12 @@ import pytest
 
 from tests.detect.hiding import HIDDEN, hide
 from tests.detect.stage import RED, Discs, Film, Head, Shot, still, turned, walk
-from vidveil.detect import watch
+from vidveil.detect import settings
 
 
 @pytest.fixture(autouse=True)
 def _discs(monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Discs)
 
 
 def film(*heads, frames=50, **knobs):
@@ -86,4 +86,4 @@ def test_scenes_of_a_third_of_a_second_hide_everybody_and_share_no_number(tmp_pa
     made = [Shot([Head(walk(60 + 30 * i, 80, 10))], n, light=lights[i]) for i, n in enumerate(shots)]
     done = hide(Film(shots=made), tmp_path)
     assert not done.bad
-    assert done.manifest["guard"]["tracks"] == len(shots)
+    assert done.manifest["detection"]["tracks"] == len(shots)

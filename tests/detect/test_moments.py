@@ -1,4 +1,4 @@
-"""What the manifest tells of whom and what was found."""
+"""What the manifest reports of whom and what was found."""
 
 import pytest
 from hypothesis import given, settings
@@ -17,14 +17,14 @@ def sighting(seconds, x=300, y=200, side=40, score=0.9, number=1):
     return Sighting(round(seconds * 25), seconds, (x, y, x + side, y + side), score, number)
 
 
-def told(*sightings, scene=SCENE, settings=None):
+def moments_of(*sightings, scene=SCENE, settings=None):
     findings = Findings()
     findings.trajectory_over(Trajectory("faces", list(sightings)), SIZE, scene, settings or TrackSettings())
-    return findings.told()["moments"]
+    return findings.as_dict()["moments"]
 
 
 def names(*sightings, **knobs):
-    return [moment["what"] for moment in told(*sightings, **knobs)]
+    return [moment["what"] for moment in moments_of(*sightings, **knobs)]
 
 
 def steadily(start, end, **knobs):
@@ -44,7 +44,7 @@ def test_who_is_seen_all_along_is_no_moment():
 
 
 def test_a_gap_of_more_than_half_a_second_is_a_moment():
-    (gap,) = told(*steadily(0, 4), *steadily(5, 10))
+    (gap,) = moments_of(*steadily(0, 4), *steadily(5, 10))
     assert gap["what"] == "gap"
     assert (gap["first"], gap["last"], gap["from"], gap["to"]) == (100, 125, 4.0, 5.0)
     assert names(*steadily(0, 4), *steadily(4.4, 10)) == []
@@ -67,10 +67,10 @@ def test_a_birth_that_was_hidden_from_the_start_of_the_scene_is_no_moment():
 
 
 def test_moments_of_birth_and_loss_are_the_time_without_a_box():
-    born, lost = told(*steadily(4, 6))
-    assert (born["from"], born["to"]) == (2.5, 3.0)
+    new, lost = moments_of(*steadily(4, 6))
+    assert (new["from"], new["to"]) == (2.5, 3.0)
     assert (lost["from"], lost["to"]) == (7.0, 7.5)
-    assert (born["first"], born["last"]) == (62, 75)
+    assert (new["first"], new["last"]) == (62, 75)
 
 
 def test_low_scores_in_a_row_and_a_single_weak_find_are_moments():
@@ -89,7 +89,7 @@ def test_black_frames_make_one_moment_for_each_run():
     findings = Findings()
     for i in range(10):
         findings.frame_done(frame(i, *([region(1, None)] if i in (2, 3, 4, 7, 8, 9) else [])))
-    runs = [(m["first"], m["last"], m["box"]) for m in findings.told()["moments"]]
+    runs = [(m["first"], m["last"], m["box"]) for m in findings.as_dict()["moments"]]
     assert runs == [(2, 4, None), (7, 9, None)]
 
 
@@ -99,9 +99,9 @@ def test_tracks_frames_and_areas_are_counted():
     findings.frame_done(frame(1, region(2, (0, 0, 640, 240))))
     findings.frame_done(frame(2, region(3, None)))
     findings.frame_done(frame(3))
-    told = findings.told()
-    assert (told["tracks"], told["frames_with_regions"]) == (3, 3)
-    assert told["hidden_area"] == pytest.approx((0.01 + 0.5 + 1.0 + 0) / 4, abs=0.005)
+    summary = findings.as_dict()
+    assert (summary["tracks"], summary["frames_with_regions"]) == (3, 3)
+    assert summary["hidden_area"] == pytest.approx((0.01 + 0.5 + 1.0 + 0) / 4, abs=0.005)
 
 
 def test_too_many_moments_are_counted_and_left_out(monkeypatch):
@@ -109,16 +109,16 @@ def test_too_many_moments_are_counted_and_left_out(monkeypatch):
     findings = Findings()
     for i in range(5):
         findings.trajectory_over(Trajectory("faces", [sighting(i, score=0.3)]), SIZE, SCENE, TrackSettings())
-    told = findings.told()
-    assert len(told["moments"]) == 3
-    assert told["moments_left_out"] == 2
+    summary = findings.as_dict()
+    assert len(summary["moments"]) == 3
+    assert summary["moments_left_out"] == 2
 
 
 def test_moments_stand_in_order_of_time():
     findings = Findings()
     for at in (7, 3, 5):
         findings.trajectory_over(Trajectory("faces", [sighting(at, score=0.3)]), SIZE, SCENE, TrackSettings())
-    assert [m["from"] for m in findings.told()["moments"]] == [3, 5, 7]
+    assert [m["from"] for m in findings.as_dict()["moments"]] == [3, 5, 7]
 
 
 @settings(deadline=None)
@@ -136,7 +136,7 @@ def test_a_box_that_sticks_out_over_the_border_counts_with_what_is_inside():
 def test_areas_of_boxes_that_stick_out_are_counted():
     findings = Findings()
     findings.frame_done(frame(0, region(1, (-320, -240, 320, 240))))
-    assert findings.told()["hidden_area"] == pytest.approx(0.25, abs=0.01)
+    assert findings.as_dict()["hidden_area"] == pytest.approx(0.25, abs=0.01)
 
 
 def test_a_box_outside_of_the_picture_counts_nothing():
@@ -153,4 +153,4 @@ def test_a_very_long_trail_tells_of_its_beginning_once_and_forgets_it():
     trajectory.sightings += steadily(6.2, 8)
     findings.trajectory_so_far(trajectory, [s for s in trajectory.sightings if s.seconds < 7])
     findings.trajectory_over(trajectory, SIZE, SCENE, TrackSettings())
-    assert [m["what"] for m in findings.told()["moments"]] == ["gap", "lost mid-picture"]
+    assert [m["what"] for m in findings.as_dict()["moments"]] == ["gap", "lost mid-picture"]

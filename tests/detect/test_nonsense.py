@@ -10,7 +10,7 @@ from tests.detect.onnx_writer import constant, halving
 from tests.detect.stage import GREEN, YELLOW, Discs, Film, Head, Shot, still, turned, walk
 from vidveil.app.jobs import Status
 from vidveil.core.errors import DetectorError
-from vidveil.detect import watch
+from vidveil.detect import settings
 from vidveil.detect.detections import Cells
 
 NAN, INF = float("nan"), float("inf")
@@ -71,12 +71,12 @@ def test_a_network_that_returns_nonsense_ends_the_file_and_says_what_to_check(tm
     outcome = hide(film(Head(still(100, 80))), tmp_path, region=str(plates)).outcome
     assert outcome.status is Status.FAILED
     assert isinstance(outcome.error, DetectorError)
-    said = str(outcome.error)
-    assert said.startswith("5 searches in a row failed: the detector of plates returned ")
-    assert reason in said
-    assert "; check in plates.json `" in said
-    assert "\n" not in said
-    assert str(tmp_path) not in said
+    message = str(outcome.error)
+    assert message.startswith("5 searches in a row failed: the detector of plates returned ")
+    assert reason in message
+    assert "; check in plates.json `" in message
+    assert "\n" not in message
+    assert str(tmp_path) not in message
     assert sorted(p.name for p in tmp_path.iterdir()) == ["film.mp4", "plates.json", "plates.onnx"]
 
 
@@ -117,7 +117,7 @@ ODD = {
 
 @pytest.mark.parametrize("reason", ODD)
 def test_one_odd_frame_is_black_with_those_around_it_and_the_file_goes_on(tmp_path, monkeypatch, reason):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Nonsense)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Nonsense)
     monkeypatch.setattr(Nonsense, "bad", ODD[reason])
     done = hide(film(Head(walk(60, 80, 30), turned((0.78, 0.82), hue=YELLOW)), frames=50), tmp_path)
     assert not done.bad
@@ -129,7 +129,7 @@ def test_one_odd_frame_is_black_with_those_around_it_and_the_file_goes_on(tmp_pa
 
 @pytest.mark.parametrize("frames", [1, 2, 3])
 def test_a_short_file_of_which_no_search_succeeded_fails(tmp_path, monkeypatch, frames):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Nonsense)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Nonsense)
     outcome = hide(film(Head(still(100, 80), lambda _: YELLOW), frames=frames), tmp_path).outcome
     assert outcome.status is Status.FAILED
     assert f"{min(frames, 2)} of {min(frames, 2)} searches failed: the detector of discs returned" in str(outcome.error)
@@ -137,7 +137,7 @@ def test_a_short_file_of_which_no_search_succeeded_fails(tmp_path, monkeypatch, 
 
 
 def test_a_file_of_which_most_searches_failed_fails(tmp_path, monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Nonsense)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Nonsense)
     odd = [(t - 0.01, t + 0.01) for t in (0.2, 0.4, 0.6, 1.0, 1.2, 1.4)]  # key frames are at 0, 0.2, … 1.8
     outcome = hide(film(Head(still(100, 80), turned(*odd, hue=YELLOW)), frames=46), tmp_path).outcome
     assert outcome.status is Status.FAILED
@@ -157,7 +157,7 @@ def test_who_was_being_followed_back_when_a_close_look_failed_is_not_shown(tmp_p
                     return Nonsense.bad
             return super().run(picture)
 
-    monkeypatch.setitem(watch.DETECTORS, "discs", FailsOnce)
+    monkeypatch.setitem(settings.DETECTORS, "discs", FailsOnce)
     missed = [(t - 0.01, t + 0.01) for t in (0.0, 0.2, 0.4, 0.6)]
     done = hide(film(Head(walk(20, 80, 100), turned(*missed, hue=GREEN)), frames=45), tmp_path)
     assert FailsOnce.looks > 6

@@ -1,4 +1,4 @@
-"""A user's own detector: described by a few words beside it, and wrong words are refused."""
+"""A user's own detector: described in a JSON file next to it, and wrong descriptions are refused."""
 
 import json
 import os
@@ -14,21 +14,27 @@ from vidveil.core.errors import DetectorError, UsageError
 from vidveil.detect.onnx_detector import OwnDetector, describe
 
 
-def own(folder, data, told, name="plates"):
+def own(folder, data, description, name="plates"):
     path = folder / f"{name}.onnx"
     path.write_bytes(data)
-    path.with_suffix(".json").write_text(told if isinstance(told, str) else json.dumps(told))
+    path.with_suffix(".json").write_text(description if isinstance(description, str) else json.dumps(description))
     return path
 
 
 def test_only_the_layout_has_to_be_said(tmp_path):
-    told = describe(own(tmp_path, b"", {"layout": "yolov8"}))
-    assert (told.size, told.start, told.carry, told.shape, told.fixed) == (640, 0.3, 0.15, "box", False)
+    description = describe(own(tmp_path, b"", {"layout": "yolov8"}))
+    assert (description.size, description.start, description.carry, description.shape, description.fixed) == (
+        640,
+        0.3,
+        0.15,
+        "box",
+        False,
+    )
 
 
 def test_what_is_said_is_used(tmp_path):
-    told = {"layout": "boxes", "start": 0.6, "carry": 0.4, "pad": 0.5, "shape": "ellipse", "size": 320}
-    detector = OwnDetector(own(tmp_path, same(), told))
+    description = {"layout": "boxes", "start": 0.6, "carry": 0.4, "pad": 0.5, "shape": "ellipse", "size": 320}
+    detector = OwnDetector(own(tmp_path, same(), description))
     assert (detector.kind, detector.start, detector.carry) == ("plates", 0.6, 0.4)
     assert (detector.pad, detector.ellipse) == (0.5, True)
     assert detector.scale(640, 480) == 0.5
@@ -37,7 +43,7 @@ def test_what_is_said_is_used(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "description",
     [
         "nonsense",
         "{}",
@@ -57,13 +63,13 @@ def test_what_is_said_is_used(tmp_path):
         {"layout": "boxes", "classes": ["cat"]},
     ],
 )
-def test_a_wrong_description_is_refused_by_the_name_of_its_file(tmp_path, told):
+def test_a_wrong_description_is_refused_by_the_name_of_its_file(tmp_path, description):
     with pytest.raises(UsageError, match=r"plates.json"):
-        describe(own(tmp_path, b"", told))
+        describe(own(tmp_path, b"", description))
 
 
 @pytest.mark.parametrize(
-    "told",
+    "description",
     [
         "[]",
         {"layout": "yolov8", "classes": []},
@@ -73,9 +79,9 @@ def test_a_wrong_description_is_refused_by_the_name_of_its_file(tmp_path, told):
         {"layout": "yolov8", "fixed": "no"},
     ],
 )
-def test_a_description_that_cannot_work_is_refused(tmp_path, told):
+def test_a_description_that_cannot_work_is_refused(tmp_path, description):
     with pytest.raises(UsageError, match=r"plates.json"):
-        describe(own(tmp_path, b"", told))
+        describe(own(tmp_path, b"", description))
 
 
 def test_missing_files_are_said(tmp_path):
@@ -100,7 +106,7 @@ def test_a_network_that_is_a_pipe_or_too_large_is_refused_before_it_is_read(tmp_
 
 
 class Fake:
-    """A network that notes its input and gives what it was told to."""
+    """A network that notes its input and returns these outputs."""
 
     def __init__(self, *outputs, names=("out",)):
         self.result, self.outputs, self.seen = list(outputs), list(names), None
@@ -110,8 +116,8 @@ class Fake:
         return self.result
 
 
-def look(folder, told, network, picture=None):
-    detector = OwnDetector(own(folder, b"", told))
+def look(folder, description, network, picture=None):
+    detector = OwnDetector(own(folder, b"", description))
     detector._loaded = network
     return detector.look(np.zeros((64, 64, 3), np.uint8) if picture is None else picture).tolist()
 
@@ -182,13 +188,13 @@ def test_numbers_may_have_any_precision(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("told", "values"),
+    ("description", "values"),
     [({}, [200, 100, 50]), ({"colours": "bgr"}, [50, 100, 200]), ({"scale": 0.01}, [2, 1, 0.5])],
 )
-def test_the_network_gets_its_colours_and_scale(tmp_path, told, values):
+def test_the_network_gets_its_colours_and_scale(tmp_path, description, values):
     network = Fake(np.empty((0, 4)), np.empty(0), names=("boxes", "scores"))
     picture = np.full((64, 64, 3), (200, 100, 50), np.uint8)
-    assert look(tmp_path, {"layout": "boxes"} | told, network, picture) == []
+    assert look(tmp_path, {"layout": "boxes"} | description, network, picture) == []
     assert network.seen[0, :, 3, 3].tolist() == pytest.approx(values)
 
 
@@ -208,6 +214,6 @@ def test_a_detector_of_ones_own_hides_what_it_finds(tmp_path):
     picture = lumas(outcome.output)[4]
     assert picture[26:42, 22:58].max() < 24
     assert picture[60:, :].min() > 50
-    told = json.loads(outcome.output.with_suffix(".json").read_text())
-    assert told["guard"]["looked_for"] == ["plates"]
-    assert str(tmp_path) not in json.dumps(told)
+    manifest = json.loads(outcome.output.with_suffix(".json").read_text())
+    assert manifest["detection"]["looked_for"] == ["plates"]
+    assert str(tmp_path) not in json.dumps(manifest)

@@ -14,7 +14,7 @@ from tests.detect.hiding import hide
 from tests.detect.stage import YELLOW, Discs, Film, Head, Shot, still, turned, walk
 from vidveil.app.jobs import Status
 from vidveil.core.errors import DetectorError
-from vidveil.detect import searches, watch
+from vidveil.detect import searches, settings
 from vidveil.detect.onnx_network import Network
 from vidveil.detect.searches import Searches, StoppedError
 
@@ -39,7 +39,7 @@ def plates(folder, name):
 
 
 class Slow(Discs):
-    """Does not return while it sees yellow, until it is told to."""
+    """Does not return while it sees yellow, until `go_on` is set."""
 
     def __init__(self):
         super().__init__()
@@ -66,7 +66,7 @@ def yellow():
 
 @pytest.mark.usefixtures("short")
 def test_a_look_that_takes_too_long_is_a_failed_search(tmp_path, monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Slow)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Slow)
     done = hide(film(Head(walk(60, 80, 30), turned((0.78, 0.82), hue=YELLOW)), frames=50), tmp_path)
     assert not done.bad
     why = "could not be searched (the detector did not return within 0.3 seconds)"
@@ -74,7 +74,7 @@ def test_a_look_that_takes_too_long_is_a_failed_search(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("short")
-def test_a_look_that_is_given_up_is_told_so_and_its_thread_ends():
+def test_the_detector_is_notified_of_a_search_that_is_given_up_and_its_thread_ends():
     slow, looks = Slow(), Searches([])
     before = threading.active_count()
     with pytest.raises(DetectorError, match="did not return"):
@@ -147,12 +147,12 @@ def test_the_command_can_be_interrupted_while_a_detector_does_not_return(tmp_pat
         sleep(0.5)
         process.send_signal(number)
         began = monotonic()
-        _, said = process.communicate(timeout=searches.TIME_LIMIT - 5)
+        _, message = process.communicate(timeout=searches.TIME_LIMIT - 5)
     finally:
         process.kill()
     assert monotonic() - began < 15  # one second, where nobody else is at work
-    assert process.returncode == 130, said
-    assert "interrupted" in said
+    assert process.returncode == 130, message
+    assert "interrupted" in message
     assert sorted(p.name for p in tmp_path.iterdir()) == ["film.mp4", "plates.json", "plates.onnx"]
 
 

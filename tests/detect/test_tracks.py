@@ -76,7 +76,7 @@ def test_the_further_the_way_the_wider_the_box_in_between():
     assert y1 - y0 == pytest.approx(40)
 
 
-def test_a_gap_is_filled_and_told_from_a_blink():
+def test_a_gap_is_filled_and_distinguished_from_a_blink():
     blink = trajectory((300, 200), None, (300, 200))
     gap = trajectory((300, 200), None, None, None, (300, 200))
     assert [r.source for r in blink.regions(0.3, SIZE, TrackSettings())] == ["between"]

@@ -37,7 +37,7 @@ def test_what_is_written_is_read_again(tmp_path):
     path = tmp_path / "t.jsonl"
     regions = [(), (region(1), region(2, None, source="lost")), (region(2, (-4.5, 0.0, 9.0, 70.5), shape="ellipse"),)]
     writer = TracksWriter(path)
-    passed = list(writer.watch(frame(i, *r) for i, r in enumerate(regions)))
+    passed = list(writer.record(frame(i, *r) for i, r in enumerate(regions)))
     writer.finish()
     assert [f.regions for f in passed] == regions
     assert [p.name for p in tmp_path.iterdir()] == ["t.jsonl"]
@@ -52,10 +52,10 @@ def test_frames_that_nobody_searched_are_written_as_black(tmp_path):
     frames[0].regions = None
     frames[2].picture, frames[2].lost = None, "could not be decoded"
     writer = TracksWriter(tmp_path / "t.jsonl")
-    list(writer.watch(frames))
+    list(writer.record(frames))
     writer.finish()
-    told = [f.regions for f in RecordedTracks(tmp_path / "t.jsonl").follow(frame(i) for i in range(3))]
-    assert [[r.box is None for r in regions] for regions in told] == [[True], [False], [True]]
+    read = [f.regions for f in RecordedTracks(tmp_path / "t.jsonl").follow(frame(i) for i in range(3))]
+    assert [[r.box is None for r in regions] for regions in read] == [[True], [False], [True]]
 
 
 def test_tracks_of_more_frames_than_there_are_belong_to_another_video(tmp_path):
@@ -67,7 +67,7 @@ def test_tracks_of_more_frames_than_there_are_belong_to_another_video(tmp_path):
 
 def test_an_aborted_writer_leaves_nothing(tmp_path):
     writer = TracksWriter(tmp_path / "t.jsonl")
-    list(writer.watch([frame(0, region(1))]))
+    list(writer.record([frame(0, region(1))]))
     writer.abort()
     assert list(tmp_path.iterdir()) == []
 

@@ -14,13 +14,13 @@ from tests.media import lumas
 from vidveil.app.jobs import Options, Status
 from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.errors import InputError, UsageError
-from vidveil.detect import watch
+from vidveil.detect import settings
 from vidveil.detect.settings import DetectionSettings
 
 
 @pytest.fixture(autouse=True)
 def _discs(monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Discs)
 
 
 def film(*heads, frames=30, **knobs):
@@ -31,20 +31,20 @@ def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def write(path, told):
-    path.write_text("".join(json.dumps(line) + "\n" for line in told))
+def write(path, regions):
+    path.write_text("".join(json.dumps(line) + "\n" for line in regions))
     return path
 
 
 class Painter(FrameMethod):
     """Paints what a tracks file says, from its description alone: black where a shape touches a pair of pixels."""
 
-    def __init__(self, told):
+    def __init__(self, regions):
         super().__init__("solid")
-        self.told = told
+        self.regions = regions
 
     def hide(self, frame):
-        wanted = [line for line in self.told if line["frame"] == frame.index]
+        wanted = [line for line in self.regions if line["frame"] == frame.index]
         if any(line["box"] is None for line in wanted):
             return frame.black(None)
 
@@ -73,17 +73,17 @@ class Painter(FrameMethod):
 def test_an_edited_tracks_file_is_rendered_exactly_and_without_any_detector(tmp_path):
     scene = film(Head(walk(30, 30, 30)), Head(still(80, 60), lambda _: RED), frames=12, width=112, height=80)
     hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
-    header, *told = lines(tmp_path / "t.jsonl")
+    header, *regions = lines(tmp_path / "t.jsonl")
     assert header | {"video": ""} == {
         "tracks": 1, "width": 112, "height": 80, "frames": 12, "video": "", "start": None, "end": None,
     }  # fmt: skip
     assert len(header["video"]) == 16
-    first, second = sorted({line["track"] for line in told})
-    told = [line for line in told if line["track"] == first and line["frame"] != 5]
-    next(line for line in told if line["frame"] == 3)["box"] = [61.2, -7.0, 99.9, 31.5]
-    told.append({"frame": 5, "track": 9, "box": None})
-    told.append({"frame": 7, "track": second, "box": [70, 50, 130, 95.5]})
-    write(tmp_path / "t.jsonl", [header, *told])
+    first, second = sorted({line["track"] for line in regions})
+    regions = [line for line in regions if line["track"] == first and line["frame"] != 5]
+    next(line for line in regions if line["frame"] == 3)["box"] = [61.2, -7.0, 99.9, 31.5]
+    regions.append({"frame": 5, "track": 9, "box": None})
+    regions.append({"frame": 7, "track": second, "box": [70, 50, 130, 95.5]})
+    write(tmp_path / "t.jsonl", [header, *regions])
     script = f"""
 import sys
 class NoRuntime:
@@ -104,7 +104,7 @@ assert "onnxruntime" not in sys.modules
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    vidveil.anonymize(scene.path, method=Painter(told), region="frame", output=tmp_path / "b.mp4")
+    vidveil.anonymize(scene.path, method=Painter(regions), region="frame", output=tmp_path / "b.mp4")
     assert (lumas(tmp_path / "a.mp4") == lumas(tmp_path / "b.mp4")).all()
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
 
@@ -114,7 +114,7 @@ def test_tracks_that_nobody_edited_hide_what_was_hidden(tmp_path):
     hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
     again = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", again=True)
     assert not again.bad
-    assert again.manifest["guard"]["looked_for"] == ["discs"]
+    assert again.manifest["detection"]["looked_for"] == ["discs"]
     assert again.manifest["order"]["weights"] is None
 
 
@@ -136,21 +136,21 @@ def test_exceptions_stay_visible_and_nobody_else(tmp_path, delay):
     scene = film(Head(walk(60, 40, 30)), Head(still(180, 110), lambda _: RED))
     hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
     one = next(line["track"] for line in lines(tmp_path / "t.jsonl")[1:] if line["box"][0] < 100)
-    done = hide(scene, tmp_path, exceptions=(one,), delay=delay, again=True)
+    done = hide(scene, tmp_path, leave_visible=(one,), delay=delay, again=True)
     assert done.shown_of(0).min() > 0.9
     assert done.shown_of(1).max() < HIDDEN
-    assert done.manifest["order"]["detection"]["exceptions"] == [one]
+    assert done.manifest["order"]["detection"]["leave_visible"] == [one]
 
 
 def test_exceptions_that_are_not_there_uncover_nobody_and_are_said(tmp_path):
-    done = hide(film(Head(walk(60, 40, 30))), tmp_path, exceptions=(77,))
+    done = hide(film(Head(walk(60, 40, 30))), tmp_path, leave_visible=(77,))
     assert not done.bad
-    assert "--except 77: there is no such track" in done.manifest["warnings"]
+    assert "--leave-visible 77: there is no such track" in done.manifest["warnings"]
 
 
 def test_exceptions_are_of_one_video(tmp_path):
     paths = [film(Head(still(60, 60)), frames=3).make(tmp_path / name) for name in ("a.mp4", "b.mp4")]
-    options = Options(detection=DetectionSettings(region="discs", exceptions=(1,)))
+    options = Options(detection=DetectionSettings(region="discs", leave_visible=(1,)))
     with pytest.raises(UsageError, match="take one source"):
         vidveil.anonymize(*paths, method="solid", options=options)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]
@@ -163,7 +163,7 @@ def test_exceptions_are_of_one_video(tmp_path):
 def test_an_exception_does_not_outlast_a_change_of_the_picture_that_may_be_a_cut(tmp_path, aside):
     one, other = Head(still(100, 80)), Head(still(100 + aside, 80), lambda _: RED)
     scene = Film(shots=[Shot([one], 23, light=100), Shot([other], 27, light=115)])
-    done = hide(scene, tmp_path, exceptions=(1,))
+    done = hide(scene, tmp_path, leave_visible=(1,))
     assert done.exposed[:20].min() > 0.9
     assert done.exposed[23:].max() < HIDDEN
 
@@ -171,7 +171,7 @@ def test_an_exception_does_not_outlast_a_change_of_the_picture_that_may_be_a_cut
 def test_an_insert_of_somebody_else_at_the_same_place_is_not_uncovered_by_an_exception(tmp_path):
     one, other = Head(still(100, 80)), Head(still(100, 80), lambda _: RED)
     scene = Film(shots=[Shot([one], 25, light=80), Shot([other], 7, light=140), Shot([one], 25, light=80)])
-    done = hide(scene, tmp_path, exceptions=(1,))
+    done = hide(scene, tmp_path, leave_visible=(1,))
     assert done.exposed[:20].min() > 0.9
     assert done.exposed[25:32].max() < HIDDEN
 
@@ -188,7 +188,7 @@ def test_an_exception_never_passes_to_somebody_else_when_two_meet_and_turn_back(
     scene = film(*pair, frames=50)
     hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
     one = next(line["track"] for line in lines(tmp_path / "t.jsonl")[1:] if line["box"][0] < 60)
-    done = hide(scene, tmp_path, exceptions=(one,), again=True)
+    done = hide(scene, tmp_path, leave_visible=(one,), again=True)
     assert done.shown_of(0)[0] > 0.9
     assert done.shown_of(1).max() < HIDDEN
 
@@ -197,11 +197,11 @@ def test_a_run_that_is_done_is_not_done_again_and_another_lookout_is(tmp_path):
     scene = film(Head(still(60, 60)), frames=10)
     assert hide(scene, tmp_path).outcome.status is Status.DONE
     assert hide(scene, tmp_path).outcome.status is Status.UP_TO_DATE
-    others = ({"on_lost": "hide"}, {"delay": 0.5}, {"shape": "box"}, {"exceptions": (4,)})
-    for other in (*others, {"guard": "discs"}):
+    others = ({"on_lost": "hide"}, {"delay": 0.5}, {"shape": "box"}, {"leave_visible": (4,)})
+    for other in (*others, {"also_hide": "discs"}):
         assert hide(scene, tmp_path, **other).outcome.status is Status.DONE, other
         assert hide(scene, tmp_path, **other).outcome.status is Status.UP_TO_DATE, other
-    assert "was made with --guard discs" in str(hide(scene, tmp_path).outcome.error)
+    assert "was made with --also-hide discs" in str(hide(scene, tmp_path).outcome.error)
 
 
 def test_a_changed_tracks_file_is_rendered_again(tmp_path):

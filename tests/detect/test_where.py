@@ -13,7 +13,7 @@ from tests.detect.stage import RED, Discs, Film, Head, Shot, frame_of, still, wa
 from vidveil.app.jobs import Options, Status
 from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.errors import UsageError, WeightsError
-from vidveil.detect import watch
+from vidveil.detect import settings
 from vidveil.detect.detectors import Detector
 from vidveil.detect.settings import DetectionSettings
 from vidveil.methods import load
@@ -21,7 +21,7 @@ from vidveil.methods import load
 
 @pytest.fixture(autouse=True)
 def _discs(monkeypatch):
-    monkeypatch.setitem(watch.DETECTORS, "discs", Discs)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Discs)
 
 
 def film(*heads, frames=30, **knobs):
@@ -35,10 +35,10 @@ def test_two_kinds_of_thing_are_hidden_each_in_its_own_way(tmp_path, monkeypatch
     class Magentas(Discs):
         scores = (0.9, 0.0, 0.0)
 
-    monkeypatch.setitem(watch.DETECTORS, "discs", Magentas)
-    monkeypatch.setitem(watch.DETECTORS, "reds", Reds)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Magentas)
+    monkeypatch.setitem(settings.DETECTORS, "reds", Reds)
     red = Head(still(180, 80), lambda _: RED)
-    done = hide(film(Head(still(60, 80)), red, frames=20), tmp_path, method="blur:strong", guard="reds")
+    done = hide(film(Head(still(60, 80)), red, frames=20), tmp_path, method="blur:strong", also_hide="reds")
     assert not done.bad
     inside = done.pictures[10]
     assert inside[75:85, 175:185].max() < 24
@@ -46,14 +46,14 @@ def test_two_kinds_of_thing_are_hidden_each_in_its_own_way(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("method", ["stride:2", "blur:weak"])
-def test_the_guard_hides_on_top_of_any_method(tmp_path, method):
+def test_also_hide_hides_on_top_of_any_method(tmp_path, method):
     scene = film(Head(walk(60, 80, 30)), frames=40)
     if method == "blur:weak":
-        done = hide(scene, tmp_path, method=method, region="frame", guard="discs")
+        done = hide(scene, tmp_path, method=method, region="frame", also_hide="discs")
         assert not done.bad
         assert min(done.pictures[i][78:83, 58 + round(1.2 * i) : 63 + round(1.2 * i)].mean() for i in range(40)) < 24
         return
-    done = hide(scene, tmp_path, method=method, guard="discs", region=None)
+    done = hide(scene, tmp_path, method=method, also_hide="discs", region=None)
     assert len(done.pictures) == 20
     spots = [p[70:90, round(50 + 2.4 * i) : round(70 + 2.4 * i)].max() for i, p in enumerate(done.pictures)]
     assert max(spots) < 24
@@ -70,7 +70,7 @@ def test_the_whole_frame_is_painted_as_it_was_before_there_were_regions(tmp_path
     vidveil.anonymize(source, method="pixelate:8", region="frame", output=tmp_path / "a.mp4")
     vidveil.anonymize(source, method=Whole("x"), region="frame", output=tmp_path / "b.mp4")
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
-    assert json.loads((tmp_path / "a.json").read_text())["guard"] is None
+    assert json.loads((tmp_path / "a.json").read_text())["detection"] is None
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -109,7 +109,7 @@ def test_a_network_that_cannot_be_had_fails_the_job_and_says_why(tmp_path, monke
     def missing():
         raise WeightsError("centerface.onnx is missing")
 
-    monkeypatch.setitem(watch.DETECTORS, "discs", Absent)
+    monkeypatch.setitem(settings.DETECTORS, "discs", Absent)
     outcome = hide(film(Head(still(60, 60)), frames=10), tmp_path).outcome
     assert outcome.status is Status.FAILED
     assert isinstance(outcome.error, WeightsError)
@@ -127,12 +127,12 @@ def test_a_network_that_cannot_be_had_fails_the_job_and_says_why(tmp_path, monke
         {"search_every": -0.1},
         {"search_every": 1.1},
         {"tracks_in": Path("a"), "tracks_out": Path("b")},
-        {"region": "frame", "exceptions": (1,)},
+        {"region": "frame", "leave_visible": (1,)},
         {"region": "frame", "tracks_out": Path("a")},
         {"region": "frame", "tracks_in": Path("a")},
     ],
 )
-def test_senseless_lookouts_are_refused(bad):
+def test_senseless_detection_settings_are_refused(bad):
     with pytest.raises(UsageError):
         DetectionSettings(**bad)
 
@@ -144,6 +144,6 @@ def test_what_cannot_be_looked_for_is_said(tmp_path, word):
         vidveil.anonymize(path, method="solid", region=word)
     with pytest.raises(UsageError, match="does not work on regions"):
         vidveil.anonymize(path, method="stride:2", region="discs")
-    options = Options(detection=DetectionSettings(guard="discs", guard_with="stride:2"))
+    options = Options(detection=DetectionSettings(also_hide="discs", also_hide_with="stride:2"))
     with pytest.raises(UsageError, match="cannot hide a region"):
         vidveil.anonymize(path, method="blur", region="frame", options=options)

@@ -51,10 +51,10 @@ def make_home(home: Path) -> Path:
     (done,) = anonymize(str(home / "clip.mp4"), method="solid", region=str(home / "plates.onnx"))
     assert done.ok
     manifest = home / "clip_anonymized.json"
-    told = json.loads(manifest.read_text())
+    found = json.loads(manifest.read_text())
     moment = {"what": "gap", "track": 1, "kind": "plates", "first": 1, "last": 2, "from": 0.04, "to": 0.08}
-    told["guard"]["moments"] = [moment | {"box": [8, 8, 40, 40]}]
-    manifest.write_text(json.dumps(told))
+    found["detection"]["moments"] = [moment | {"box": [8, 8, 40, 40]}]
+    manifest.write_text(json.dumps(found))
     (home / "mine.yaml").write_text(
         "# A recipe.\nverb: train\ndata: puppets\nrecognizer: r3d_tiny\ntasks: [action]\nepochs: 2\nlr: 1e-3\n"
     )

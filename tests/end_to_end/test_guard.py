@@ -44,7 +44,7 @@ def test_a_head_is_hidden_in_every_frame_and_the_rest_stays(tmp_path):
     assert not done.bad
     assert max(done.changed(i).mean() for i in range(50)) < 0.15
     assert min(done.touched(i, 60 + 30 * i / 25, 80) for i in range(50)) > 0.9
-    assert done.manifest["guard"]["tracks"] == 1
+    assert done.manifest["detection"]["tracks"] == 1
 
 
 @pytest.mark.parametrize("blind", [(0.48, 0.52), (0.40, 0.44), (0.40, 0.64), (0.6, 0.84)])
@@ -52,13 +52,13 @@ def test_a_detector_that_blinks_shows_nobody(tmp_path, blind):
     """Between key frames, on one, on two in a row."""
     done = hide(film(Head(walk(60, 80, 40), turned(blind))), tmp_path)
     assert not done.bad
-    assert done.manifest["guard"]["tracks"] == 1
+    assert done.manifest["detection"]["tracks"] == 1
 
 
 def test_a_head_that_turns_away_stays_hidden(tmp_path):
     done = hide(film(Head(walk(60, 80, 20), turned((0.6, 1.2)))), tmp_path)
     assert not done.bad
-    assert [m["what"] for m in done.manifest["guard"]["moments"]] == ["gap"]
+    assert [m["what"] for m in done.manifest["detection"]["moments"]] == ["gap"]
 
 
 def test_a_head_that_turns_away_and_never_back_is_held_for_a_second(tmp_path):
@@ -92,7 +92,7 @@ def test_two_people_crossing_are_both_hidden_and_get_new_numbers(tmp_path):
     right, left = Head(walk(40, 78, 80)), Head(walk(200, 84, -80), lambda _: RED)
     done = hide(film(right, left), tmp_path)
     assert not done.bad
-    assert done.manifest["guard"]["tracks"] >= 3
+    assert done.manifest["detection"]["tracks"] >= 3
 
 
 def test_who_turned_away_stays_hidden_while_somebody_else_passes_close_by(tmp_path):
@@ -209,7 +209,7 @@ def test_a_flash_is_no_cut(tmp_path, hue, frames):
     head = Head(still(100, 80), turned((1.0, 1.0 + frames / 25), hue=hue))
     done = hide(film(head, flashes=range(25, 25 + frames)), tmp_path)
     assert not done.bad
-    assert done.manifest["guard"]["tracks"] == 1
+    assert done.manifest["detection"]["tracks"] == 1
 
 
 def test_a_flash_on_the_very_last_frame_is_no_cut(tmp_path):
@@ -226,7 +226,7 @@ def test_no_region_crosses_a_cut_and_both_frames_beside_it_are_searched(tmp_path
     at = 33 / 25
     assert done.touched(33, 40 + 40 * at, 50) == 0
     assert done.touched(32, 120 + 40 * at, 120) == 0
-    assert done.manifest["guard"]["tracks"] == 2
+    assert done.manifest["detection"]["tracks"] == 2
 
 
 def test_somebody_who_turned_away_before_a_cut_is_not_held_after_it(tmp_path):
@@ -241,7 +241,7 @@ def test_on_lost_hide_blackens_until_somebody_is_found_again(tmp_path):
     assert not done.bad
     black = [i for i in range(60) if done.black(i)]
     assert black == list(range(15, 40))
-    assert "hidden whole" in {m["what"] for m in done.manifest["guard"]["moments"]}
+    assert "hidden whole" in {m["what"] for m in done.manifest["detection"]["moments"]}
     assert done.manifest["hidden"] == [{"first": 15, "last": 39, "why": "somebody was lost from sight"}]
 
 

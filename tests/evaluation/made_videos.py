@@ -1,31 +1,32 @@
-"""Whole videos of which everything is known: clips of the made store in a row, and what happens in them.
+"""Long videos out of the clips of the made feature store.
 
-untrimmed(data)     walks and waves between bends: detection has two classes
-watched(data)       bends for a while, in half of the videos, among walks and waves
+detection_videos(data)     walks and waves between bends: two classes
+anomaly_videos(data)       half of the videos have some bends among walks and waves
 """
-
-from dataclasses import replace
 
 import numpy as np
 
+from tests.tasks.anomaly.made import synthetic as synthetic_anomalies
+from tests.tasks.detection.made import synthetic as synthetic_actions
 from vidveil.data.features.sets import FeatureSet
-from vidveil.tasks import anomaly, detection
+from vidveil.tasks.anomaly import AnomalyVideos
+from vidveil.tasks.detection import DetectionVideos
 
 BEND = 2
 
 
-def untrimmed(data: FeatureSet, videos: tuple[int, int, int] = (8, 4, 4)) -> detection.Untrimmed:
+def detection_videos(data: FeatureSet, videos: tuple[int, int, int] = (8, 4, 4)) -> DetectionVideos:
     z, action, split = _clips(data)
     idle = action == BEND
-    return detection.drawn(
+    return synthetic_actions(
         z[~idle], action[~idle], z[idle], videos=videos, parts=(split[~idle], split[idle]), events=(1, 2),
         lasting=(4, 6), between=(3, 5),
     )  # fmt: skip
 
 
-def watched(data: FeatureSet, videos: int = 60) -> anomaly.Watched:
+def anomaly_videos(data: FeatureSet, videos: int = 60) -> AnomalyVideos:
     z, action, _ = _clips(data)
-    return replace(anomaly.untrimmed_set(z[action != BEND], z[action == BEND], videos=videos), name="watched")
+    return synthetic_anomalies(z[action != BEND], z[action == BEND], videos=videos)
 
 
 def _clips(data: FeatureSet):

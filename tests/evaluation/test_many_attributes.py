@@ -17,7 +17,7 @@ from vidveil.evaluation.measures import many_labels
 from vidveil.evaluation.measures.attributes import MANY
 from vidveil.evaluation.measures.measure import Measure, Number, logit_of
 from vidveil.evaluation.points import attribute_excess, point, verdict
-from vidveil.evaluation.protocols.clips import Engine
+from vidveil.evaluation.protocols.clips import ClipsProtocol
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.report.tables import table
 from vidveil.statistics import floors, metrics
@@ -54,7 +54,7 @@ def said(data: ClipSet, tmp_path, scores: np.ndarray, val: float = 0.5) -> Learn
     return Learned(found, {"attributes": val}, 1, 1.0, "made", tmp_path)
 
 
-def lots(data: ClipSet, seed: int = 0) -> np.ndarray:
+def rng(data: ClipSet, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random(truth(data).shape).astype(np.float32)
 
 
@@ -72,8 +72,8 @@ def measured(data: ClipSet, *learned: Learned, permutations: int = 100, resample
 def permuted(labels: np.ndarray, scores: np.ndarray, people: np.ndarray, times: int, observed=NAN) -> floors.Floor:
     """The floor of one attribute, by itself."""
 
-    def metric(dealt: np.ndarray) -> np.ndarray:
-        return metrics.average_precision(dealt, logit_of(scores))
+    def metric(permuted: np.ndarray) -> np.ndarray:
+        return metrics.average_precision(permuted, logit_of(scores))
 
     return floors.permutation_floor(metric, labels, people, permutations=times, observed=observed)
 
@@ -110,7 +110,7 @@ def test_the_values_are_those_of_each_attribute_averaged_over_all_and_over_seeds
 
 def test_the_best_on_validation_counts_whatever_test_says(tmp_path):
     data = labelled()
-    attackers = {"honest": [said(data, tmp_path, lots(data), 0.9)], "peeking": [said(data, tmp_path, truth(data), 0.4)]}
+    attackers = {"honest": [said(data, tmp_path, rng(data), 0.9)], "peeking": [said(data, tmp_path, truth(data), 0.4)]}
     found, _ = Measure(data, permutations=10, resamples=10).attributes(attackers)
     assert found["cmap"].measured_by == found["f1"].measured_by == "honest"
     assert found["cmap"].others["peeking"] == pytest.approx({"test": 1, "val": 0.4})
@@ -150,7 +150,7 @@ def test_labels_dealt_together_give_the_mean_of_what_each_gives_in_the_same_deal
     data = labelled(6, people=12, clips=clips)
     people = data.group[data.indices("test")][: 12 * clips - 3]  # not all with as many clips
     labels, scores = truth(data)[: len(people)].astype(np.float64), np.round(half(data)[: len(people)], 1)  # ties
-    found = many_labels.dealt(labels, scores, people, observed=0.5, permutations=50)
+    found = many_labels.permuted(labels, scores, people, observed=0.5, permutations=50)
     each = [permuted(labels[:, a], scores[:, a], people, 50).values for a in range(6)]
     np.testing.assert_allclose(found.values, np.mean(each, axis=0))
 
@@ -161,10 +161,10 @@ def test_where_labels_are_unknown_the_others_are_dealt_among_themselves():
     labels, scores = truth(data).astype(np.float64), half(data)
     labels[::3, 0] = NAN
     labels[1::7, 1] = NAN
-    found = many_labels.dealt(labels, scores, people, observed=0.5, permutations=2000)
-    other = np.where(np.isnan(labels), lots(data), scores)  # what was said of them is nothing to anybody
+    found = many_labels.permuted(labels, scores, people, observed=0.5, permutations=2000)
+    other = np.where(np.isnan(labels), rng(data), scores)  # what was said of them is nothing to anybody
     np.testing.assert_allclose(
-        many_labels.dealt(labels, other, people, observed=0.5, permutations=2000).values, found.values
+        many_labels.permuted(labels, other, people, observed=0.5, permutations=2000).values, found.values
     )
     each = [permuted(labels[:, a], scores[:, a], people, 2000).value for a in range(2)]
     assert found.value == pytest.approx(np.mean(each), abs=0.01)
@@ -174,7 +174,7 @@ def test_attributes_that_go_together_scatter_by_lot_as_one_does():
     data = labelled(1, people=40)
     people, copies = data.group[data.indices("test")], (1, COUNT)
     one, many = (
-        many_labels.dealt(
+        many_labels.permuted(
             np.tile(truth(data), (1, count)).astype(np.float64),
             np.tile(half(data), (1, count)),
             people,
@@ -188,7 +188,7 @@ def test_attributes_that_go_together_scatter_by_lot_as_one_does():
 
 def test_the_floor_is_a_formula_where_every_clip_is_somebody_else(tmp_path):
     data = labelled()
-    few, more = (measured(data, said(data, tmp_path, lots(data)), permutations=n)["cmap"] for n in (3, 300))
+    few, more = (measured(data, said(data, tmp_path, rng(data)), permutations=n)["cmap"] for n in (3, 300))
     assert few.leak.floor == more.leak.floor
     low, high = more.floor_range
     assert low < more.leak.floor < high
@@ -228,7 +228,7 @@ def test_excess_is_that_of_cmap_and_the_verdict_is_about_all_of_them(tmp_path):
     data = labelled(people=200)
     raw, some, none = (
         measured(data, said(data, tmp_path, scores), permutations=50)
-        for scores in (truth(data), half(data), lots(data))
+        for scores in (truth(data), half(data), rng(data))
     )
     v, f, whole, bottom = (
         value for one in (some, raw) for value in (one["cmap"].leak.value.value, one["cmap"].leak.floor)
@@ -311,7 +311,7 @@ def test_an_evaluation_of_many_attributes_tells_cmap_its_excess_and_a_verdict(tm
         method="solid",
     )
     with Run.create(recipe.name, as_values(recipe)) as run:
-        results = Engine(recipe, data, run, None, Console(quiet=True)).evaluate()
+        results = ClipsProtocol(recipe, data, run, None, Console(quiet=True)).evaluate()
     (black,) = results.points
     assert results.raw.verdict.startswith("attributes leak")
     assert black.verdict.startswith("no leak was found")

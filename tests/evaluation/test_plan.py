@@ -7,7 +7,7 @@ from rich.console import Console
 
 from tests.evaluation.toy import toy
 from vidveil.core.recipe import as_values
-from vidveil.evaluation.protocols.clips import Engine
+from vidveil.evaluation.protocols.clips import ClipsProtocol
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.training.runs import Run
 
@@ -37,7 +37,7 @@ def test_as_many_are_trained_as_were_planned_and_each_is_counted(changes, tmp_pa
     )  # fmt: skip
     console = Console(record=True, width=400, file=StringIO())
     with Run.create(recipe.name, as_values(recipe)) as run:
-        engine = Engine(recipe, toy(), run, None, console)
+        engine = ClipsProtocol(recipe, toy(), run, None, console)
         engine.evaluate()
     assert engine.trained == engine.planned > 0
     said = console.export_text()

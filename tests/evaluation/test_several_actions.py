@@ -11,7 +11,7 @@ from rich.console import Console
 from tests.evaluation.toy import FRAMES, SIZE, several, toy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.recipe import as_values
-from vidveil.data.about import labels_fingerprint
+from vidveil.data.description import labels_fingerprint
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation import train_recognizer as train
 from vidveil.evaluation.evaluators.train import Learned
@@ -19,7 +19,7 @@ from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.measure import Measure, Number
 from vidveil.evaluation.measures.subgroups import subgroups
 from vidveil.evaluation.points import point
-from vidveil.evaluation.protocols.clips import Engine
+from vidveil.evaluation.protocols.clips import ClipsProtocol
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
 from vidveil.report.compared import section
@@ -76,8 +76,8 @@ def truth(data: ClipSet) -> np.ndarray:
 
 
 def test_the_best_on_validation_counts_whatever_test_says(data, tmp_path):
-    lots = np.random.default_rng(0).random(truth(data).shape)
-    networks = {"honest": [said(data, tmp_path, lots, 0.9)], "peeking": [said(data, tmp_path, truth(data), 0.4)]}
+    rng = np.random.default_rng(0).random(truth(data).shape)
+    networks = {"honest": [said(data, tmp_path, rng, 0.9)], "peeking": [said(data, tmp_path, truth(data), 0.4)]}
     found = measured(data, networks)
     assert (found.measured_by, found.kind, found.note) == ("honest", "utility", "")
     assert found.leak.value.value < 0.7
@@ -193,7 +193,7 @@ def test_other_actions_of_the_same_clips_are_other_labels(data):
 def evaluate(data: ClipSet, **changes: object) -> Results:
     recipe = replace(RECIPE, **changes)
     with Run.create(recipe.name, as_values(recipe)) as run:
-        results = Engine(recipe, data, run, None, Console(quiet=True)).evaluate()
+        results = ClipsProtocol(recipe, data, run, None, Console(quiet=True)).evaluate()
         results.write(run.folder / "results.json")
     return results
 

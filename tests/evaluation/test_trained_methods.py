@@ -11,7 +11,7 @@ from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.recipe import as_values, build
 from vidveil.evaluation.per_clip import read_per_clip
 from vidveil.evaluation.protocols import clips as engine
-from vidveil.evaluation.protocols.clips import Engine, refuse_mistakes
+from vidveil.evaluation.protocols.clips import ClipsProtocol, refuse_mistakes
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import read
 from vidveil.training.runs import Run
@@ -61,7 +61,7 @@ def test_seed_s_of_the_judges_looks_at_training_s_of_the_method(tmp_path, monkey
     monkeypatch.setattr(engine, "learn", learn)
     refuse_mistakes(RECIPE)
     with Run.create(RECIPE.name, as_values(RECIPE)) as run:
-        results = Engine(RECIPE, data, run, None, Console(quiet=True)).evaluate()
+        results = ClipsProtocol(RECIPE, data, run, None, Console(quiet=True)).evaluate()
         results.write(run.folder / "results.json")
 
     shown = {label: weights for label, weights in seen.items() if label.startswith("m-")}
@@ -100,7 +100,7 @@ def test_an_infinite_privacy_weight_is_written_as_a_recipe_may_hold_it(tmp_path,
     loader(monkeypatch, Masker("m"))
     recipe = replace(RECIPE, method="m", privacy_weight=float("inf"), seeds=(0,))
     with Run.create(recipe.name, as_values(recipe)) as run:
-        results = Engine(recipe, people(tmp_path), run, None, None).evaluate()
+        results = ClipsProtocol(recipe, people(tmp_path), run, None, None).evaluate()
         results.write(run.folder / "results.json")
     told = read(run.folder / "results.json").recipe
     assert told["privacy_weight"] == "inf"

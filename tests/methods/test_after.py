@@ -153,7 +153,9 @@ def film(tmp_path):
 @pytest.mark.parametrize("method", ["mine", "figure", "figure | blur:weak"])
 def test_guards_and_regions_are_refused_where_nothing_is_where_it_was_filmed(runs, film, method):
     trained(runs, "figure:8")
-    assert "a guard would hide the wrong places" in str(command(film, "--method", method, "--guard", "faces").exception)
+    assert "--also-hide would hide the wrong places" in str(
+        command(film, "--method", method, "--also-hide", "faces").exception
+    )
     assert "does not work on regions" in str(command(film, "--method", method, "--region", "faces").exception)
 
 

@@ -14,7 +14,7 @@ from tests.methods import made_checkpoint
 from vidveil.core.errors import UsageError
 from vidveil.core.tubelets import kept_count
 from vidveil.data.store.anonymized import forget, forgotten_at_the_end, kept_as_filmed
-from vidveil.data.store.files import turn
+from vidveil.data.store.files import store_lock
 from vidveil.data.store.videos import VideoStore
 from vidveil.evaluation.measures.ground_truth import Truth
 from vidveil.evaluation.measures.measure import Measure
@@ -241,7 +241,7 @@ def test_what_somebody_wrote_in_its_place_is_not_deleted(data):
 def test_nothing_is_deleted_while_another_has_the_turn_to_write(data):
     after = anonymized(data, Setting(method="random", keep=0.5))
     deleting = Thread(target=forget, args=([after],))
-    with turn(after.videos.folder):
+    with store_lock(after.videos.folder):
         deleting.start()
         deleting.join(0.2)
         assert deleting.is_alive()

@@ -74,17 +74,19 @@ def test_turning_a_knob_is_another_order_and_the_same_order_is_done(film):
 
 def test_an_output_with_a_guard_is_not_replaced_by_one_without(film, named, monkeypatch):
     monkeypatch.setitem(DETECTORS, "faces", Discs)
-    assert command(film, "--method", named, "--guard", "faces").exit_code == 0
+    assert command(film, "--method", named, "--also-hide", "faces").exit_code == 0
     guarded = film.with_name("film_anonymized.mp4").read_bytes()
     done = command(film, "--method", named)
     assert done.exit_code == 1
     assert (
-        "hides faces, this would not look for them; --guard faces keeps them hidden, --overwrite replaces it"
+        "hides faces, this would not look for them; --also-hide faces keeps them hidden, --overwrite replaces it"
         in done.output
     )
     assert film.with_name("film_anonymized.mp4").read_bytes() == guarded
     assert command(film, "--method", named, "--overwrite").exit_code == 0
-    assert command(film, "--method", named, "--guard", "faces").exit_code == 0  # more is hidden: nothing to ask about
+    assert (
+        command(film, "--method", named, "--also-hide", "faces").exit_code == 0
+    )  # more is hidden: nothing to ask about
 
 
 def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film, tmp_path, monkeypatch):
@@ -92,12 +94,14 @@ def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film,
     monkeypatch.chdir(tmp_path)
     for data, drawn in (("puppets:rho=0", True), ("ucf101_5", False)):
         made_checkpoint.write(tmp_path / "mine", made_checkpoint.network(), data=data)
-        done = command(film, "--method", "dual_cls:mine", "--guard", "faces", "--overwrite")
+        done = command(film, "--method", "dual_cls:mine", "--also-hide", "faces", "--overwrite")
         assert done.exit_code == 0, done.output
-        assert any("learned on drawn people" in line for line in told(film)["warnings"]) == drawn
-        done = command(film, "--method", "blur | dual_cls:mine", "--region", "frame", "--guard", "faces", "--overwrite")
+        assert any("was trained on synthetic people" in line for line in told(film)["warnings"]) == drawn
+        done = command(
+            film, "--method", "blur | dual_cls:mine", "--region", "frame", "--also-hide", "faces", "--overwrite"
+        )
         assert done.exit_code == 0, done.output
-        assert any("learned on drawn people" in line for line in told(film)["warnings"]) == drawn
+        assert any("was trained on synthetic people" in line for line in told(film)["warnings"]) == drawn
 
 
 @pytest.mark.parametrize(("guessed", "nothing"), [(0.47, True), (0.2, False)])
@@ -120,7 +124,7 @@ def test_a_share_at_which_nothing_is_hidden_is_refused(film, named, keep):
     done = command(film, "--method", named, "--keep", keep)
     assert done.exit_code == 1
     assert "hides nothing at keep" in str(done.exception)
-    assert "--guard faces" in str(done.exception)
+    assert "--also-hide faces" in str(done.exception)
     assert not film.with_name("film_anonymized.mp4").exists()
 
 
@@ -134,7 +138,7 @@ def test_a_network_whose_own_share_hides_nothing_is_refused_until_another_is_ask
 
 def test_with_a_guard_a_network_may_keep_everything(film, named, monkeypatch):
     monkeypatch.setitem(DETECTORS, "discs", Discs)
-    done = command(film, "--method", named, "--keep", "1", "--guard", "discs")
+    done = command(film, "--method", named, "--keep", "1", "--also-hide", "discs")
     assert done.exit_code == 0, done.output
 
 
@@ -171,7 +175,7 @@ def test_the_guard_hides_heads_on_top_of_a_mask(tmp_path, monkeypatch):
     monkeypatch.setitem(DETECTORS, "discs", Discs)
     film = Film(shots=[Shot([Head(still(60, 60)), Head(still(180, 100))])])
     source = film.make(tmp_path / "heads.mp4")
-    outcome = vidveil.anonymize(source, method=masker(only((None, 3, 0))), guard="discs")[0]
+    outcome = vidveil.anonymize(source, method=masker(only((None, 3, 0))), also_hide="discs")[0]
     assert outcome.ok
     luma = media.lumas(tmp_path / "heads_anonymized.mp4")
     for picture, heads in zip(luma, film.truth(), strict=True):
@@ -180,7 +184,7 @@ def test_the_guard_hides_heads_on_top_of_a_mask(tmp_path, monkeypatch):
 
 
 def test_a_learned_method_on_a_region_is_refused_with_a_way_out(film):
-    with pytest.raises(UsageError, match="--guard hides them on top"):
+    with pytest.raises(UsageError, match="--also-hide hides them on top"):
         vidveil.anonymize(film, method=masker(), region="faces")
 
 

@@ -306,10 +306,10 @@ def test_frames_may_be_left_out_of_it(tmp_path, written):
         (["--method", "stprivacy:mine | blur:weak"], "blur:weak would change it"),
         (["--method", "blur:weak | stprivacy:mine"], "say --region frame"),
         (["--preview", "look.mp4"], "--preview shows original and result side by side"),
-        (["--guard", "faces"], "--guard says where somebody is in the original"),
+        (["--also-hide", "faces"], "--also-hide says where somebody is in the original"),
         (["--tracks-out", "t.jsonl"], "--tracks-out says where somebody is in the original"),
         (["--tracks-in", "t.jsonl"], "--tracks-in says where somebody is in the original"),
-        (["--except", "3"], "--except says where somebody is in the original"),
+        (["--leave-visible", "3"], "--leave-visible says where somebody is in the original"),
         (["--region", "people"], "not on people: say --region frame"),
         (["--method", "splavu:mine"], "leave out --size"),
     ],
@@ -341,8 +341,8 @@ def test_python_refuses_the_same(method, tmp_path):
         vidveil.anonymize(film, size="network")
     with pytest.raises(UsageError, match="say size='network'"):
         vidveil.anonymize(film, method=method.unstretched())
-    with pytest.raises(UsageError, match="--guard says where"):
-        vidveil.anonymize(film, method=method, size="network", guard="people")
+    with pytest.raises(UsageError, match="--also-hide says where"):
+        vidveil.anonymize(film, method=method, size="network", also_hide="people")
     options = Options(detection=DetectionSettings(tracks_in=tmp_path / "t.jsonl"))
     with pytest.raises(UsageError, match="--tracks-in says where"):
         vidveil.anonymize(film, method=method, size="network", options=options)

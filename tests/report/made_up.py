@@ -25,15 +25,15 @@ def around(name, value):
     return {name: value, f"{name}_interval": [value - 0.1, value + 0.2]}
 
 
-def point(method, keep=None, *, use=0.95, link=0.80, attributes=1.0, verdict="identities leak", **more):
+def point(method, keep=None, *, utility=0.95, link=0.80, attributes=1.0, verdict="identities leak", **more):
     """Raw top-1 is 0.95, raw linkage 0.80 with a floor of 0.03."""
     excess = (link - 0.03) / 0.77
     floor = {"floor_range": [0.06, 0.06], "measured_by": "r3d_tiny"}
     tried = {"resnet_tiny, LDA": {"val": 0.7, "test": link}, "r3d_tiny, cosine": {"val": 0.6, "test": link + 0.01}}
-    beside = {"raw": 0.80, "raw_interval": [0.76, 0.85], "others": tried}
+    raw_number = {"raw": 0.80, "raw_interval": [0.76, 0.85], "others": tried}
     metrics = {
-        "action_top1": metric(use, 0.06, kind="utility", raw=0.95, **around("retention", use / 0.95), **floor),
-        "linkage_rank1": metric(link, 0.03, p=0.000999, **around("excess", excess), **beside),
+        "action_top1": metric(utility, 0.06, kind="utility", raw=0.95, **around("retention", utility / 0.95), **floor),
+        "linkage_rank1": metric(link, 0.03, p=0.000999, **around("excess", excess), **raw_number),
         "ap_skin_colour": metric(0.7, 0.4, note="two views"),
     }
     together = {} if attributes is None else around("attribute_excess", attributes)
@@ -57,7 +57,7 @@ def results(name="raw_puppets", points=(), **more):
 def sweep(name, loss):
     """A method with a knob: the less it keeps, the less it leaks."""
     settings = [(keep, 0.95 - 0.3 * loss * (1 - keep) ** 2, 0.80 - loss * (1 - keep)) for keep in (0.9, 0.7, 0.5, 0.3)]
-    points = [point(name, keep, use=use, link=link, attributes=keep) for keep, use, link in settings]
+    points = [point(name, keep, utility=utility, link=link, attributes=keep) for keep, utility, link in settings]
     return results(name, points)
 
 
@@ -79,10 +79,10 @@ def on_disk(folder, name, settings, *, raw=(10, 9), people=PEOPLE, change=None, 
     """
     clips = {"people": np.repeat(np.arange(people), CLIPS)}
 
-    def setting(method, keep, use, link, attributes=None):
+    def setting(method, keep, utility, link, attributes=None):
         tag = method if keep is None else f"{method}-{keep:g}"
         metrics = {}
-        for key, hits, floor in (("action_top1", use, 0.0), ("linkage_rank1", link, FLOOR)):
+        for key, hits, floor in (("action_top1", utility, 0.0), ("linkage_rank1", link, FLOOR)):
             if hits is None:
                 continue
             values = hits if np.ndim(hits) and np.shape(hits)[-1] == people * CLIPS else share(hits, people)

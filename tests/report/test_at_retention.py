@@ -80,10 +80,10 @@ def test_a_mask_that_is_below_already_is_read_between_raw_video_and_its_mildest_
     second = masking(method("random", (0.9, 9, 7, 0.75), (0.5, 6, 1, 0.0)))  # retention 0.9, excess 0.75
     at = found(first, second, 0.97)  # 0.3 of the way from raw video, where all of it leaks, to keep 0.9
     assert [at[of].compared.second.leakage.value for of in paired.LEAKAGES] == pytest.approx([0.925, 0.925, 0.925])
-    assert at["linkage"].compared.second.beside_raw
+    assert at["linkage"].compared.second.next_to_raw
     assert at["linkage"].compared.second.leakage.interval == pytest.approx((0.925, 0.925))  # all draws reach it
     assert at["linkage"].compared.first.leakage.value == pytest.approx(0.5 - 0.15 * 0.5)
-    assert not at["linkage"].compared.first.beside_raw
+    assert not at["linkage"].compared.first.next_to_raw
     assert at["linkage"].reasons == ()
 
 

@@ -19,10 +19,10 @@ WHO = np.repeat(np.arange(PEOPLE), CLIPS)
 
 
 def test_differences_are_the_first_minus_the_second(method):
-    use, link = paired.differences(method("blur", (None, 6, 3)), method("random", (None, 9, 8)))
-    assert (use.metric, link.metric) == ("action_top1", "linkage_rank1")
-    assert use.settings == ("blur", "random")
-    assert (use.difference.value, link.difference.value) == pytest.approx((-0.3, -0.5))
+    utility, link = paired.differences(method("blur", (None, 6, 3)), method("random", (None, 9, 8)))
+    assert (utility.metric, link.metric) == ("action_top1", "linkage_rank1")
+    assert utility.settings == ("blur", "random")
+    assert (utility.difference.value, link.difference.value) == pytest.approx((-0.3, -0.5))
     assert (link.difference.low, link.difference.high) == pytest.approx((-0.5, -0.5))  # the same for every person
     assert link.difference.excludes_zero
 
@@ -88,11 +88,11 @@ def test_a_setting_of_a_mask_is_met_where_it_stands_and_not_on_the_way_to_raw_vi
     """With raw video at its end a mask of one setting would be a curve, and be read where the other was measured."""
     curve = method("random", (0.9, 9, 9), (0.5, 5, 5))
     (low,) = (replace(one, share=0.3, as_filmed=True) for one in method("dual", (0.3, 6, 3)).settings)
-    found = paired.beside_curve(low, curve)
+    found = paired.compared_with_curve(low, curve)
     assert found.retention == pytest.approx(0.6)
     assert found.second.leakage.value == pytest.approx(0.625)
     assert found.difference.value == pytest.approx((0.3 - 0.6) / 0.8)
-    assert paired.beside_curve(low, curve, "attributes") is None  # nobody looked for them
+    assert paired.compared_with_curve(low, curve, "attributes") is None  # nobody looked for them
 
 
 def test_the_one_that_leaks_more_in_itself_may_leak_less_at_equal_retention(method):
@@ -123,12 +123,12 @@ def test_shares_and_their_intervals_are_those_of_the_evaluation(tmp_path):
     draws = Resamples(people)
     chance = rng.uniform(0.05, 0.2, PEOPLE * CLIPS)
 
-    def numbers(use, link):
+    def numbers(utility, link):
         skill = rng.normal(0, 0.15, PEOPLE).repeat(CLIPS)
-        hits = [(rng.random((3, PEOPLE * CLIPS)) < level + skill).astype(float) for level in (use, link)]
+        hits = [(rng.random((3, PEOPLE * CLIPS)) < level + skill).astype(float) for level in (utility, link)]
         same = {"measured_by": "r3d_tiny", "others": {}}
-        use = Leak("top-1", draws.mean(hits[0]), 0.1)
-        top1 = Number(leak=use, analytic=0.1, floor_range=(0.1, 0.1), per_clip=hits[0], kind="utility", **same)
+        utility = Leak("top-1", draws.mean(hits[0]), 0.1)
+        top1 = Number(leak=utility, analytic=0.1, floor_range=(0.1, 0.1), per_clip=hits[0], kind="utility", **same)
         leak = Leak("rank-1", draws.mean(hits[1]), 0.14, draws.mean(chance))
         seen = {"per_clip": hits[1], "chance_per_clip": chance, "p": 0.001}
         linked = Number(leak=leak, analytic=0.14, floor_range=(0.1, 0.2), **seen, **same)

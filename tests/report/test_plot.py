@@ -11,19 +11,19 @@ from vidveil.report.plot import places, trade_off
 
 
 def test_a_setting_stands_at_its_retention_and_its_excess():
-    (place,) = places(results(points=[point("blur", use=0.76, link=0.18)]), "linkage")
+    (place,) = places(results(points=[point("blur", utility=0.76, link=0.18)]), "linkage")
     assert (place.x, place.y) == pytest.approx((0.8, 0.15 / 0.77))
 
 
 def test_retention_is_of_cmap_where_clips_show_several_actions():
-    one = point("blur", use=0.76, link=0.18)
+    one = point("blur", utility=0.76, link=0.18)
     renamed = {"action_cmap" if name == "action_top1" else name: metric for name, metric in one.metrics.items()}
     (place,) = places(results(points=[replace(one, metrics=renamed)]), "linkage")
     assert place.x == pytest.approx(0.8)
 
 
 def test_bars_are_the_intervals_of_the_ratios():
-    run = results(points=[point("blur", use=0.76, link=0.18, attributes=0.4)])
+    run = results(points=[point("blur", utility=0.76, link=0.18, attributes=0.4)])
     for panel in ("linkage", "attributes"):
         (place,) = places(run, panel)
         assert place[2:6] == pytest.approx((0.1, 0.2, 0.1, 0.2))
@@ -53,7 +53,7 @@ def test_an_interval_that_does_not_exist_has_no_bars(interval):
     "runs",
     [
         [results()],
-        [sweep("dual_cls", 1.0), sweep("splavu", 0.6), results("blur", [point("blur", use=0.4, link=0.01)])],
+        [sweep("dual_cls", 1.0), sweep("splavu", 0.6), results("blur", [point("blur", utility=0.4, link=0.01)])],
         [results(raw=point("raw", metrics={}, attributes=None))],
         [sweep(f"method_{number}", 0.1 * number) for number in range(9)],
     ],

@@ -9,7 +9,7 @@ from tests.report.made_up import on_disk, results
 from vidveil.core.errors import DataError
 from vidveil.core.recipe import as_values
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
-from vidveil.report.same_clips import comparable, judged_otherwise, open_run, why_not
+from vidveil.report.same_clips import comparable, different_settings, open_run, why_not
 
 
 def opened(*words, **more):
@@ -118,7 +118,7 @@ def test_another_exam_is_noticed_and_another_method_is_none(tmp_path):
     recipe = {"name": "blur", "method": "blur", "attackers": ["resnet_tiny", "r3d_tiny"], "seeds": [0], "raw": ""}
     easier = recipe | {"name": "random", "method": "random", "attackers": ["resnet_tiny"], "raw": "blur"}
     first = opened(tmp_path, "blur", [(None, 8, 4)], recipe=recipe)
-    assert judged_otherwise(first, opened(tmp_path, "random", [(0.5, 8, 4)], recipe=easier)) == ["attackers"]
+    assert different_settings(first, opened(tmp_path, "random", [(0.5, 8, 4)], recipe=easier)) == ["attackers"]
 
 
 def test_how_a_run_keeps_its_files_is_no_other_exam(tmp_path):
@@ -126,6 +126,6 @@ def test_how_a_run_keeps_its_files_is_no_other_exam(tmp_path):
     first = opened(tmp_path, "blur", [(None, 8, 4)], recipe=recipe)
     for key, value in (("tidy", True), ("checkpoint_seconds", 5.0)):
         assert recipe[key] != value
-        assert judged_otherwise(first, opened(tmp_path, key, [(0.5, 8, 4)], recipe=recipe | {key: value})) == []
+        assert different_settings(first, opened(tmp_path, key, [(0.5, 8, 4)], recipe=recipe | {key: value})) == []
     harder = opened(tmp_path, "longer", [(0.5, 8, 4)], recipe=recipe | {"attacker_epochs": 99})
-    assert judged_otherwise(first, harder) == ["attacker_epochs"]
+    assert different_settings(first, harder) == ["attacker_epochs"]

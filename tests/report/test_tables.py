@@ -31,7 +31,7 @@ def test_a_floor_that_is_a_count_has_no_range():
 
 
 def test_beside_a_method_stands_raw_video_and_what_is_left_of_it():
-    blurred = point("blur:strong", use=0.76, link=0.18)
+    blurred = point("blur:strong", utility=0.76, link=0.18)
     text = table([results("blur", [blurred])]).partition("### blur")[2]
     assert rows(text)["action, top-1"][5:7] == ["0.950", "retention 0.800 [0.700, 1.000]"]
     assert rows(text)["linkage, rank-1"][5:7] == ["0.800 [0.760, 0.850]", "excess 0.195 [0.095, 0.395]"]

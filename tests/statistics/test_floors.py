@@ -11,9 +11,9 @@ from sklearn.metrics import f1_score
 from vidveil.core.errors import UsageError
 from vidveil.statistics.floors import (
     above_chance,
-    deal_people,
-    deal_within,
-    deals,
+    permute_people,
+    permute_within,
+    permutation_batches,
     expected_average_precision,
     f1_floor,
     largest_class,
@@ -64,9 +64,9 @@ def test_labels_by_lot_under_scores_with_ties_have_the_mean_of_all_permutations(
     labels = np.array([1, 0, 0, 1, 1, 0, NAN, 0])
     tied = np.array([0.9, 0.9, 0.7, 0.5, 0.5, 0.5, 0.9, 0.1])
     known = ~np.isnan(labels)
-    dealt = np.full((35, len(labels)), NAN)
-    dealt[:, known] = [[float(i in places) for i in range(7)] for places in combinations(range(7), 3)]
-    assert random_average_precision(labels, tied) == pytest.approx(average_precision(dealt, tied).mean())
+    permuted = np.full((35, len(labels)), NAN)
+    permuted[:, known] = [[float(i in places) for i in range(7)] for places in combinations(range(7), 3)]
+    assert random_average_precision(labels, tied) == pytest.approx(average_precision(permuted, tied).mean())
     assert random_average_precision(labels, np.arange(8)) == pytest.approx(expected_average_precision(3, 7))
     assert random_average_precision(labels, np.zeros(8)) == pytest.approx(prevalence(labels))
     assert np.isnan(random_average_precision([0, NAN], [1, 2]))
@@ -135,17 +135,17 @@ def test_a_leak_is_far_above_its_floor_and_p_says_so():
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 1000))
 def test_dealing_is_a_permutation(units, seed):
     rng = np.random.default_rng(seed)
-    for deal in (deal_people, deal_within):
-        for row in deal(units, 3, rng):
+    for permute in (permute_people, permute_within):
+        for row in permute(units, 3, rng):
             assert sorted(row.tolist()) == list(range(len(units)))
     strata = np.array(units)
-    assert (strata[deal_within(units, 3, rng)] == strata).all()
+    assert (strata[permute_within(units, 3, rng)] == strata).all()
 
 
 def test_each_person_gets_the_clips_of_exactly_one_other_when_all_have_as_many():
     rng = np.random.default_rng(0)
     person = rng.permutation(np.repeat(np.arange(8), 5))
-    given_to = person[deal_people(person, 50, rng)]  # (50, 40) whose labels stand at each clip
+    given_to = person[permute_people(person, 50, rng)]  # (50, 40) whose labels stand at each clip
     for row in given_to:
         owners = [set(row[person == p].tolist()) for p in range(8)]
         assert all(len(owner) == 1 for owner in owners)
@@ -154,7 +154,7 @@ def test_each_person_gets_the_clips_of_exactly_one_other_when_all_have_as_many()
 
 
 def test_clips_of_a_person_come_in_random_order():
-    orders = {tuple(row) for row in deal_people([0, 0, 0], 200, np.random.default_rng(0)).tolist()}
+    orders = {tuple(row) for row in permute_people([0, 0, 0], 200, np.random.default_rng(0)).tolist()}
     assert len(orders) == 6
 
 
@@ -171,7 +171,7 @@ def test_the_floor_of_linkage_is_that_of_ranking_permuted_people(rule, clothes):
 
     straight = setup(np.arange(72))
     found = rank(embeddings, straight)
-    slow = [rank(embeddings, setup(order)) for order in deal_within(action, 300, np.random.default_rng(9))]
+    slow = [rank(embeddings, setup(order)) for order in permute_within(action, 300, np.random.default_rng(9))]
     for floor, values in (
         (linkage_floor(embeddings, straight, found), [one.rank1 for one in slow]),
         (linkage_map_floor(embeddings, straight, found), [one.mean_average_precision for one in slow]),
@@ -295,8 +295,8 @@ def test_many_deals_at_a_time_give_what_one_after_the_other_gives(rule, unknown,
 
 def test_deals_that_are_remembered_are_those_that_would_be_made():
     people = np.repeat(np.array(["ann", "bob", "cy"]), [3, 4, 2])
-    ((start, stop, first),) = deals(deal_people, people, 20, 7, len(people))
-    ((_, _, again),) = deals(deal_people, people, 20, 7, len(people))
+    ((start, stop, first),) = permutation_batches(permute_people, people, 20, 7, len(people))
+    ((_, _, again),) = permutation_batches(permute_people, people, 20, 7, len(people))
     assert (start, stop) == (0, 20)
     assert again is first
-    np.testing.assert_array_equal(first, deal_people(people, 20, np.random.default_rng(7)))
+    np.testing.assert_array_equal(first, permute_people(people, 20, np.random.default_rng(7)))

@@ -198,9 +198,9 @@ def test_a_difference_at_equal_retention_is_paired_and_moves_with_the_people():
     raw = drawn.mean((rng.random(300) < 0.95).astype(float))
 
     def method(strength):
-        use = [(rng.random(300) < 0.95 - 0.25 * k).astype(float) for k in range(3)]
+        utility = [(rng.random(300) < 0.95 - 0.25 * k).astype(float) for k in range(3)]
         leaks = [np.clip(ease - strength * k, 0, 1) for k in range(3)]
-        rows = zip(use, leaks, strict=True)
+        rows = zip(utility, leaks, strict=True)
         return [Point(retention(drawn.mean(u), raw), drawn.mean(y), knob=k) for k, (u, y) in enumerate(rows)]
 
     (found,) = compare(method(0.1), method(0.3), at=[0.75])
@@ -255,8 +255,8 @@ def test_more_than_six_operating_points_are_refused():
 
 
 def test_a_point_is_on_the_front_if_none_is_better():
-    use, leaks = [0.9, 0.8, 0.8, 0.5, 0.9], [0.5, 0.3, 0.4, 0.3, 0.5]
-    assert pareto_front(use, leaks).tolist() == [0, 4, 1]
+    utility, leaks = [0.9, 0.8, 0.8, 0.5, 0.9], [0.5, 0.3, 0.4, 0.3, 0.5]
+    assert pareto_front(utility, leaks).tolist() == [0, 4, 1]
 
 
 @settings(deadline=None, max_examples=40)

@@ -41,7 +41,7 @@ def test_after_a_gap_time_goes_on_by_as_much_as_it_took(begins):
     clock.resume(begins, 270_000)
     found = [clock.next(begins + i * STEP, STEP) for i in range(3)]
     assert found == [2 * STEP + 270_000 + i * STEP for i in range(3)]
-    assert clock.mended == 0
+    assert clock.corrected == 0
 
 
 def test_after_a_gap_a_source_without_times_goes_on_by_steps():
@@ -132,7 +132,7 @@ def test_a_source_is_tried_again_with_growing_pauses_until_it_is_there(monkeypat
             raise InputError("not yet")
         return "there"
 
-    assert Line(60).redial(dial, time.monotonic() + 60) == "there"
+    assert Line(60).reconnect(connect, time.monotonic() + 60) == "there"
     pauses = np.diff(tried)
     assert (pauses > (0.1, 0.2, 0.2)).all()
 
@@ -142,7 +142,7 @@ def test_a_source_is_given_up_in_time():
         raise InputError("never")
 
     began = time.monotonic()
-    assert Line(60).redial(dial, began + 0.7) is None
+    assert Line(60).reconnect(connect, began + 0.7) is None
     assert 0.7 <= time.monotonic() - began < 2
 
 
@@ -150,7 +150,7 @@ def test_who_waits_for_a_source_can_be_stopped_at_once():
     line = Line(60)
     threading.Timer(0.2, line.stop).start()
     began = time.monotonic()
-    assert line.redial(lambda: time.sleep(0.01), began + 60) is None
+    assert line.reconnect(lambda: time.sleep(0.01), began + 60) is None
     assert time.monotonic() - began < 0.45  # and not 0.5, when it would have been tried
 
 

@@ -48,7 +48,7 @@ def test_other_options_are_named(clip, method, options, why, tmp_path, monkeypat
     assert said == [f"a_anonymized.mp4 will be replaced when this is done: {why}"]
 
 
-def test_a_guard_that_looks_elsewhere_is_named():
+def test_other_settings_of_detection_are_named():
     from vidveil.app.earlier import _different
     from vidveil.app.manifest import Order
 
@@ -58,12 +58,12 @@ def test_a_guard_that_looks_elsewhere_is_named():
             crf=20, detection=detection, vidveil="1",
         )  # fmt: skip
 
-    faces = {"region": "faces", "guard": "none", "delay": 1.0, "exceptions": [], "tracks_in": None}
-    people = {**faces, "region": "people", "delay": 2.0, "exceptions": [3], "tracks_in": "0" * 64}
+    faces = {"region": "faces", "also_hide": "none", "delay": 1.0, "leave_visible": [], "tracks_in": None}
+    people = {**faces, "region": "people", "delay": 2.0, "leave_visible": [3], "tracks_in": "0" * 64}
     assert list(_different(order(faces), order(people))) == [
         "--region was faces, is people",
         "--delay was 1.0, is 2.0",
-        "--except was not given, is 3",
+        "--leave-visible was not given, is 3",
         "--tracks-in is new",
     ]
     assert list(_different(order(None), order(faces))) == ["--region was frame, is faces"]
@@ -135,10 +135,10 @@ def test_where_there_is_no_sound_nobody_is_warned_of_it(tmp_path):
     "change",
     [
         {"frames": {}},
-        {"guard": {}},
-        {"guard": {"looked_for": 5}},
+        {"detection": {}},
+        {"detection": {"looked_for": 5}},
         {"mask": {"kept_area": "x"}},
-        {"guard": {"looked_for": [], "moments": [], "moments_left_out": "x", "frames_with_regions": 0}},
+        {"detection": {"looked_for": [], "moments": [], "moments_left_out": "x", "frames_with_regions": 0}},
     ],
 )
 def test_an_edited_manifest_is_said_to_be_damaged(clip, change):
@@ -151,8 +151,8 @@ def test_an_edited_manifest_is_said_to_be_damaged(clip, change):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"manifest": 2, "inp', "is not a manifest, or is damaged"),
-        ('{"manifest": 99}', "has layout 99, this vidveil writes 2"),
+        ('{"manifest": 3, "inp', "is not a manifest, or is damaged"),
+        ('{"manifest": 99}', "has layout 99, this vidveil writes 3"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_named(clip, text, says):
@@ -162,11 +162,11 @@ def test_a_manifest_that_cannot_be_read_is_named(clip, text, says):
     assert said == [f"a_anonymized.mp4 will be replaced when this is done: --overwrite, and a_anonymized.json {says}"]
 
 
-@pytest.mark.parametrize("hides", [{"region": "faces"}, {"region": "frame", "guard": "people"}])
+@pytest.mark.parametrize("hides", [{"region": "faces"}, {"region": "frame", "also_hide": "people"}])
 @pytest.mark.parametrize("form", ["full", "share"])
 def test_hidden_people_are_not_replaced_by_an_order_that_looks_for_nobody(clip, tmp_path, monkeypatch, hides, form):
     monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path / "keys"))
-    kind = hides.get("guard", "faces")
+    kind = hides.get("also_hide", "faces")
     options = Options(manifest=form, overwrite=True)
     done, _ = run(clip, method="blur:strong", options=options, **hides)
     before = done.output.read_bytes()
@@ -174,10 +174,10 @@ def test_hidden_people_are_not_replaced_by_an_order_that_looks_for_nobody(clip, 
         outcome, _ = run(clip, method=method, options=Options(manifest=form))
         assert str(outcome.error) == (
             f"a_anonymized.mp4 hides {kind}, this would not look for them; "
-            f"--guard {kind} keeps them hidden, --overwrite replaces it"
+            f"--also-hide {kind} keeps them hidden, --overwrite replaces it"
         )
         assert done.output.read_bytes() == before
-    assert run(clip, method="stride:5", guard=kind, options=Options(manifest=form))[0].status is Status.DONE
+    assert run(clip, method="stride:5", also_hide=kind, options=Options(manifest=form))[0].status is Status.DONE
     assert run(clip, method="stride:5", options=Options(overwrite=True))[0].status is Status.DONE
 
 

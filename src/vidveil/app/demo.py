@@ -1,4 +1,4 @@
-"""Built-in material: drawn people who wave, and an attacker who tries to find them again.
+"""Built-in material: synthetic people who wave, and an attacker who tries to find them again.
 
 Enough to try vidveil on a machine without any video, and to see that a blur which hides a face from the eye may hide
 little from a program. People are drawn from a seed: skin, hair, clothes, build and face differ from one to the next.
@@ -37,9 +37,9 @@ class Person:
     """Distance of the eyes, height of the mouth, width of the face."""
 
     @staticmethod
-    def draw_lot(seed: int) -> "Person":
-        lot = np.random.default_rng([7, seed])
-        tone = lot.uniform(0.35, 1.0)
+    def random(seed: int) -> "Person":
+        rng = np.random.default_rng([7, seed])
+        tone = rng.uniform(0.35, 1.0)
 
         def colour(base: NDArray[np.float64]) -> tuple[int, int, int]:
             r, g, b = (int(c) for c in np.clip(base, 0, 255))
@@ -47,21 +47,21 @@ class Person:
 
         return Person(
             skin=colour(np.array([235, 190, 160]) * tone),
-            hair=colour(np.array([200, 150, 90]) * lot.uniform(0.1, 1.0) * lot.uniform(0.7, 1.1, 3)),
-            shirt=colour(lot.uniform(30, 230, 3)),
-            trousers=colour(lot.uniform(20, 160, 3)),
-            build=lot.uniform(0.85, 1.2),
-            face=(lot.uniform(0.32, 0.42), lot.uniform(0.4, 0.62), lot.uniform(0.72, 0.95)),
+            hair=colour(np.array([200, 150, 90]) * rng.uniform(0.1, 1.0) * rng.uniform(0.7, 1.1, 3)),
+            shirt=colour(rng.uniform(30, 230, 3)),
+            trousers=colour(rng.uniform(20, 160, 3)),
+            build=rng.uniform(0.85, 1.2),
+            face=(rng.uniform(0.32, 0.42), rng.uniform(0.4, 0.62), rng.uniform(0.72, 0.95)),
         )
 
 
 def clip(person: Person, take: int, frames: int = 50) -> Iterator[Picture]:
     """Pictures (H, W, 3) of a person waving in front of a wall; each take has its own wall, place and rhythm."""
-    lot = np.random.default_rng([11, take])
-    coarse = lot.integers(90, 180, (6, 10, 3), dtype=np.uint8)
+    rng = np.random.default_rng([11, take])
+    coarse = rng.integers(90, 180, (6, 10, 3), dtype=np.uint8)
     wall: Picture = np.asarray(cv2.resize(coarse, (WIDTH, HEIGHT), interpolation=cv2.INTER_LINEAR), np.uint8)
-    wall += lot.integers(0, 24, (HEIGHT, WIDTH, 1), dtype=np.uint8)
-    middle, sway, rhythm = lot.uniform(0.4, 0.6) * WIDTH, lot.uniform(8, 20), lot.uniform(0.8, 1.4)
+    wall += rng.integers(0, 24, (HEIGHT, WIDTH, 1), dtype=np.uint8)
+    middle, sway, rhythm = rng.uniform(0.4, 0.6) * WIDTH, rng.uniform(8, 20), rng.uniform(0.8, 1.4)
     for i in range(frames):
         time = i / RATE * rhythm
         picture = wall.copy()
@@ -154,7 +154,7 @@ def draw_video(path: Path, *, frames: int = 100, person: int = 0) -> None:
         stream = output.add_stream("libx264", rate=RATE, options={"preset": "veryfast", "crf": "18"})
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         sound = output.add_stream("aac", rate=48_000, layout="mono")
-        for picture in clip(Person.draw_lot(person), take=person, frames=frames):
+        for picture in clip(Person.random(person), take=person, frames=frames):
             output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
         output.mux(stream.encode(None))
         seconds = np.arange(48_000 * frames // RATE) / 48_000
@@ -181,7 +181,7 @@ def linkage(method: Anonymizer | None, people: int = 24) -> float:
 def _small_clip(person: int, take: int) -> "Tensor":
     import torch
 
-    pictures = [cv2.resize(p, None, fx=0.5, fy=0.5) for p in clip(Person.draw_lot(person), 100 + 2 * person + take, 8)]
+    pictures = [cv2.resize(p, None, fx=0.5, fy=0.5) for p in clip(Person.random(person), 100 + 2 * person + take, 8)]
     return torch.from_numpy(np.stack(pictures)).permute(3, 0, 1, 2).contiguous().float() / 255  # (3, T, H, W)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from vidveil.app.manifest import Manifest, Order, load_manifest, place, read_manifest
-from vidveil.app.pipeline import Options
-from vidveil.app.sharing import input_token, order_token, place_token, shareable_order
+from vidveil.app.options import Options
+from vidveil.app.sharing import input_token, old_order_token, order_token, place_token, shareable_order
 from vidveil.core.bounded import reason
 from vidveil.core.errors import OutputError
 from vidveil.core.file_hash import file_hash
@@ -23,9 +23,8 @@ TAGS = "its manifest, of an earlier version, names tags that are not well-known"
 UNNAMED = "other options, which a manifest for sharing does not name"
 CHANGED = "was changed since it was made"
 SOURCE_CHANGED = "the source changed"
-_FLAG = {"exceptions": "--except"}
 _PLAIN = {"method": "method", "weights": "weights", "fill": "fill", "stride": "stride", "after": "after"}
-"""Fields of an order that no option is called after."""
+"""Fields of an order that are not named after an option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def look_for_earlier(source: Source, path: Path, order: Order, options: Options,
 
 
 def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
-    """What has another origin is in the way; what has the same is up to date, or to be done again."""
+    """An output of another origin is in the way; one of the same origin is up to date, or to be made again."""
     notes = manifest_path(path)
     manifest = read_manifest(notes)
     if manifest is None:
@@ -88,10 +87,12 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
     if order.detection is None and (kinds := _looked_for(manifest.order)):
         raise OutputError(
             f"{path.name} hides {' and '.join(kinds)}, this would not look for them; "
-            f"--guard {kinds[-1]} keeps them hidden, --overwrite replaces it"
+            f"--also-hide {kinds[-1]} keeps them hidden, --overwrite replaces it"
         )
-    if (guard := _guard(manifest.order)) != "none" and _guard(order) == "none":
-        raise OutputError(f"{path.name} was made with --guard {guard}, this would be without; --overwrite replaces it")
+    if (hidden := _also_hidden(manifest.order)) != "none" and _also_hidden(order) == "none":
+        raise OutputError(
+            f"{path.name} was made with --also-hide {hidden}, this would be without; --overwrite replaces it"
+        )
     reasons = [f"--manifest was {manifest.form}, is {form}"] if manifest.form != form else []
     if any(isinstance(name, str) and not is_known(name) for name in manifest.tag_names):
         reasons.append(TAGS)
@@ -104,7 +105,7 @@ def _earlier(source: Source, path: Path, order: Order, form: str) -> Earlier:
 
 
 def _without_origin(path: Path, notes: Path, error: Exception) -> str:
-    """Why nobody knows where an output is from."""
+    """Why the origin of an output is not known."""
     if not _there(notes):
         return f"{path.name} exists and no manifest says where it is from"
     return f"{notes.name} {reason(error)}"
@@ -159,7 +160,8 @@ def _changes(manifest: Manifest, order: Order, path: Path) -> list[str]:
     if manifest.form == "full":
         return [] if manifest.order == order else list(_different(manifest.order, order)) or ["other options"]
     key = read_key()
-    if key is not None and manifest.input["order"] == order_token(key, order, path.name):
+    made = manifest.input["order"]
+    if key is not None and made in (order_token(key, order, path.name), old_order_token(key, order, path.name)):
         return []
     return list(_different(manifest.order, shareable_order(order))) or [UNNAMED]
 
@@ -171,7 +173,7 @@ def _different(before: Order, now: Order) -> Iterator[str]:
     for name in new:
         if name not in ("detection", "knobs", "vidveil") and old[name] != new[name]:
             yield _line(name, old[name], new[name])
-    whole_frame = {"region": "frame", "guard": "none"}
+    whole_frame = {"region": "frame", "also_hide": "none"}
     for group, without in (("detection", whole_frame), ("knobs", {})):
         was, is_ = (order[group] if isinstance(order[group], dict) else without for order in (old, new))
         for name in is_:
@@ -180,7 +182,7 @@ def _different(before: Order, now: Order) -> Iterator[str]:
 
 
 def _line(name: str, old: Any, new: Any) -> str:
-    called = _PLAIN.get(name) or _FLAG.get(name) or f"--{name.replace('_', '-')}"
+    called = _PLAIN.get(name) or f"--{name.replace('_', '-')}"
     if name == "tracks_in" and old and new:
         return f"{called} is another file"
     if name == "tracks_in":
@@ -197,13 +199,13 @@ def _shown(value: Any) -> str:
     return str(value)[:80]
 
 
-def _guard(order: Order) -> str:
-    return str((order.detection or {}).get("guard", "none"))
+def _also_hidden(order: Order) -> str:
+    return str((order.detection or {}).get("also_hide", "none"))
 
 
 def _looked_for(order: Order) -> list[str]:
-    """Whom an output hides, by --region or by --guard; empty where the method works on the whole frame alone."""
-    words = [(order.detection or {}).get(name) for name in ("region", "guard")]
+    """Whom an output hides, by --region or by --also-hide; empty where the method works on the whole frame alone."""
+    words = [(order.detection or {}).get(name) for name in ("region", "also_hide")]
     return [printable(word) for word in dict.fromkeys(map(str, words)) if word not in ("frame", "none", "None")]
 
 

@@ -1,6 +1,6 @@
 """Every vector of a store through an adapter, a few at a time, into a store of the same layout.
 
-    anonymize_features(Path("features.h5"), "splavu:RUN")       features_anonymized.h5, and a manifest beside it
+    anonymize_features(Path("features.h5"), "splavu:RUN")       features_anonymized.h5, and a manifest next to it
 
 A store of ours knows its encoder, and one that the adapter does not belong to is refused. Files of others do not say
 whose they are: only the length of their vectors can be compared. Labels are not carried over, nor static clips: they
@@ -53,7 +53,7 @@ class Done:
 
 @dataclass(frozen=True)
 class _Passed:
-    """What the manifest tells of a pass over a store."""
+    """What the manifest reports of a pass over a store."""
 
     vectors: int
     dropped: tuple[str, ...]
@@ -76,13 +76,13 @@ def anonymize_features(
     if adapter.shape.reference and adapter.shape.kind == "attention":
         raise UsageError(
             f"{method} was trained with reference: true: what it makes of a vector depends on the rest of the batch, "
-            "so it can be judged, but not be used on stores"
+            "so it can be evaluated, but not be used on stores"
         )
     target = output or target_of(source)
     if not os.path.exists(source):  # noqa: PTH110 - whatever its name
         raise DataError(f"there is nothing at {source}")
-    if not is_store(source) and _is_ours(told_by := manifest_of(_named(source))):
-        raise UsageError(f"{source} was anonymized already, says {told_by.name}")
+    if not is_store(source) and _is_ours(manifest_of(_named(source))):
+        raise UsageError(f"{source} was anonymized already, says {manifest_of(_named(source)).name}")
     here, there = source.resolve(), target.resolve()
     if here == there or here in there.parents or there in here.parents:
         raise OutputError(f"{target} and its source {source} would be in each other: give another name")
@@ -119,7 +119,7 @@ def checkpoint_of(method: str) -> Checkpoint:
 
 
 def target_of(source: Path) -> Path:
-    """`features.h5` → `features_anonymized.h5`, beside it."""
+    """`features.h5` → `features_anonymized.h5`, next to it."""
     source = _named(source)
     return source.with_name(f"{source.stem}{MARK}{source.suffix}" if source.is_file() else f"{source.name}{MARK}")
 
@@ -130,7 +130,7 @@ def _named(source: Path) -> Path:
 
 
 def manifest_of(target: Path) -> Path:
-    """`features_anonymized.h5` → `features_anonymized.h5.json`, beside it: `features_anonymized.npy` has another."""
+    """`features_anonymized.h5` → `features_anonymized.h5.json`, next to it: `features_anonymized.npy` has another."""
     return target.with_name(f"{target.name}.json")
 
 
@@ -209,8 +209,8 @@ def _store(
 
 
 def _replaced(target: Path, make: Callable[[Path], FeatureStore]) -> FeatureStore:
-    """A new one beside it, which then takes its place: until it is whole, the old one stays. Raw features took hours to
-    make, and are not lost by a slip of the hand; nor is what else somebody put there."""
+    """A new store, made next to the old one, which then takes its place: until it is whole, the old one stays. Raw
+    features took hours to make, and are not replaced by mistake; nor are other files that somebody put there."""
     if not read_about(target)[0].get("anonymized"):
         raise OutputError(f"{target} holds features that no adapter made: give another name, or delete it yourself")
     if other := [file.name for file in target.iterdir() if not re.fullmatch(OWN_FILES, file.name)]:

@@ -1,4 +1,4 @@
-"""What was done to a file, for whoever must answer for it. Layout: docs/manifest.md.
+"""What was done to a file, for whoever is accountable for it. Layout: docs/manifest.md.
 
 A manifest must not leak what the video no longer shows. It holds names of tags, never their values; names of files,
 never of folders; no time of day, no user, no machine.
@@ -8,23 +8,29 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vidveil.core.bounded import read_json_object
 from vidveil.core.typed import from_values
 
-if TYPE_CHECKING:
-    from vidveil.core.frame import Frame
-
-LAYOUT = 2
+LAYOUT = 3
+OLD_LAYOUT = 2
+"""Of the previous version: still read, with its names replaced by those of today."""
+OLD_NAMES = {"guard": "also_hide", "guard_with": "also_hide_with", "exceptions": "leave_visible"}
+"""Of fields of `order.detection`; the whole `guard` of a manifest became `detection`."""
 OF_A_FILE: dict[str, type] = {"name": str, "sha256": str, "bytes": int}
 OF_A_SHARED_ONE: dict[str, type] = {"token": str, "place": str, "order": str}
-"""What a manifest says of the input, and of the output the first."""
+"""Fields of the input; the first are those of the output, too."""
 OF_FRAMES: dict[str, type] = {"written": int, "hidden": int}
-OF_A_GUARD: dict[str, type] = {"looked_for": list, "moments": list, "moments_left_out": int, "frames_with_regions": int}
+OF_A_DETECTION: dict[str, type] = {
+    "looked_for": list,
+    "moments": list,
+    "moments_left_out": int,
+    "frames_with_regions": int,
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +49,7 @@ class Order:
     """What was looked for and how it was hidden; None if the method worked on the whole frame."""
     vidveil: str
     knobs: dict[str, Any] | None = None
-    """How a learned method was set; None for methods without knobs, which manifests from before them are about."""
+    """How a learned method was set; None for methods without knobs, and in manifests from before there were any."""
     size: str = "original"
     """`original` or `network`: at which size the output was written."""
 
@@ -60,7 +66,7 @@ class Manifest:
     hidden: list[dict[str, Any]]
     dropped: dict[str, Any]
     kept: dict[str, Any]
-    guard: dict[str, Any] | None = None
+    detection: dict[str, Any] | None = None
     """What was looked for and found, and the moments that a person should look at."""
     mask: dict[str, Any] | None = None
     """How much a learned mask left; None if there was none."""
@@ -96,7 +102,9 @@ def load_manifest(path: Path) -> Manifest:
     layout = found.pop("manifest", None)
     if type(layout) is not int:
         raise ValueError("is not a manifest, or is damaged")
-    if layout != LAYOUT:
+    if layout == OLD_LAYOUT:
+        found = _renamed(found)
+    elif layout != LAYOUT:
         raise ValueError(f"has layout {layout}, this vidveil writes {LAYOUT}")
     try:
         manifest = from_values(Manifest, found)
@@ -105,6 +113,16 @@ def load_manifest(path: Path) -> Manifest:
     if not _is_whole(manifest):
         raise ValueError("is damaged")
     return manifest
+
+
+def _renamed(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest of the old layout with the names of the new one."""
+    found = {("detection" if name == "guard" else name): value for name, value in manifest.items()}
+    order = found.get("order")
+    if isinstance(order, dict) and isinstance(order.get("detection"), dict):
+        detection = {OLD_NAMES.get(name, name): value for name, value in order["detection"].items()}
+        found["order"] = order | {"detection": detection}
+    return found
 
 
 def _is_whole(manifest: Manifest) -> bool:
@@ -116,11 +134,11 @@ def _is_whole(manifest: Manifest) -> bool:
         return False
     if manifest.mask is not None and type(manifest.mask.get("kept_area")) not in (int, float):
         return False
-    guard = manifest.guard
-    return guard is None or (
-        _holds(guard, OF_A_GUARD)
-        and all(isinstance(kind, str) for kind in guard["looked_for"])
-        and all(isinstance(moment, dict) for moment in guard["moments"])
+    found = manifest.detection
+    return found is None or (
+        _holds(found, OF_A_DETECTION)
+        and all(isinstance(kind, str) for kind in found["looked_for"])
+        and all(isinstance(moment, dict) for moment in found["moments"])
     )
 
 
@@ -130,58 +148,6 @@ def _holds(values: dict[str, Any], kinds: dict[str, type], *, empty: bool = Fals
         type(values.get(name)) is kind or (empty and name in values and values[name] is None)
         for name, kind in kinds.items()
     )
-
-
-@dataclass(slots=True)
-class HiddenFrames:
-    """Runs of frames that were blacked out whole, with the reason of each."""
-
-    runs: list[dict[str, Any]] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, index: int, why: str) -> None:
-        self.count += 1
-        if self.runs and self.runs[-1]["last"] == index - 1 and self.runs[-1]["why"] == why:
-            self.runs[-1]["last"] = index
-        else:
-            self.runs.append({"first": index, "last": index, "why": why})
-
-
-@dataclass(slots=True)
-class MaskedFrames:
-    """Frames over which a learned mask was laid."""
-
-    count: int = 0
-    kept: float = 0.0
-    """Shares of their pictures that the mask left, added up."""
-
-    def add(self, kept: float) -> None:
-        self.count += 1
-        self.kept += kept
-
-    def told(self) -> dict[str, Any] | None:
-        return {"frames": self.count, "kept_area": round(self.kept / self.count, 4)} if self.count else None
-
-
-@dataclass(slots=True)
-class ComparedFrames:
-    """What methods that compare frames with those before them say of them."""
-
-    blank: int = 0
-    everywhere: int = 0
-
-    def add(self, frame: "Frame") -> None:
-        self.blank += frame.blank
-        self.everywhere += frame.everywhere
-
-    def warnings(self, frames: int) -> Iterator[str]:
-        if self.blank > 1 or self.blank == frames:  # the first one always is
-            many = "all" if self.blank == frames else f"{self.blank:,} of"
-            why = "they had none before them to compare with, or it was too different"
-            yield f"{many} {frames:,} frames are black: {why}"
-        if self.everywhere > frames / 2:
-            where = f"in {self.everywhere:,} of {frames:,} frames something moves all over the picture"
-            yield f"{where}: if that is the camera, the place shows, and who stands still in it"
 
 
 def kept_tags(names: Iterable[str], count: int) -> str | None:
@@ -194,11 +160,11 @@ def kept_tags(names: Iterable[str], count: int) -> str | None:
 
 
 def place(source: Path, folder: Path) -> str:
-    """Three digits that tell whether a source lies where it lay, as seen from the folder of its output.
+    """Three digits that show whether a source lies where it lay, as seen from the folder of its output.
 
-    12 bits on purpose: another folder is told apart 4095 times of 4096, and yet nobody who guesses the name of a folder
-    can check the guess, as a whole hash would let him, salted or not. Seen from the output, so that the tree above both
-    (a user's name, a disk) is not in it, and both can be moved together.
+    12 bits on purpose: another folder is recognised as another 4095 times of 4096, and yet nobody who guesses the name
+    of a folder can check the guess, as a whole hash would allow, salted or not. Seen from the output, so that the tree
+    above both (a user's name, a disk) is not in it, and both can be moved together.
     """
     return hashlib.sha256(os.fsencode(way(source, folder))).hexdigest()[:3]
 

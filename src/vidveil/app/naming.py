@@ -12,8 +12,8 @@ from vidveil.video.sources import MARK, Kind, Refusal, Source, is_media, is_outp
 def name_outputs(sources: Sequence[Source], output: str | None) -> tuple[list[tuple[Source, Path]], list[Refusal]]:
     """One output path for each source, no two the same.
 
-    `clip.mov` becomes `clip_anonymized.mp4`, beside the source or below the folder `output` in the same tree. A file
-    that shares its name with another but for the suffix (`a.avi` beside `a.mp4`) carries its suffix in its output's
+    `clip.mov` becomes `clip_anonymized.mp4`, next to the source or below the folder `output` in the same tree. A file
+    that shares its name with another but for the suffix (`a.avi` next to `a.mp4`) carries its suffix in its output's
     name (`a_avi_anonymized.mp4`): the neighbour need not be among the sources, so names do not depend on the call.
     """
     target = None if output is None else Path(output)
@@ -116,7 +116,7 @@ def _output_name(source: Source, stream: int, neighbours: "_Neighbours") -> str:
     if source.kind is Kind.CAMERA:
         stem = source.name
     elif source.kind is Kind.STREAM:
-        stem = "stream" if stream == 1 else f"stream{stream}"  # an address tells a place, and the manifest has the name
+        stem = "stream" if stream == 1 else f"stream{stream}"  # an address names a place, and the manifest has the name
     else:
         stem = source.path.stem
         if source.path.suffix.lower() != ".mp4" and neighbours.has_namesake(source.path):

@@ -3,118 +3,54 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import partial
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-from vidveil.app.manifest import ComparedFrames, HiddenFrames, Manifest, MaskedFrames, Order, kept_tags, place, versions
+from vidveil.app.cautions import Writer, warnings_of
+from vidveil.app.frame_counts import FrameCounts
+from vidveil.app.manifest import Manifest, Order, place, versions
 from vidveil.app.naming import output_suffix
+from vidveil.app.options import Options
 from vidveil.app.preview import HeatmapWriter, PreviewWriter
-from vidveil.core.errors import DetectorError, InputError, UsageError
+from vidveil.app.task import Task
+from vidveil.core.errors import DetectorError, InputError
 from vidveil.core.file_hash import file_hash
 from vidveil.core.frame import Frame, SafeFrame
-from vidveil.detect.settings import DetectionSettings, RegionSource
+from vidveil.detect.settings import RegionSource
 from vidveil.detect.tracks_file import RecordedTracks, TracksWriter, made_for, without
-from vidveil.methods import Anonymizer
-from vidveil.methods.masking.masker import masker_in
 from vidveil.video.buffered import ahead
 from vidveil.video.live import interrupts_as
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source
-from vidveil.video.write import CRF, PRESET, ImageWriter, Mp4Writer
+from vidveil.video.write import ImageWriter, Mp4Writer
 
 AHEAD_BYTES = 64 << 20  # of pictures between two stages, and
 AHEAD_FRAMES = 12  # no more than this many
-SIZES = ("original", "network")
-MANIFESTS = ("full", "share", "none")
-VOICES = "the sound is kept, and voices identify people: --audio drop or distort does not keep them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What holds for all files of a run."""
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The temporary names under which files are written; None for those that were not asked for."""
 
-    audio: str = "drop"
-    """`drop`, `keep` or `distort`."""
-    metadata: str = "drop"
-    """`drop` or `keep`."""
-    start: Fraction | None = None
-    """Seconds, on the clock a player shows."""
-    end: Fraction | None = None
-    reconnect: float = 60.0
-    """Seconds for which a live source that broke off is waited for."""
-    manifest: str | None = None
-    """`full`, `share` (without what identifies the source) or `none`. None: `full`, and `share` with `rename`."""
-    rename: bool = False
-    """Outputs get random names."""
-    rename_map: Path | None = None
-    """A private file that says which name each source got; with it a run can be resumed. Implies `rename`."""
-    max_pixels: int | None = None
-    """Larger pictures are refused. None: 100 million for images, 40 million for video."""
-    overwrite: bool = False
-    dry_run: bool = False
+    output: Path
     preview: Path | None = None
     heatmap: Path | None = None
-    """Where a learned method's scores are shown over the original."""
-    size: str = "original"
-    """`original`, or `network`: what a network draws, at the size at which it draws."""
-    device: str = "cpu"
-    preset: str = PRESET
-    crf: int = CRF
-    detection: DetectionSettings = field(default_factory=DetectionSettings)
-    """Whom to look for, and what becomes of them."""
-
-    def __post_init__(self) -> None:
-        if self.audio not in ("drop", "keep", "distort"):
-            raise UsageError(f"audio is drop, keep or distort, not {self.audio!r}")
-        if self.metadata not in ("drop", "keep"):
-            raise UsageError(f"metadata is drop or keep, not {self.metadata!r}")
-        if self.manifest not in (None, *MANIFESTS):
-            raise UsageError(f"manifest is {', '.join(MANIFESTS[:-1])} or {MANIFESTS[-1]}, not {self.manifest!r}")
-        if self.renames and self.manifest == "full":
-            raise UsageError("a full manifest holds the name that --rename hides: --manifest share, or none")
-        if self.renames and self.metadata == "keep":
-            raise UsageError(
-                "--metadata keep writes the source's tags into outputs that --rename makes nameless: drop one"
-            )
-        if self.size not in SIZES:
-            raise UsageError(f"size is {' or '.join(SIZES)}, not {self.size!r}")
-        if not 1 <= self.crf <= 51:  # 0 is lossless, in a profile that browsers do not play
-            raise UsageError(f"crf is from 1 to 51, not {self.crf}")
-        if self.start is not None and self.start < 0:
-            raise UsageError("the start lies before the beginning")
-        if self.max_pixels is not None and self.max_pixels < 1:
-            raise UsageError(f"max_pixels is at least 1, not {self.max_pixels}")
-        if self.end is not None and self.end <= (self.start or 0):
-            raise UsageError("the end lies before the start")
-
-    @property
-    def renames(self) -> bool:
-        return self.rename or self.rename_map is not None
-
-    @property
-    def manifest_form(self) -> str:
-        return self.manifest or ("share" if self.renames else "full")
+    tracks: Path | None = None
 
 
 def process(
     source: Source,
-    part: Path,
-    preview_part: Path | None,
-    heatmap_part: Path | None,
-    tracks_part: Path | None,
+    parts: Parts,
     order: Order,
-    method: Anonymizer,
-    watch: RegionSource | None,
-    options: Options,
+    task: Task,
     begin: Callable[[int | None], None],
     advance: Callable[[], None],
 ) -> Manifest:
     """Everything between opening the source and a whole file under a temporary name."""
+    options, method, regions = task.options, task.method, task.region_source
     with ExitStack() as stack:
         reader = stack.enter_context(
             Reader(
@@ -133,81 +69,46 @@ def process(
             stop = Event()
             stack.callback(stop.set)  # before the pool waits for its thread: nobody waits for a hash that is not needed
             hashing = pool.submit(file_hash, source.path, stop)
-        if isinstance(watch, RecordedTracks):
-            watch.check(_made_for(hashing, options))
-        writer: Mp4Writer | ImageWriter
-        redrawn = options.size == "network"
-        if source.kind is Kind.IMAGE:
-            writer = ImageWriter(part, reader, output_suffix(source), redrawn=redrawn)
-        else:
-            writer = Mp4Writer(
-                part,
-                reader,
-                audio=options.audio,
-                metadata=options.metadata,
-                preset=options.preset,
-                crf=options.crf,
-                redrawn=redrawn,
-            )
+        if isinstance(regions, RecordedTracks):
+            regions.check(_made_for(hashing, options))
+        writer = _writer(source, parts.output, reader, options)
         stack.callback(writer.abort)
         views: list[PreviewWriter] = []
-        for make, place_of_it in (PreviewWriter, preview_part), (HeatmapWriter, heatmap_part):
-            if place_of_it is not None:
-                views.append(make(place_of_it, reader, method.keeps, preset=options.preset, crf=options.crf))
+        for make, part in (PreviewWriter, parts.preview), (HeatmapWriter, parts.heatmap):
+            if part is not None:
+                views.append(make(part, reader, method.keeps, preset=options.preset, crf=options.crf))
                 stack.callback(views[-1].abort)
         tracks = None
-        if tracks_part is not None:
-            tracks = TracksWriter(tracks_part)
+        if parts.tracks is not None:
+            tracks = TracksWriter(parts.tracks)
             stack.callback(tracks.abort)
         begin(None if options.start or options.end else reader.info.length)
+        missing = set(options.detection.leave_visible)
         searched = None
-        missing = set(options.detection.exceptions)
-        if watch is not None:
-            searched = partial(_searched, watch=watch, tracks=tracks, exceptions=frozenset(missing), missing=missing)
-        give_up = watch.stop if watch is not None else lambda: None
-        hidden, masked, compared = _pump(reader, searched, give_up, method, writer, views, advance)
+        if regions is not None:
+            searched = _Searched(regions, tracks, frozenset(missing), missing)
+        counts = _pump(reader, searched, task, writer, views, advance)
         if not writer.frames:
             raise InputError("no frame lies between start and end" if reader.report.frames == 0 else "no frame is left")
-        for said in compared.warnings(writer.frames):
-            reader.report.warn(said)
-        side, learned = min(reader.size or (0, 0)), masker_in(method)
-        caution = method.caution(side)
-        if caution is None and learned is not None and learned.draws:  # a guard says nothing of what is drawn
-            caution = learned.caution(side)
-        if caution is not None:
-            reader.report.warn(caution)
-        if learned is not None and getattr(learned.scorer, "drawn", False):
-            reader.report.warn(f"{learned.spec} learned on drawn people: on other videos it is an experiment")
-        if learned is not None and not getattr(learned.scorer, "learned", True):
-            reader.report.warn(f"{learned.spec} told no more of the action than guessing does: train it longer")
-        if learned is not None and learned.draws and options.detection.guard != "none":
-            reader.report.warn(f"{learned.spec} shows nothing that was filmed: the guard marks where somebody is")
-        if options.audio == "keep" and any(name.startswith("audio") for name in _kept_streams(writer)):
-            reader.report.warn(VOICES)
-        if options.metadata == "keep" and source.kind is not Kind.IMAGE:
-            info = reader.info
-            if said_of_tags := kept_tags(info.tags, len(info.tags) + info.unknown_tags):
-                reader.report.warn(said_of_tags)
+        for warning in warnings_of(task, source, reader, writer, counts):
+            reader.report.warn(warning)
         for number in sorted(missing):
-            reader.report.warn(f"--except {number}: there is no such track")
+            reader.report.warn(f"--leave-visible {number}: there is no such track")
         writer.finish()
         for view in views:
             view.finish()
         if tracks is not None:
             tracks.finish(_made_for(hashing, options))
-        manifest = _manifest(source, order, options, reader, writer, hidden)
-        manifest.mask = masked.told()
-        if watch is not None:
-            manifest.guard = {
-                "looked_for": list(watch.looks_for),
-                "weights": list(watch.weights),
-            } | watch.findings.told()
-            if watch.weights:
+        manifest = _manifest(source, order, options, reader, writer, counts)
+        if regions is not None:
+            found = {"looked_for": list(regions.looks_for), "weights": list(regions.weights)}
+            manifest.detection = found | regions.findings.as_dict()
+            if regions.weights:
                 manifest.versions["onnxruntime"] = version("onnxruntime")
         if order.knobs is not None:
             manifest.versions["torch"] = version("torch")
         if hashing is not None:
-            manifest.input |= {"sha256": hashing.result(), "place": place(source.path, part.parent)}
+            manifest.input |= {"sha256": hashing.result(), "place": place(source.path, parts.output.parent)}
         return manifest
 
 
@@ -215,51 +116,69 @@ def _made_for(hashing: "Future[str] | None", options: Options) -> dict[str, Any]
     return made_for(None if hashing is None else hashing.result(), options.start, options.end)
 
 
-def _searched(
-    frames: Iterable[Frame],
-    watch: RegionSource,
-    tracks: TracksWriter | None,
-    exceptions: frozenset[int],
-    missing: set[int],
-) -> Iterable[Frame]:
-    """Frames with regions."""
-    found: Iterable[Frame] = watch.follow(frames)
-    if tracks is not None:
-        found = tracks.watch(found)
-    if exceptions:
-        found = without(found, exceptions, missing)
-    return _counted(found, watch)
+def _writer(source: Source, part: Path, reader: Reader, options: Options) -> Writer:
+    redrawn = options.size == "network"
+    if source.kind is Kind.IMAGE:
+        return ImageWriter(part, reader, output_suffix(source), redrawn=redrawn)
+    return Mp4Writer(
+        part,
+        reader,
+        audio=options.audio,
+        metadata=options.metadata,
+        preset=options.preset,
+        crf=options.crf,
+        redrawn=redrawn,
+    )
 
 
-def _counted(frames: Iterable[Frame], watch: RegionSource) -> Iterator[Frame]:
-    for frame in frames:
-        watch.findings.frame_done(frame)
-        yield frame
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """Frames → the same frames with their regions."""
+
+    regions: RegionSource
+    tracks: TracksWriter | None
+    visible: frozenset[int]
+    """Tracks that are not hidden."""
+    missing: set[int]
+    """Those of them that have not been met."""
+
+    def __call__(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        found: Iterable[Frame] = self.regions.follow(frames)  # at once: what is stopped later is this stream
+        if self.tracks is not None:
+            found = self.tracks.record(found)
+        if self.visible:
+            found = without(found, self.visible, self.missing)
+        return self._counted(found)
+
+    def _counted(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        for frame in frames:
+            self.regions.findings.frame_done(frame)
+            yield frame
 
 
 def _pump(
     reader: Reader,
-    searched: Callable[[Iterable[Frame]], Iterable[Frame]] | None,
-    give_up: Callable[[], None],
-    method: Anonymizer,
-    writer: Mp4Writer | ImageWriter,
+    searched: _Searched | None,
+    task: Task,
+    writer: Writer,
     views: Sequence[PreviewWriter],
     advance: Callable[[], None],
-) -> tuple[HiddenFrames, MaskedFrames, ComparedFrames]:
+) -> FrameCounts:
     """Reader, anonymizer and writer, each in a thread of its own, a few frames apart."""
-    hidden, masked, compared = HiddenFrames(), MaskedFrames(), ComparedFrames()
+    counts = FrameCounts()
     failed: DetectorError | None = None
     depth = _depth(reader)
     frames: Iterable[Frame] = reader
     for view in views:
-        frames = _seen(frames, view.remember)
+        frames = _remembered(frames, view)
     with ExitStack() as stack:
         raw = stack.enter_context(ahead(frames, depth))
         if searched is not None:
             raw = stack.enter_context(ahead(searched(raw), depth))
-        safe: Iterator[SafeFrame] = stack.enter_context(ahead(method.stream(raw), depth))
+        safe: Iterator[SafeFrame] = stack.enter_context(ahead(task.method.stream(raw), depth))
         stack.callback(reader.stop)  # before anybody waits for its thread,
-        stack.callback(give_up)  # or for a detector
+        if searched is not None:
+            stack.callback(searched.regions.stop)  # or for a detector
         if reader.source.live:
             stack.enter_context(interrupts_as(reader.stop))
         try:
@@ -267,11 +186,7 @@ def _pump(
                 writer.write(frame)
                 for view in views:
                     view.write(frame)
-                if frame.hidden is not None:
-                    hidden.add(frame.index, frame.hidden)
-                elif frame.heat is not None:
-                    masked.add(float(frame.heat.kept.mean()))
-                compared.add(frame)
+                counts.add(frame)
                 advance()
         except KeyboardInterrupt:
             if not reader.source.live:
@@ -285,12 +200,12 @@ def _pump(
             raise KeyboardInterrupt
     if failed is not None:
         reader.report.cut_short = f"was ended: {failed}"
-    return hidden, masked, compared
+    return counts
 
 
-def _seen(frames: Iterable[Frame], by: Callable[[Frame], None]) -> Iterator[Frame]:
+def _remembered(frames: Iterable[Frame], view: PreviewWriter) -> Iterator[Frame]:
     for frame in frames:
-        by(frame)
+        view.remember(frame)
         yield frame
 
 
@@ -299,20 +214,16 @@ def _depth(reader: Reader) -> int:
     return max(2, min(AHEAD_FRAMES, AHEAD_BYTES // picture))
 
 
-def _kept_streams(writer: Mp4Writer | ImageWriter) -> list[str]:
-    return [] if writer.tracks is None else list(writer.tracks.kept)
-
-
 def _manifest(
     source: Source,
     order: Order,
     options: Options,
     reader: Reader,
-    writer: Mp4Writer | ImageWriter,
-    hidden: HiddenFrames,
+    writer: Writer,
+    counts: FrameCounts,
 ) -> Manifest:
     info, report, tracks = reader.info, reader.report, writer.tracks
-    kept = _kept_streams(writer)
+    kept = [] if tracks is None else list(tracks.kept)
     dropped = list(info.streams)
     for name in kept:
         if name in dropped:
@@ -321,7 +232,7 @@ def _manifest(
     keeps_tags = options.metadata == "keep" and source.kind is not Kind.IMAGE
     return Manifest(
         input={
-            "name": "stream" if source.kind is Kind.STREAM else source.name,  # a URL tells a place
+            "name": "stream" if source.kind is Kind.STREAM else source.name,  # a URL names a place
             "sha256": None,
             "place": None,
             "bytes": None if source.live else source.path.stat().st_size,
@@ -342,12 +253,12 @@ def _manifest(
         frames={
             "read": report.frames,
             "written": writer.frames,
-            "hidden": hidden.count,
-            "times_mended": report.mended_times,
+            "hidden": counts.hidden,
+            "times_mended": report.corrected_times,
             "resized": report.resized,
             "deinterlaced": report.deinterlaced,
         },
-        hidden=hidden.runs,
+        hidden=counts.hidden_runs,
         dropped={
             "tags": sorted((*info.inner_tags, *(() if keeps_tags else info.tags))),
             "unknown_tags": info.unknown_inner_tags + (0 if keeps_tags else info.unknown_tags),
@@ -360,6 +271,7 @@ def _manifest(
             "streams": [f"{name}, replaced by noise" if noise and name.startswith("audio") else name for name in kept],
             "reencoded": list(tracks.reencoded) if tracks is not None else [],
         },
+        mask=counts.mask,
         incomplete=report.cut_short,
         warnings=list(report.warnings),
     )

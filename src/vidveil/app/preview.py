@@ -1,4 +1,4 @@
-"""Original and anonymized side by side, to judge a method by eye; and why a learned method hid what it hid.
+"""Original and anonymized side by side, to compare them by eye; and why a learned method hid what it hid.
 
 Both show what must not be shown: they are for whoever holds the original, never for sharing.
 """

@@ -1,6 +1,6 @@
-"""The moments that a person should look at, put into words.
+"""The moments that a person should look at, as text.
 
-A guard notes in the manifest where it may have failed somebody. contact_sheet.py shows those moments.
+Detection notes in the manifest where it may have missed somebody. contact_sheet.py shows those moments.
 """
 
 import math
@@ -20,12 +20,12 @@ from vidveil.video.sources import MARK, SHEET
 MEANING = {
     "lost mid-picture": "somebody was no longer found, and not at the edge: may be visible afterwards",
     "born mid-picture": "somebody was found for the first time, and not at the edge: may be visible before",
-    "gap": "nobody was found between two sightings, and the box was drawn from those: it may lie beside them",
+    "gap": "nobody was found between two sightings, and the box was drawn from those: it may be in the wrong place",
     "sudden change of size": "the box grew or shrank at once: part of somebody may lie outside",
     "low score": "the detector was unsure: the box may be in the wrong place, or end too early",
     "hidden whole": "somebody was lost, so the whole frame was hidden: nobody shows, nor does anything else",
 }
-"""What there is to look for; the most serious first."""
+"""What moments there are; the most serious first."""
 LONGEST = 1e9
 """Seconds: of any video, and of its clock."""
 UNKNOWN = "not known to this version of vidveil"
@@ -52,17 +52,17 @@ class Moment:
     """On the upright picture, at the middle of the moment."""
 
     @classmethod
-    def told(cls, of: dict[str, Any]) -> "Moment":
-        """From a manifest. Raises what Python raises where it is not as docs/manifest.md says."""
-        box = None if of["box"] is None else tuple(map(float, of["box"]))
-        start, end = float(of["from"]), float(of["to"])
+    def from_dict(cls, values: dict[str, Any]) -> "Moment":
+        """From a manifest. Raises KeyError, TypeError, ValueError or OverflowError if it is damaged."""
+        box = None if values["box"] is None else tuple(map(float, values["box"]))
+        start, end = float(values["from"]), float(values["to"])
         if not all(map(math.isfinite, (start, end, *(box or ())))) or (box is not None and len(box) != 4):
             raise ValueError("not a time or not a box")
-        track = None if of["track"] is None else int(of["track"])
-        what, kind = str(of["what"]), str(of["kind"])
-        found = cls(what, track, kind, int(of["first"]), int(of["last"]), start, end, box)
-        whole = all(type(of[key]) is int for key in ("first", "last")) and type(of["track"]) in (int, type(None))
-        if not whole or not max(abs(start), abs(end)) <= LONGEST:
+        track = None if values["track"] is None else int(values["track"])
+        what, kind = str(values["what"]), str(values["kind"])
+        found = cls(what, track, kind, int(values["first"]), int(values["last"]), start, end, box)
+        numbers = (values["first"], values["last"], 0 if track is None else values["track"])
+        if not all(type(number) is int for number in numbers) or not max(abs(start), abs(end)) <= LONGEST:
             raise ValueError("a frame or a track is no number, or no video is that long")
         return found
 
@@ -82,9 +82,9 @@ class Review:
     moments: tuple[Moment, ...]
     """In order of time."""
     left_out: int
-    """Moments that the guard met and did not write down."""
+    """Moments beyond those that the manifest lists."""
     trouble: str | None
-    """What is wrong with the output beside the manifest."""
+    """What is wrong with the output next to the manifest."""
     drawable: bool
     """Whether the output is there, and may be shown."""
 
@@ -102,12 +102,12 @@ class Review:
 
 
 def read_review(word: Path) -> Review:
-    """What a manifest tells; `word` is the manifest or the output beside it."""
+    """The review of a manifest; `word` is the manifest or the output next to it."""
     if is_folder(word):
         raise InputError("is a folder: give manifests")
     path = word if word.suffix.lower() == ".json" else word.with_suffix(".json")
     if not is_file(path):
-        raise InputError("no such file" if path == word else f"there is no manifest {path.name} beside it")
+        raise InputError("no such file" if path == word else f"there is no manifest {path.name} next to it")
     called = "" if path == word else f"its manifest {path.name} "
     try:
         manifest = load_manifest(path)
@@ -120,11 +120,11 @@ def read_review(word: Path) -> Review:
     left_out = 0
     try:
         if Path(name).name != name or not all(isinstance(run, dict) for run in manifest.hidden):
-            raise ValueError("an output lies beside its manifest, and a run of frames has a first and a last")
-        if manifest.guard is not None:
-            moments = sorted(map(Moment.told, manifest.guard["moments"]), key=lambda m: (m.start, m.end))
-            left_out = manifest.guard["moments_left_out"]
-        if not isinstance((manifest.order.detection or {}).get("exceptions") or [], list):
+            raise ValueError("an output lies next to its manifest, and a run of frames has a first and a last")
+        if manifest.detection is not None:
+            moments = sorted(map(Moment.from_dict, manifest.detection["moments"]), key=lambda m: (m.start, m.end))
+            left_out = manifest.detection["moments_left_out"]
+        if not isinstance((manifest.order.detection or {}).get("leave_visible") or [], list):
             raise ValueError("tracks left visible are a list")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{called}is damaged") from error
@@ -134,33 +134,33 @@ def read_review(word: Path) -> Review:
 
 def _compare(output: Path, manifest: Manifest) -> tuple[str | None, bool]:
     if not is_file(output):
-        return f"{output.name} is not beside its manifest: there is nothing to draw a sheet from", False
+        return f"{output.name} is not next to its manifest: there is nothing to draw a sheet from", False
     found = file_hash(output)
     if found == manifest.output["sha256"]:
         return None, True
     if manifest.form == "share":  # nobody can tell whether this is the original
         return f"{output.name} is not the output that this manifest for sharing is of: no sheet is drawn from it", False
-    if found == manifest.input["sha256"]:  # somebody put the manifest beside the source, and -o gave both one name
+    if found == manifest.input["sha256"]:  # somebody put the manifest next to the source, and -o gave both one name
         return f"{output.name} is the original, not the output: no sheet is drawn from it", False
     return f"{output.name} was changed since: what follows may not fit it; look before you share a sheet of it", True
 
 
-def tell(review: Review) -> Iterator[str]:
+def describe(review: Review) -> Iterator[str]:
     """The moments and the black frames, line by line."""
-    guard, name = review.manifest.guard, review.manifest.output["name"]
-    if guard is None:
+    found, name = review.manifest.detection, review.manifest.output["name"]
+    if found is None:
         method = review.manifest.order.method
         yield f"{name}: nothing was looked for ({method} works on the whole frame), so there are no moments to look at"
     else:
-        looked_for = " and ".join(map(str, guard.get("looked_for", ())))
-        found = f"{guard.get('tracks', '?')} tracks in {guard.get('frames_with_regions', '?')} frames"
-        detection = review.manifest.order.detection or {}
-        if detection.get("tracks_in"):
-            yield f"{name}: drawn from a tracks file, {found}; nobody was looked for, so look at the video itself"
+        looked_for = " and ".join(found["looked_for"]) or "nothing"
+        tracks = f"{found.get('tracks', '?')} tracks in {found['frames_with_regions']} frames"
+        settings = review.manifest.order.detection or {}
+        if settings.get("tracks_in"):
+            yield f"{name}: drawn from a tracks file, {tracks}; nobody was looked for, so look at the video itself"
         else:
-            yield f"{name}: looked for {looked_for or 'nothing'}, found {found}"
-        if detection.get("exceptions"):
-            yield f"left visible on purpose: track {', '.join(map(str, detection['exceptions']))}"
+            yield f"{name}: looked for {looked_for}, found {tracks}"
+        if settings.get("leave_visible"):
+            yield f"left visible on purpose: track {', '.join(map(str, settings['leave_visible']))}"
         width = max((len(moment.what) for moment in review.moments), default=0)
         wide = max((len(moment.who) for moment in review.moments), default=0)
         for moment in review.moments:
@@ -168,15 +168,15 @@ def tell(review: Review) -> Iterator[str]:
             yield f"{span}  {moment.what:{width}}  {moment.who:{wide}}  {_frames(moment.first, moment.last)}"
     for run in review.manifest.hidden:
         yield f"{_frames(run.get('first'), run.get('last'))} black: {run.get('why')}"
-    if guard is not None and not (review.manifest.order.detection or {}).get("tracks_in"):
-        yield _sum(review)
+    if found is not None and not (review.manifest.order.detection or {}).get("tracks_in"):
+        yield _summary(review)
 
 
 def _frames(first: int | None, last: int | None) -> str:
     return f"frame {first}" if first == last else f"frames {first}-{last}"
 
 
-def _sum(review: Review) -> str:
+def _summary(review: Review) -> str:
     if not review.count:
         return "no moments to look at (somebody who was never found would not be listed either)"
     counts = Counter(moment.what for moment in review.moments)
@@ -187,7 +187,7 @@ def _sum(review: Review) -> str:
 
 
 def explain(reviews: Sequence[Review]) -> Iterator[str]:
-    """What the words in the lists mean, and what to do."""
+    """What the kinds of moments mean, and what to do."""
     found = sorted({moment.what for review in reviews for moment in review.moments}, key=_rank)
     width = max(map(len, found), default=0)
     for what in found:
@@ -203,7 +203,7 @@ def clock(seconds: float) -> str:
 
 
 def _rank(what: str) -> int:
-    """0 for the most serious. What nobody knows may be anything."""
+    """0 for the most serious. A kind that this version does not know may be anything."""
     return list(MEANING).index(what) + 1 if what in MEANING else 0
 
 

@@ -1,8 +1,8 @@
 """Manifests that may be given away with their outputs: nothing in them identifies the source.
 
-Of input, order, contents and guard it is chosen what is written, not what is left out: a new field in one of them is in
-no shared manifest until it is added here. In the place of the source's name and hash stand tokens (user_key.py), so
-that the user who made the output can resume, and nobody else can check a guess.
+Of input, order, contents and detection, the fields that are written are listed, not those that are left out: a new
+field is in no shared manifest until it is added here. In the place of the source's name and hash stand tokens
+(user_key.py), so that the user who made the output can resume, and nobody else can check a guess.
 """
 
 import re
@@ -12,7 +12,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from vidveil.app.manifest import Manifest, Order, kept_tags, read_manifest, way
+from vidveil.app.manifest import OLD_NAMES, Manifest, Order, kept_tags, read_manifest, way
 from vidveil.core.errors import UsageError
 from vidveil.core.user_key import key_file, read_key, token
 from vidveil.detect.settings import DETECTORS, TRACKS
@@ -22,26 +22,35 @@ from vidveil.weights.manual import GIVEN
 
 WITHHELD = "withheld"
 BROKE_OFF = "the source broke off"
-_LOOKOUT = ("shape", "on_lost", "hide_for", "delay", "search_every", "exceptions")
+_SETTINGS = ("shape", "on_lost", "hide_for", "delay", "search_every", "leave_visible")
 _KNOBS = ("keep", "privacy_weight", "fill", "stride")
-_GUARD = ("tracks", "frames_with_regions", "hidden_area", "moments_left_out")
+_FOUND = ("tracks", "frames_with_regions", "hidden_area", "moments_left_out")
 _MOMENT = ("what", "track", "first", "last", "from", "to", "box")
 _PUBLISHED = re.compile(r"(\w+) sha256:[0-9a-f]{16}")
 
 
 def input_token(key: bytes, sha256: str, source: Path, output: str) -> str:
-    """Says that an output of this name was made from this file, to whoever has the key and the file."""
+    """Shows whoever has the key and the file that an output of this name was made from this file."""
     return token(key, "input", sha256, source.name, output)
 
 
 def place_token(key: bytes, source: Path, folder: Path, output: str) -> str:
-    """Says that an output of this name was made from a file of this name, which lay here as seen from its folder."""
+    """Shows that an output of this name was made from a file of this name, which lay here as seen from its folder."""
     return token(key, "place", way(source, folder), source.name, output)
 
 
 def order_token(key: bytes, order: Order, output: str) -> str:
-    """Says what was asked for, with all that `shareable_order` withholds."""
+    """Shows whether this is what was asked for, with all that `shareable_order` withholds."""
     return token(key, "order", asdict(order), output)
+
+
+def old_order_token(key: bytes, order: Order, output: str) -> str:
+    """The same as the previous version wrote it: of an order with the names of the old layout."""
+    values = asdict(order)
+    if order.detection is not None:
+        new_names = {new: old for old, new in OLD_NAMES.items()}
+        values["detection"] = {new_names.get(name, name): value for name, value in order.detection.items()}
+    return token(key, "order", values, output)
 
 
 def check_key(folders: Iterable[Path], *, below: bool) -> None:
@@ -76,7 +85,7 @@ def shareable(manifest: Manifest, key: bytes, source: Path | None, folder: Path)
         order=shareable_order(order),
         dropped=_contents(manifest.dropped),
         kept=_contents(manifest.kept) | {"reencoded": [_after(" to ", name) for name in manifest.kept["reencoded"]]},
-        guard=None if manifest.guard is None else _guard(manifest.guard),
+        detection=None if manifest.detection is None else _found(manifest.detection),
         incomplete=None if manifest.incomplete is None else BROKE_OFF,
         warnings=_without(map(_counted, manifest.warnings, repeat(manifest.kept)), order),
     )
@@ -91,17 +100,17 @@ def shareable_order(order: Order) -> Order:
         weights=None if order.weights is None else " + ".join(map(_weights, order.weights.split(" + "))),
         start=None if order.start is None else WITHHELD,
         end=None if order.end is None else WITHHELD,
-        detection=None if detection is None else _detection(detection),
+        detection=None if detection is None else _settings(detection),
         knobs=None if knobs is None else _knobs(knobs),
     )
 
 
-def _detection(detection: dict[str, Any]) -> dict[str, Any]:
+def _settings(detection: dict[str, Any]) -> dict[str, Any]:
     return {
         "region": _kind(detection["region"]),
-        "guard": _kind(detection["guard"]),
-        "guard_with": _method(detection["guard_with"]),
-        **{name: detection[name] for name in _LOOKOUT},
+        "also_hide": _kind(detection["also_hide"]),
+        "also_hide_with": _method(detection["also_hide_with"]),
+        **{name: detection[name] for name in _SETTINGS},
         "tracks_in": None if detection["tracks_in"] is None else WITHHELD,
     }
 
@@ -137,7 +146,7 @@ def _kind(word: str) -> str:
 
 
 def _contents(contents: dict[str, Any]) -> dict[str, Any]:
-    """Of tags how many, of streams the kinds: which ones a file has says what it was recorded with."""
+    """Of tags how many, of streams the kinds: which ones a file has shows what it was recorded with."""
     chosen = {"tag_count": len(contents["tags"]) + contents["unknown_tags"]}
     chosen |= {"streams": [name.partition(" ")[0] + _noise(name) for name in contents["streams"]]}
     return chosen | ({"chapters": contents["chapters"]} if "chapters" in contents else {})
@@ -151,14 +160,13 @@ def _after(mark: str, name: str) -> str:
     return name.rpartition(mark)[2]
 
 
-def _guard(guard: dict[str, Any]) -> dict[str, Any]:
+def _found(detection: dict[str, Any]) -> dict[str, Any]:
+    moments = detection["moments"]
     return {
-        "looked_for": list(map(_kind, guard["looked_for"])),
-        "weights": list(map(_weights, guard["weights"])),
-        **{name: guard[name] for name in _GUARD},
-        "moments": [
-            {name: moment[name] for name in _MOMENT} | {"kind": _kind(moment["kind"])} for moment in guard["moments"]
-        ],
+        "looked_for": list(map(_kind, detection["looked_for"])),
+        "weights": list(map(_weights, detection["weights"])),
+        **{name: detection[name] for name in _FOUND},
+        "moments": [{name: moment[name] for name in _MOMENT} | {"kind": _kind(moment["kind"])} for moment in moments],
     }
 
 
@@ -169,9 +177,9 @@ def _counted(warning: str, kept: dict[str, Any]) -> str:
 
 
 def _without(warnings: Iterable[str], order: Order) -> list[str]:
-    """Warnings name methods."""
-    said = list(warnings)
+    """Warnings without the names of methods that are withheld."""
+    lines = list(warnings)
     for stage in sorted(_stages(order.method), key=len, reverse=True):
         if (shown := _stage(stage)) != stage:
-            said = [line.replace(stage, shown) for line in said]
-    return said
+            lines = [line.replace(stage, shown) for line in lines]
+    return lines

@@ -1,10 +1,10 @@
 """What a run does to every source: a method, where it works, and who is looked for."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vidveil.app.pipeline import Options
+from vidveil.app.options import Options
 from vidveil.core.anonymizer import Chain, FrameMethod
 from vidveil.core.errors import UsageError
 from vidveil.detect.settings import TRACKS, DetectionSettings, RegionSource, kind_of
@@ -13,19 +13,17 @@ from vidveil.methods.masking.masker import masker_in
 from vidveil.methods.regional import InRegions, in_regions, paints
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Task:
-    """The method as the user named it, and what came of it: bound to regions, guarded, with somebody on the watch."""
+    """Made by `task_of`."""
 
     named: Anonymizer
+    """The method as the user named it."""
     options: Options
-    method: Anonymizer = field(init=False)
-    watch: RegionSource | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.watch = self.options.detection.watch()
-        method = self.named if self.options.size == "original" else unstretched(self.named)
-        self.method = _arranged(method, self.options.detection)
+    """With a region in every case, and the device on which the method runs."""
+    method: Anonymizer
+    """The named one, in the regions where it works, and with what else is hidden on top of it."""
+    region_source: RegionSource | None
 
     @property
     def spec(self) -> str:
@@ -35,7 +33,7 @@ class Task:
     def weights(self) -> str | None:
         """Everything learned that has a part in the output."""
         learned = [self.named.weights] if self.named.weights else []
-        learned += self.watch.weights if self.watch else []
+        learned += self.region_source.weights if self.region_source else []
         return " + ".join(learned) or None
 
     @property
@@ -46,7 +44,7 @@ class Task:
 
     @property
     def extras(self) -> list[Path]:
-        """What is written beside output and manifest."""
+        """Files that are written in addition to output and manifest."""
         wanted = (self.options.preview, self.options.heatmap, self.options.detection.tracks_out)
         return [path for path in wanted if path is not None]
 
@@ -55,40 +53,50 @@ class Task:
         where = "" if detection.region in (None, "frame") else f" on {kind_of(str(detection.region))}"
         if detection.tracks_in is not None:
             where += f" of {detection.tracks_in.name}"
-        guard = "" if detection.guard == "none" else f", guard {detection.guard_with} on {kind_of(detection.guard)}"
+        also = ""
+        if detection.also_hide != "none":
+            also = f", {detection.also_hide_with} on {kind_of(detection.also_hide)}"
         turned = {name.replace("_", " "): value for name, value in (self.knobs or {}).items() if value is not None}
         knobs = f" ({', '.join(f'{name} {value}' for name, value in turned.items())})" if turned else ""
         size = "" if self.options.size == "original" else f" at the {self.options.size}'s size"
         learned = f"weights {self.weights or 'none'}, device {self.options.device}"
-        return f"method {self.spec}{knobs}{where}{size}{guard}, {learned}"
+        return f"method {self.spec}{knobs}{where}{size}{also}, {learned}"
 
 
-def with_detection(
-    options: Options, method: Anonymizer, region: str | None = None, guard: str | None = None
-) -> Options:
-    """The options, with the region that stands for none: faces, where a method paints pictures."""
-    detection = options.detection
+def task_of(method: Anonymizer, options: Options) -> Task:
+    """The task of a run. Raises UsageError where the method cannot do what the options ask for."""
+    masker = masker_in(method)
     if options.size == "network":
-        region = _over_the_whole_frame(options, method, region, guard)
-    elif (masker := masker_in(method)) is not None and not masker.stretched:
+        bound = unstretched(method)
+        region = _over_the_whole_frame(options, method)
+    elif masker is not None and not masker.stretched:
         raise UsageError(f"{method.spec} draws at the network's size here: say size='network', or load it anew")
-    wanted = region or detection.region
+    else:
+        bound, region = method, _region(options.detection, method)
+    detection = replace(options.detection, region=region)
+    options = replace(options, detection=detection)
+    if masker is not None:
+        options = replace(options, device=str(masker.device))  # where its network is, whatever the options say
+    return Task(method, options, _bound(bound, detection), detection.region_source())
+
+
+def _region(detection: DetectionSettings, method: Anonymizer) -> str:
+    """Where the method works: by default on faces, if it paints pictures."""
+    wanted = detection.region
     if detection.tracks_in is not None and wanted is None:
         if not paints(method):
             raise UsageError(f"{method.spec} does not work on regions, and so not on tracks")
-        wanted = TRACKS
-    elif wanted is None:
-        wanted = "faces" if paints(method) else "frame"
-    elif wanted != "frame" and not paints(method):
-        instead = ": leave out --region" if method.elsewhere else "; --guard hides them on top of any method"
+        return TRACKS
+    if wanted is None:
+        return "faces" if paints(method) else "frame"
+    if wanted != "frame" and not paints(method):
+        instead = ": leave out --region" if method.elsewhere else "; --also-hide hides them on top of any method"
         raise UsageError(f"{method.spec} does not work on regions{instead}")
-    detection = replace(detection, region=wanted, guard=guard or detection.guard)
-    return replace(options, detection=detection)
+    return wanted
 
 
-def _over_the_whole_frame(options: Options, method: Anonymizer, region: str | None, guard: str | None) -> str:
-    """The one region of pictures of the network's size. Refuses what a user cannot have with them."""
-    unstretched(method)
+def _over_the_whole_frame(options: Options, method: Anonymizer) -> str:
+    """`frame`, the one region of pictures of the network's size. Refuses what a user cannot have with them."""
     detection = options.detection
     if options.preview is not None:
         raise UsageError(
@@ -96,16 +104,16 @@ def _over_the_whole_frame(options: Options, method: Anonymizer, region: str | No
             "take the preview without it, in a run of its own"
         )
     places = {
-        "--guard": (guard or detection.guard) != "none",
+        "--also-hide": detection.also_hide != "none",
         "--tracks-in": detection.tracks_in is not None,
         "--tracks-out": detection.tracks_out is not None,
-        "--except": bool(detection.exceptions),
+        "--leave-visible": bool(detection.leave_visible),
     }
     given = [name for name, there in places.items() if there]
     if given:
         why = "says where somebody is in the original, and with --size network the output has another size"
         raise UsageError(f"{given[0]} {why}: leave out one of the two")
-    wanted = region or detection.region or ("faces" if paints(method) else "frame")
+    wanted = detection.region or ("faces" if paints(method) else "frame")
     if wanted != "frame":
         raise UsageError(f"--size network works on the whole frame, and not on {kind_of(wanted)}: say --region frame")
     return wanted
@@ -130,17 +138,17 @@ def unstretched(method: Anonymizer) -> Anonymizer:
     return Chain(small) if isinstance(method, Chain) else small[0]
 
 
-def _arranged(method: Anonymizer, detection: DetectionSettings) -> Anonymizer:
-    """The method where it shall work, and the guard on top of it."""
-    recorded = detection.tracks_in is not None  # a file of tracks says all that is hidden, whatever its kind
+def _bound(method: Anonymizer, detection: DetectionSettings) -> Anonymizer:
+    """The method in the regions where it works, and what else is hidden on top of it."""
+    recorded = detection.tracks_in is not None  # a file of tracks lists all that is hidden, whatever its kind
     if detection.region not in (None, "frame"):
         method = in_regions(method, None if recorded else {kind_of(str(detection.region))})
-    if detection.guard != "none":
+    if detection.also_hide != "none":
         if method.elsewhere:
-            why = "shows nothing where it was filmed, and a guard would hide the wrong places"
+            why = "shows nothing where it was filmed, and --also-hide would hide the wrong places"
             raise UsageError(f"{method.spec} {why}: leave it out")
-        cover = load(detection.guard_with)
+        cover = load(detection.also_hide_with)
         if not isinstance(cover, FrameMethod):
-            raise UsageError(f"{detection.guard_with} cannot hide a region: blur, pixelate or solid can")
-        method = Chain([method, InRegions(cover, None if recorded else {kind_of(detection.guard)})])
+            raise UsageError(f"{detection.also_hide_with} cannot hide a region: blur, pixelate or solid can")
+        method = Chain([method, InRegions(cover, None if recorded else {kind_of(detection.also_hide)})])
     return method

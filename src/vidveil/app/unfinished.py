@@ -2,7 +2,7 @@
 
 They are looked for in the folders that a run reads from and writes to. As a preview may lie anywhere, each job also
 keeps a list of what it writes in the user's cache folder, for as long as it works: a locked temporary file itself, so
-that a list whose writer is dead can be told from one in use.
+that a list whose writer is dead can be distinguished from one in use.
 """
 
 import json

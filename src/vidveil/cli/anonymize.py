@@ -27,7 +27,7 @@ def anonymize(
     output: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", metavar="OUT", help="File or folder. Default: NAME_anonymized beside the source."
+            "-o", "--output", metavar="OUT", help="File or folder. Default: NAME_anonymized next to the source."
         ),
     ] = None,
     method: Annotated[
@@ -40,10 +40,10 @@ def anonymize(
             help="Where the method works: frame, faces, people, FILE.onnx. Default: faces. faces:2: twice as large.",
         ),
     ] = None,
-    guard: Annotated[
+    also_hide: Annotated[
         str, typer.Option(metavar="WHOM", help="Hide on top of a method: none, faces, people, FILE.onnx.")
     ] = "none",
-    guard_with: Annotated[str, typer.Option(metavar="METHOD", help="How the guard hides.")] = "solid",
+    also_hide_with: Annotated[str, typer.Option(metavar="METHOD", help="How --also-hide hides.")] = "solid",
     shape: Annotated[
         Literal["ellipse", "box"] | None, typer.Option(help="Of regions. Default: ellipse for faces, box for others.")
     ] = None,
@@ -64,8 +64,8 @@ def anonymize(
     tracks_in: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="Hide what this file says; look for nobody.")
     ] = None,
-    exceptions: Annotated[
-        list[int] | None, typer.Option("--except", metavar="TRACK", help="Leave this track visible; may be repeated.")
+    leave_visible: Annotated[
+        list[int] | None, typer.Option(metavar="TRACK", help="Do not hide this track; may be repeated.")
     ] = None,
     audio: Annotated[Literal["drop", "keep", "distort"], typer.Option(help="What becomes of the sound.")] = "drop",
     metadata: Annotated[
@@ -145,11 +145,11 @@ def anonymize(
     vidveil anonymize clip.mov --method solid --region people           black boxes over whole people
     vidveil anonymize clip.mov --method pixelate:24 --region frame      the whole picture
     vidveil anonymize clip.mp4 --tracks-out t.jsonl     look at the tracks; edit them; then
-    vidveil anonymize clip.mp4 --tracks-in t.jsonl --except 3 --overwrite
+    vidveil anonymize clip.mp4 --tracks-in t.jsonl --leave-visible 3 --overwrite
     vidveil anonymize clip.mp4 --method "blur:strong | stride:5" --audio distort
     vidveil anonymize talk.mkv --start 1:30 --end 2:00 --preview look.mp4
     vidveil anonymize ward/ -o safe/ --rename-map ~/names.csv           random names, and manifests to give away
-    vidveil anonymize clip.mp4 --method my_run --keep 0.8 --guard faces     a learned method, and faces on top
+    vidveil anonymize clip.mp4 --method my_run --keep 0.8 --also-hide faces     a learned method, and faces on top
     vidveil anonymize clip.mp4 --method stprivacy:my_run --size network     as it is drawn: a small square
     vidveil anonymize rtsp://door/1 -o door.mp4         a camera (or 0: the first one here), until Ctrl-C
     vidveil anonymize features.h5 --method splavu:my_adapter            stored features: features_anonymized.h5
@@ -163,7 +163,7 @@ def anonymize(
 
     if names_adapter(method):
         of_video = {
-            "--region": region, "--guard": guard if guard != "none" else None, "--keep": keep,
+            "--region": region, "--also-hide": also_hide if also_hide != "none" else None, "--keep": keep,
             "--privacy-weight": privacy_weight, "--tracks-out": tracks_out, "--tracks-in": tracks_in,
             "--start": start, "--end": end, "--preview": preview, "--heatmap": heatmap,
             "--size": size if size != "original" else None, "--max-pixels": max_pixels,
@@ -174,9 +174,9 @@ def anonymize(
     refuse_features(sources, method)
     import cv2
 
-    from vidveil.app.jobs import Options
-    from vidveil.app.jobs import anonymize as run
-    from vidveil.app.task import Task, with_detection
+    from vidveil.app.jobs import run
+    from vidveil.app.options import Options
+    from vidveil.app.task import task_of
     from vidveil.cli.progress import Screen
     from vidveil.detect.settings import DetectionSettings
     from vidveil.methods import load
@@ -190,12 +190,12 @@ def anonymize(
     place = device_for(device, learned=learned)
     anonymizer = tuned(anonymizer, keep, privacy_weight, place)
     masker = masker_in(anonymizer)
-    if masker is not None and guard == "none":
+    if masker is not None and also_hide == "none":
         _refuse_to_hide_nothing(masker)
     detection = DetectionSettings(
         region=region,
-        guard=guard,
-        guard_with=guard_with,
+        also_hide=also_hide,
+        also_hide_with=also_hide_with,
         shape=shape,
         on_lost=on_lost,
         hide_for=hide_for,
@@ -203,7 +203,7 @@ def anonymize(
         search_every=search_every,
         tracks_in=tracks_in,
         tracks_out=tracks_out,
-        exceptions=tuple(sorted(set(exceptions or ()))),
+        leave_visible=tuple(sorted(set(leave_visible or ()))),
     )
     options = Options(
         audio=audio,
@@ -225,7 +225,7 @@ def anonymize(
         reconnect=reconnect,
         max_pixels=max_pixels,
     )
-    options = with_detection(options, anonymizer)
+    task = task_of(anonymizer, options)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
     if learned:
         import torch
@@ -233,11 +233,11 @@ def anonymize(
         # For the same reason: on busy cores, threads that wait for each other take longer than one by itself.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // 4))
     with Screen() as screen:
-        screen.say(str(Task(anonymizer, options)))
+        screen.say(str(task))
         for shown in filter(None, (preview, heatmap)):
             screen.warn(f"{shown.name} will show what is hidden: do not share it")
         try:
-            outcomes = run(*sources, output=output, method=anonymizer, options=options, watcher=screen)
+            outcomes = run(task, sources, output, screen)
         except KeyboardInterrupt as stopped:
             if options.manifest_form == "none" or (options.renames and options.rename_map is None):
                 stopped.add_note(
@@ -272,6 +272,4 @@ def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
     times, height, width = scorer.tubelet
     count = (scorer.frames // times) * (scorer.size // height) * (scorer.size // width)
     if keep is not None and kept_count(count, keep) == count and masker.after is None and not masker.draws:
-        raise UsageError(
-            f"{masker.spec} hides nothing at keep {keep:g}: take a smaller --keep, or hide people with --guard faces"
-        )
+        raise UsageError(f"{masker.spec} hides nothing at keep {keep:g}: take a smaller --keep, or --also-hide faces")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
+from vidveil.cli.old_options import TakesOldOptions
 from vidveil.cli.reported import reported
 from vidveil.core.errors import LONGEST, VidveilError
 from vidveil.core.text import printable
@@ -22,8 +23,11 @@ app = typer.Typer(
 )
 FILES = "finished files are whole; run again to do the others, each from its beginning"
 SHARDS = "run again to go on"
+USAGE_ERROR = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")  # click's, or typer's copy
 
-app.command(short_help="Hide what identifies people in videos and streams.")(reported(anonymize.anonymize, FILES))
+app.command(cls=TakesOldOptions, short_help="Hide what identifies people in videos and streams.")(
+    reported(anonymize.anonymize, FILES)
+)
 app.command(short_help="List moments where somebody may be visible.")(reported(review.review))
 app.command(short_help="Attack what a method leaves, by a recipe.")(reported(evaluate.evaluate))
 app.command(short_help="Draw results as tables and pictures.")(reported(report.report))
@@ -61,20 +65,20 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except VidveilError as error:
-        code = _said(str(error))
+        code = _fail(str(error))
     except typer.Abort:
         typer.echo("Aborted!", err=True)
         code = 1
     except SystemExit as end:
         code = end.code
     except Exception as error:
-        if hasattr(error, "show") and hasattr(error, "exit_code"):  # of click, or of typer's copy of it
+        if isinstance(error, USAGE_ERROR):
             code = _usage_error(error)
         elif os.environ.get("VIDVEIL_TRACEBACK", "0") not in ("", "0"):
             raise
         else:  # nothing that a command meets should come here
             what = printable(f"{type(error).__name__}: {error}", LONGEST - 200)
-            code = _said(f"{what}; this is a bug, please report it with what VIDVEIL_TRACEBACK=1 says")
+            code = _fail(f"{what}; this is a bug, please report it with what VIDVEIL_TRACEBACK=1 says")
     searches = sys.modules.get("vidveil.detect.searches")  # not imported by most verbs
     if searches is not None and searches.given_up():
         sys.stdout.flush()
@@ -92,6 +96,6 @@ def _usage_error(error: Any) -> int:
     return int(error.exit_code)
 
 
-def _said(message: str) -> int:
+def _fail(message: str) -> int:
     typer.echo(f"error: {message}", err=True)
     return 1

@@ -32,7 +32,7 @@ def make(
     The download is left as it is. Begun again after an interruption, it makes what is missing.
     """
     from vidveil.data import given_folder
-    from vidveil.data.readers.small_sets import read_manifest
+    from vidveil.data.readers.annotations import read_table
 
     if name != "ucf101_5":
         raise UsageError(f"{name!r} cannot be made: ucf101_5 can, out of UCF101")
@@ -42,6 +42,6 @@ def make(
     if root is None:
         raise UsageError("where to? give the folder with datasets by --data or VIDVEIL_DATA")
     made = make_ucf101_5(source, root)
-    rows = read_manifest(made / "manifest.csv", ("class", "group"))
+    rows = read_table(made / "manifest.csv", ("class", "group"))
     people = {(row["class"], row["group"]) for row in rows}
     typer.echo(f"{made}: {len(rows)} clips of {len({one for one, _ in people})} classes and {len(people)} people")

@@ -49,10 +49,10 @@ def demo(
         raise OutputError(f"the demo failed: {outcome.error}")
     manifest = read_json(outcome.output.with_suffix(".json"))
     dropped = manifest["dropped"]
-    guard = manifest["guard"]
+    found = manifest["detection"]
     typer.echo(
         f"  {manifest['frames']['written']} frames anonymized by {manifest['order']['method']} on faces: "
-        f"a face is hidden in {guard['frames_with_regions']} of them"
+        f"a face is hidden in {found['frames_with_regions']} of them"
     )
     typer.echo(f"  dropped: {', '.join(dropped['streams'] + dropped['tags'])}")
 
@@ -64,7 +64,7 @@ def demo(
         typer.echo(f"  {name:20} {found:6.1%}   (chance {1 / PEOPLE:.1%})")
     _draw_picture(folder / "demo.png", rows, methods)
 
-    typer.echo("\nWhat looks anonymous need not be: clothes tell who it is when the face is hidden.")
+    typer.echo("\nWhat looks anonymous need not be: clothes identify people whose faces are hidden.")
     typer.echo(
         f"results: {outcome.output}, its manifest {outcome.output.stem}.json, preview.mp4, demo.png in {folder}/"
     )
@@ -86,7 +86,7 @@ def _draw_picture(path: Path, rows: list[tuple[str, float]], methods: dict[str, 
 
     from vidveil.app.demo import Person, clip
 
-    frame = list(clip(Person.draw_lot(0), take=0, frames=10))[-1]
+    frame = list(clip(Person.random(0), take=0, frames=10))[-1]
     tensor = torch.from_numpy(frame).permute(2, 0, 1)[:, None].float() / 255
     tiles = []
     for name, found in rows:

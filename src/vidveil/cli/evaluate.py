@@ -1,4 +1,4 @@
-"""`vidveil evaluate`: a method judged by attack."""
+"""`vidveil evaluate`: a method evaluated by attack."""
 
 import typer
 
@@ -12,7 +12,7 @@ def evaluate(
 
     \b
     vidveil evaluate raw_puppets                           what raw video of the built-in people gives away
-    vidveil evaluate blur_puppets                          the same after a strong blur, beside raw
+    vidveil evaluate blur_puppets                          the same after a strong blur, compared with raw
     vidveil evaluate blur_puppets method=pixelate:8 name=mosaic
     vidveil evaluate raw_ucf101_5 --data sets/             real video; see `vidveil ls data`
     vidveil evaluate untrimmed_puppets method=raw          actions in whole videos, detected by features

@@ -49,8 +49,8 @@ def extract(
     from vidveil.data.features.extract import extract as run
     from vidveil.data.features.extract import told
     from vidveil.data.features.labels import FILE, write_labels
-    from vidveil.data.left_out import without_failed
     from vidveil.data.readers.folder import videos_in
+    from vidveil.data.undecodable import without_failed
     from vidveil.models.encoders import load_encoder
 
     place = device_for(device, learned=True)

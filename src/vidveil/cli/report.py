@@ -24,7 +24,7 @@ def report(
     """Draw results: every number with its floor and interval, and the trade-off of several runs in one picture.
 
     Two methods or more are also compared on the same clips, the first with each of the others: differences, leakage at
-    equal retention, and the area of their trade-off, where `per_clip.safetensors` stands beside their results.
+    equal retention, and the area of their trade-off, where `per_clip.safetensors` stands next to their results.
 
     \b
     vidveil report raw_puppets                                the table, on the terminal
@@ -59,7 +59,6 @@ def report(
 
 def _refuse_to_replace(output: Path) -> None:
     """A report may take the place of a report, and of nothing else."""
-
     picture = output.with_suffix(".png")
     try:
         ours = f"![trade-off]({picture.name})" in read_text(output, RESULTS_BYTES)
@@ -91,8 +90,7 @@ def _read(run: str) -> tuple[Path, "Results"]:
 
 
 def _what_is_there_instead(run: str, path: Path) -> str:
-    """A run without results may still be at it; a name without a run may be a slip of the pen."""
-
+    """Why there are no results: the run is not finished, or has none, or the name is misspelt."""
     from vidveil.training.runs import list_runs
 
     known = {info.name: info for info in list_runs()}
@@ -100,7 +98,7 @@ def _what_is_there_instead(run: str, path: Path) -> str:
         path = Path(run) / "results.json"
     if info := known.get(path.parent.name):
         if info.state == "done":
-            return f"run {info.name!r} trained something and has no results of its own: vidveil evaluate judges"
+            return f"run {info.name!r} trained something and has no results of its own: vidveil evaluate measures it"
         return f"run {info.name!r} has no results yet: it is {info.state}" + (
             f" ({info.reason})" if info.reason else ""
         )

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def review(
     manifests: Annotated[
         list[Path],
-        typer.Argument(metavar="MANIFEST", help="NAME_anonymized.json, the output beside it, or a folder."),
+        typer.Argument(metavar="MANIFEST", help="NAME_anonymized.json, the output next to it, or a folder."),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="SHEET", help="Default: NAME_review.png beside the manifest."),
+        typer.Option("-o", "--output", metavar="SHEET", help="Default: NAME_review.png next to the manifest."),
     ] = None,
     limit: Annotated[
         int, typer.Option(min=0, max=500, help="Tiles on the sheet, of the most serious moments; 0 draws none.")
@@ -40,7 +40,7 @@ def review(
 
     The sheet is drawn from the anonymized output, never from the original.
     """
-    from vidveil.app.review import explain, read_review, tell
+    from vidveil.app.review import describe, explain, read_review
 
     manifests = [file for word in manifests for file in (_below(word) if is_folder(word) else [word])]
     if output is not None and len(manifests) > 1:
@@ -57,7 +57,7 @@ def review(
             reviews.append(found)
             if found.trouble is not None:
                 _say(f"warning: {found.trouble}", err=True)
-            for line in tell(found):
+            for line in describe(found):
                 _say(line)
             _draw(found, output or found.sheet, limit, sheets)
         except VidveilError as error:
@@ -91,7 +91,7 @@ def _draw(found: "Review", path: Path, limit: int, sheets: set[Path]) -> None:
         if is_sheet(path):
             _say(f"note: {path} is of an earlier review", err=True)
         return
-    if path in sheets:  # clip.json beside clip_anonymized.json
+    if path in sheets:  # clip.json next to clip_anonymized.json
         raise OutputError(f"{path.name} is the sheet of another manifest of this run: give this one a name with -o")
     with phase(f"drawing {path.name}"):
         shown = write_sheet(found, path, limit)

@@ -40,7 +40,7 @@ def anonymize_stores(
     overwrite: bool,
     dry_run: bool,
 ) -> int:
-    """One after the other: the exit code. Those that fail are told, and the others are done.
+    """One after the other: the exit code. Those that fail are reported, and the others are done.
 
     Args:
         given: options that say something about video, of which there is none here.
@@ -53,8 +53,8 @@ def anonymize_stores(
     if given:
         raise UsageError(f"{method} works on stored features: leave out {', '.join(given)}")
     if output is not None and len(sources) > 1:
-        raise UsageError("several stores need no -o: each gets a name of its own, beside it")
-    checkpoint_of(method)  # a mistake in its name is told once, and not for each store
+        raise UsageError("several stores need no -o: each gets a name of its own, next to it")
+    checkpoint_of(method)  # a mistake in its name is reported once, and not for each store
     place, failed = device_for(device, learned=True), False
     for name in sources:
         source, target = Path(name), Path(output) if output else None
@@ -69,12 +69,12 @@ def anonymize_stores(
                 continue
             with told(source.name, 0, "vectors") as progress:
                 done = anonymize_features(source, method, target, overwrite=overwrite, device=place, progress=progress)
-            typer.echo(f"{done.output}: {done.vectors:,} vectors, told in {done.manifest.name}", err=True)
+            typer.echo(f"{done.output}: {done.vectors:,} vectors, described in {done.manifest.name}", err=True)
             for warning in done.warnings:
                 typer.echo(f"warning: {warning}", err=True)
             if not done.knows_encoder:
-                told_of = f"{source.name} does not say which encoder made it: see that it is {method}'s"
-                typer.echo(f"note: {told_of}", err=True)
+                note = f"{source.name} does not say which encoder made it: see that it is {method}'s"
+                typer.echo(f"note: {note}", err=True)
         except VidveilError as error:
             typer.echo(f"error: {error}", err=True)
             failed = True

@@ -56,15 +56,15 @@ def _say_what_next(made: "Trained", data: "Path | None") -> None:
     known = made.data.partition(":")[0].replace("features", "store")
     named = f"{made.method}:{made.name}"
     tables = [f"{made.method}_{known}_table", *(["splavu_vp_table"] if made.on_features else [])]
-    judging = next((one for one in tables if one in names()), "RECIPE")
+    table = next((one for one in tables if one in names()), "RECIPE")
     of = f"data={made.data} " if made.on_features else ""
     root = f"--data {data} " if data and made.on_features else ""
-    worth = f"vidveil evaluate {judging} {root}{of}method={named} name={made.name}_table"
+    worth = f"vidveil evaluate {table} {root}{of}method={named} name={made.name}_table"
     typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
     if made.on_features:
         typer.echo(f"On your features: vidveil anonymize STORE --method {named}", err=True)
     elif not tells_more_than_guessing(made.metrics, made.floors):
         typer.echo("It predicts the action no better than chance: train it longer (epochs=…).", err=True)
     else:
-        guard = " --guard faces" if made.shows_filmed else ""
-        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{guard}", err=True)
+        also = " --also-hide faces" if made.shows_filmed else ""
+        typer.echo(f"On your videos: vidveil anonymize clip.mp4 --method {named}{also}", err=True)

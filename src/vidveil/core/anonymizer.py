@@ -1,8 +1,8 @@
-"""What every method is: a thing that anonymizes clips, and streams of frames.
+"""The base class of methods: each anonymizes clips, and streams of frames.
 
-`anonymize` is for learning and measuring: a float clip in, a clip of the same size out. `stream` is for files and
-cameras: frames in, safe frames out, in order. A method that looks at one frame at a time writes `paint` alone and gets
-both; a method that needs to see several overrides `stream`.
+`anonymize` is for training and evaluation: a float clip in, a clip of the same size out. `stream` is for files and
+cameras: frames in, safe frames out, in order. A method that works frame by frame implements `paint` alone and gets
+both; a method that needs several frames overrides `stream`.
 """
 
 from abc import ABC, abstractmethod
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Anonymized:
-    """What a method gives for a clip."""
+    """What a method returns for a clip."""
 
     video: "Tensor"
     """(3, T, H, W) float in [0, 1], the input's size."""
     mask: "Tensor | None" = None
     """What was kept, where the method hides by a mask."""
     scores: "Tensor | None" = None
-    """What the mask was drawn from."""
+    """From which the mask was computed."""
 
 
 class Anonymizer(ABC):
-    """A method with its knobs set. Deterministic, and each clip is treated by itself."""
+    """A method with its parameters set. Deterministic, and each clip is treated by itself."""
 
     weights: str | None = None
-    """Name and hash of what the method learned, where it learned something."""
+    """Name and hash of the weights of a learned method."""
     unchanged = False
-    """Whether pictures that it lets pass are as they were filmed."""
+    """Whether the frames that it keeps are unchanged."""
     elsewhere = False
-    """Whether things are shown at other places than they were filmed at: what was found there is not there any more."""
+    """Whether the output shows things at other positions than the source: boxes on the source do not fit the output."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
@@ -49,18 +49,18 @@ class Anonymizer(ABC):
     def anonymize(
         self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
-        """`keep` and `privacy_weight` are the knobs of learned methods; the others have none and refuse them."""
+        """`keep` and `privacy_weight` are parameters of learned methods; other methods refuse them."""
 
     @abstractmethod
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         """Frames in order, each anonymized or black; fewer only where the method leaves frames out."""
 
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
-        """What whoever shares a video of this size should know, where people may still be recognised by eye."""
+        """A warning where people in a video of this size may still be recognised by eye."""
         return None
 
     def keeps(self, index: int) -> bool:  # noqa: ARG002
-        """Whether the frame with this index comes out at all."""
+        """Whether the output has the frame with this index."""
         return True
 
 
@@ -88,12 +88,12 @@ class FrameMethod(Anonymizer):
     def anonymize(
         self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
-        """Every frame of the clip painted anew; the size stays."""
+        """Every frame of the clip painted; the size stays the same."""
         import torch
 
         refuse_knobs(self.spec, keep, privacy_weight)
         check_clip(clip)
-        # (3, T, H, W) → 3·T planes of 8 bits: the very arithmetic that files go through
+        # (3, T, H, W) → 3·T planes of 8 bits: the same arithmetic as for files
         planes = (clip.detach().cpu() * 255).round().to(torch.uint8).flatten(0, 1).contiguous().numpy()
         painted = np.empty_like(planes)
         for source, target in zip(planes, painted, strict=True):
@@ -115,7 +115,7 @@ class Chain(Anonymizer):
     def caution(self, short_side: int) -> str | None:
         painting = [stage for stage in self.stages if not stage.unchanged] or self.stages
         cautions = [stage.caution(short_side) for stage in painting]
-        return None if None in cautions else cautions[-1]  # one stage that hides is enough; the last one is seen
+        return None if None in cautions else cautions[-1]  # one stage that hides is enough
 
     def keeps(self, index: int) -> bool:
         return all(stage.keeps(index) for stage in self.stages)
@@ -142,7 +142,7 @@ def fail_closed(method: FrameMethod, frame: Frame) -> SafeFrame:
         return frame.black(frame.lost or "had no picture")
     try:
         return method.hide(frame)
-    except Exception as error:  # whatever it was: this frame must not pass
+    except Exception as error:  # whatever it was: this frame must not be shown
         return frame.black(f"could not be anonymized ({type(error).__name__})")
 
 

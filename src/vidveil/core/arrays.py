@@ -1,4 +1,4 @@
-"""NumPy files, read within bounds: what a header claims is compared with what the file holds, then believed."""
+"""NumPy files, read within limits: what a header claims is checked against the size of the file."""
 
 import math
 import zipfile
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vidveil.core.bounded import check_swollen, open_regular, regular
 
 PACKED = 20
-"""An array in an archive is at most so many times as large as the archive, or a gigabyte: all of it is unpacked."""
+"""All arrays of an archive together are at most so many times as large as the archive, or a gigabyte."""
 
 
 class ObjectsError(ValueError):
@@ -21,7 +21,7 @@ class ObjectsError(ValueError):
 
 
 def read_header(stored: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type of the array that begins here, if `size` bytes are enough for it. Else a ValueError."""
+    """Shape and type of the array that begins here. ValueError if `size` bytes are too few for it."""
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(npy.read_magic(stored))
     if read is None:
         raise ValueError("is of an unknown version")

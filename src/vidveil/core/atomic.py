@@ -1,8 +1,8 @@
-"""Files and folders that are not there until they are whole: the one place where a temporary name is made.
+"""Files and folders that appear only when they are complete. All temporary names are made here.
 
-What is written grows next to its place under a name that nobody else gives to a file, is brought to disk, and then
-takes the name of `path` in one step. No link is followed, nothing of somebody else's is emptied, and the system's lock
-on the temporary file says whether its writer still lives: `remove_stale` takes away what killed runs left.
+A file is written in its folder under a temporary name, flushed to disk, and then renamed to `path` in one step. No link
+is followed, no file of another program is emptied, and a lock on the temporary file shows whether its writer is still
+running: `remove_stale` deletes what killed runs left behind.
 
     temporary(path)      one writer at a time: a second is an OutputError. `commit` gives the file its name
     new_file(path)       a file to write to, which any number of writers may replace; the last one stays
@@ -31,8 +31,8 @@ from vidveil.core.errors import OutputError
 MARK = ".vidveil.part"
 LONGEST = 255  # bytes that a name may have on the common file systems
 TRIES = 20
-PAUSE = 0.01  # seconds between two tries: another process may look whether a file is stale, and locks it meanwhile
-OWN = r"\.[0-9a-f]{8}"  # what tells the temporary names of several writers apart
+PAUSE = 0.01  # seconds between two tries: another process that checks whether the file is stale locks it briefly
+OWN = r"\.[0-9a-f]{8}"  # distinguishes the temporary names of several writers
 FOR_ALL = 0o666  # less the umask
 
 
@@ -55,7 +55,7 @@ def to_disk(path: Path) -> None:
 
 @contextmanager
 def temporary(path: Path) -> Iterator[Path]:
-    """The temporary file of `path`, empty and ours alone; gone at the end unless it was renamed."""
+    """The temporary file of `path`, empty and locked by us; deleted at the end unless it was renamed."""
     part = part_of(path)
     file = _claim(path, part)
     try:
@@ -66,19 +66,19 @@ def temporary(path: Path) -> Iterator[Path]:
             if _is_at(file, part):
                 part.unlink()
         finally:
-            os.close(file)  # and with it the lock: until here nobody else takes the name
+            os.close(file)  # releases the lock: until here no other writer takes the name
 
 
 @contextmanager
 def new_file(path: Path, mode: int = FOR_ALL) -> Iterator[BinaryIO]:
-    """A file to write to; at the end it is on disk and takes the name of `path`, after an error it is gone."""
+    """A file to write to. At the end it is flushed and renamed to `path`; after an error it is deleted."""
     with new_path(path, mode) as part, part.open("r+b") as file:
         yield file
 
 
 @contextmanager
 def new_path(path: Path, mode: int = FOR_ALL) -> Iterator[Path]:
-    """An empty file by its name; at the end it is on disk and takes the name of `path`, after an error it is gone."""
+    """The name of an empty file. At the end the file is flushed and renamed to `path`; after an error it is deleted."""
     remove_stale(path.parent, path.name)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     part, number = _create(path, lambda part: os.open(part, flags, mode))
@@ -100,14 +100,13 @@ def write_text(path: Path, text: str, mode: int = FOR_ALL) -> None:
 
 
 def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
-    """Plain values, and a line feed at the end."""
+    """Plain values as JSON, with a line feed at the end."""
     write_text(path, json.dumps(value, indent=indent) + "\n")
 
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """An empty folder to fill; at the end it takes the name of `path`, and what had it is removed. After an error the
-    new one is gone, and the old one is where it was."""
+    """An empty folder to fill. At the end it replaces `path`; after an error it is deleted, and `path` is as before."""
     remove_stale(path.parent, path.name)
     part, number = _create(path, _open_new_folder)
     try:
@@ -120,7 +119,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def remove_folder(path: Path) -> None:
-    """Renamed first, so that nobody finds half of it."""
+    """Rename it first, so that no other process finds half of it."""
     old = _of_its_own(path)
     path.rename(old)
     _remove(old)
@@ -135,16 +134,16 @@ def _remove(path: Path) -> None:
 
 
 def remove_stale(folder: Path, name: str | None = None) -> list[Path]:
-    """Remove temporary files and folders in `folder` whose writers are dead; which ones these were.
+    """Remove temporary files and folders in `folder` whose writers have ended; return their paths.
 
-    Only what has our name, is our user's, has no other name, and is locked by nobody. With `name`, only those of the
-    file or folder that is called so.
+    Only what has a temporary name of ours, belongs to our user, has no second link, and is not locked. With `name`,
+    only those of the file or folder of that name.
     """
     removed: list[Path] = []
     try:
         with os.scandir(folder) as entries:
             parts = sorted(folder / entry.name for entry in entries if is_part(entry.name, name))
-    except OSError:  # whoever works there will say why not
+    except OSError:  # whoever writes there will report it
         return removed
     for part in parts:
         with suppress(OSError):
@@ -154,20 +153,20 @@ def remove_stale(folder: Path, name: str | None = None) -> list[Path]:
 
 
 def is_part(name: str, of: str | None = None) -> bool:
-    """Whether a name is a temporary one: of anything, or of what is called `of`."""
+    """Whether `name` is a temporary name: of any file, or of the file called `of`."""
     if of is None:
         return name.startswith(".") and name.endswith(MARK)
     return re.fullmatch(f"{re.escape(_hidden(of, '').removesuffix(MARK))}({OWN})?{re.escape(MARK)}", name) is not None
 
 
 def open_lock(path: Path) -> BinaryIO:
-    """A file that is there to be locked, made if it is not there. Nothing is emptied, and no link is followed."""
+    """A lock file, created if it is missing. Nothing is emptied, and no link is followed."""
     number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FOR_ALL)
     return os.fdopen(number, "r+b", buffering=0)
 
 
 def open_log(path: Path) -> BinaryIO:
-    """A file to append to, made if it is not there, each write at once. No link is followed."""
+    """A file to append to without buffering, created if it is missing. No link is followed."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, FOR_ALL), "a+b", buffering=0)
 
@@ -182,7 +181,7 @@ def _remove_if_stale(part: Path) -> bool:
             return False
         if stat.S_ISDIR(found.st_mode) and not re.search(OWN + re.escape(MARK) + "$", part.name):
             return False  # a folder has no other temporary name
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its writer lives
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its writer is running
         if not _is_at(number, part):
             return False
         _remove(part)
@@ -192,7 +191,7 @@ def _remove_if_stale(part: Path) -> bool:
 
 
 def _of_its_own(path: Path) -> Path:
-    """A temporary name that no other writer of `path` has."""
+    """A temporary name of `path` that no other writer uses."""
     return path.with_name(_hidden(path.name, f".{secrets.token_hex(4)}"))
 
 
@@ -204,9 +203,9 @@ def _hidden(name: str, own: str) -> str:
 
 
 def _create(path: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
-    """A new temporary file or folder of `path`, and its open number, which holds the lock.
+    """A new temporary file or folder of `path`, and its file descriptor, which holds the lock.
 
-    Between making and locking, another process may take it for stale, and lock or remove it: then there is a next one.
+    Before it is locked, another process may take it for stale and lock or remove it: then the next name is tried.
     """
     for _ in range(TRIES):
         part = _of_its_own(path)
@@ -221,7 +220,7 @@ def _create(path: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
         except BlockingIOError:
             os.close(number)
             continue
-        except OSError:  # a file system without locks: then its files are never taken for stale, either
+        except OSError:  # a file system without locks: there, files are never taken for stale
             return part, number
         if _is_at(number, part):
             return part, number
@@ -250,7 +249,7 @@ def _swap(part: Path, path: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """So that the new name, too, outlasts a power cut."""
+    """Flush the folder, so that the new name survives a power cut."""
     with suppress(OSError):  # not every file system can
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -262,8 +261,8 @@ def _sync(folder: Path) -> None:
 def _claim(path: Path, part: Path) -> int:
     """Create the file, or take over what a killed run left, and lock it.
 
-    The system takes the lock from whoever dies. Between opening and locking, another process may rename or remove the
-    file: then this is the lock of something else, and we begin again.
+    The system releases the lock of a process that ends. Between opening and locking, another process may rename or
+    remove the file: then the lock is of another file, and we try again.
     """
     for _ in range(TRIES):
         file = _open(part)
@@ -284,8 +283,8 @@ def _claim(path: Path, part: Path) -> int:
 
 
 def _open(part: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link into somebody's file, no
-    try:  # wait for a pipe
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # follow no link, do not wait
+    try:  # for a pipe
         return os.open(part, flags, FOR_ALL)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
@@ -294,7 +293,7 @@ def _open(part: Path) -> int:
 
 
 def _is_at(file: int, part: Path) -> bool:
-    """Whether the open file is still the one that has the name."""
+    """Whether the open file still has this name."""
     try:
         return os.path.samestat(os.fstat(file), os.lstat(part))
     except FileNotFoundError:
@@ -303,7 +302,7 @@ def _is_at(file: int, part: Path) -> bool:
 
 def _check_ours(file: int, part: Path) -> None:
     found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # emptied, it would be empty under its other name, too
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # emptying it would empty it under its other name, too
         raise _in_the_way(part)
 
 

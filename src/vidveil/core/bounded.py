@@ -1,8 +1,7 @@
-"""Reading files that may be hostile: never a pipe, never more than a limit, never a traceback.
+"""Read files that may be hostile: regular files only, within limits, and with errors that fit in a line.
 
-Every JSON, JSON-lines and YAML file is read through here. What is wrong is a `ValueError` with a reason of one short
-line and without the file's name, which the caller puts before it; a file that is not there, or may not be read, is an
-`OSError` as always.
+Every JSON, JSON-lines and YAML file is read here. Bad content is a `ValueError` with a reason of one short line,
+without the file's name, which the caller puts before it; a file that is missing or unreadable is an `OSError`.
 
     try:
         values = read_json(path)
@@ -23,7 +22,7 @@ from typing import Any
 from vidveil.core.text import printable
 
 JSON_BYTES = 16 << 20
-"""Of manifests, notes, checkpoints and recipes: the largest have a few megabytes."""
+"""Of manifests, checkpoints and recipes: the largest have a few megabytes."""
 JSON_VALUES = 1_000_000
 """Parsed values take up to a hundred bytes each, whatever they took in the file."""
 RESULTS_BYTES = 64 << 20
@@ -36,21 +35,21 @@ ANNOTATION_VALUES = 20_000_000
 YAML_BYTES = 64 << 10
 LINE_BYTES = 1 << 20
 WHOLE_CHARACTERS = 20
-"""Of a whole number: with more it does not fit into 64 bits."""
+"""Of a whole number: a longer one does not fit into 64 bits."""
 REAL = 400
 """Characters of a number with a decimal point."""
 NOT_UTF8 = "is not UTF-8 text: save it as UTF-8"
 
 
 def reason(error: Exception) -> str:
-    """What was wrong, in words for the end of an error message."""
+    """The error as the end of a message."""
     if isinstance(error, OSError):
         return f"cannot be read ({(error.strerror or str(error) or type(error).__name__).lower()})"
     return str(error)
 
 
 SWOLLEN, HARMLESS = 200, 1 << 30
-"""Data are at most so many times as large as what is stored of them; up to the second number of bytes, anything is."""
+"""Data of more than HARMLESS bytes must be at most SWOLLEN times as large as what is stored of them."""
 
 
 class SwollenError(ValueError):
@@ -58,7 +57,7 @@ class SwollenError(ValueError):
 
 
 def is_file(path: str | Path) -> bool:
-    """As `Path.is_file`; no name is too long for it, or holds what no name may hold."""
+    """As `Path.is_file`, but False for names that are too long or invalid, where that raises."""
     return os.path.isfile(path)  # noqa: PTH113
 
 
@@ -72,7 +71,7 @@ def is_folder(path: str | Path) -> bool:
 
 
 def open_regular(path: Path, limit: int | None = None) -> io.BufferedReader:
-    """A regular file of at most `limit` bytes, opened for reading. A pipe or a device is never waited for."""
+    """A regular file of at most `limit` bytes, opened for reading. Never waits for a pipe or a device."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         check_regular(os.fstat(number), limit)
@@ -93,8 +92,8 @@ def check_regular(found: os.stat_result, limit: int | None = None) -> None:
 
 
 def regular(path: Path, limit: int | None = None) -> Path:
-    """The path, once it is known to lead to a regular file and not to a hole: for libraries that open files and take
-    their sizes for granted."""
+    """The path, if it leads to a regular file that is not nearly all hole: for libraries that open files themselves and
+    trust their sizes."""
     found = path.stat()
     check_regular(found, limit)
     check_swollen(found.st_size, on_disk(found))
@@ -102,13 +101,13 @@ def regular(path: Path, limit: int | None = None) -> Path:
 
 
 def on_disk(found: os.stat_result) -> int:
-    """The bytes of a file that the disk holds: of a sparse file few. Where the file system does not say, all."""
+    """Bytes that the file takes on disk: few for a sparse file, all where the file system does not report it."""
     blocks = found.st_blocks * 512
     return min(found.st_size, blocks) if blocks else found.st_size
 
 
 def check_swollen(size: int, stored: int, times: int = SWOLLEN) -> None:
-    """SwollenError where a few stored bytes stand for gigabytes: a hole, or zeros that were packed."""
+    """SwollenError where a few stored bytes stand for gigabytes: a sparse file, or compressed zeros."""
     if size > HARMLESS and size > times * stored:
         raise SwollenError(f"stands for {size:,} bytes, and {stored:,} are stored: that is no data")
 
@@ -141,9 +140,9 @@ def read_json_object(
 
 
 def parse_json(text: str, values: int = JSON_VALUES, *, finite: bool = True) -> Any:
-    """Plain values, at most so many. Refuses numbers that do not fit into 64 bits and, unless `finite` is False, NaN
-    and Infinity, which JSON does not have and Python writes: recipes and checkpoints of ours may hold them."""
-    # Counted before anything is parsed. Commas and brackets in texts count, too: the limits leave room for them.
+    """Plain values, at most `values` of them. Refuses numbers that do not fit into 64 bits and, unless `finite` is
+    False, NaN and Infinity, which are not JSON, but Python writes them, and checkpoints may hold them."""
+    # Counted before parsing. Commas and brackets in texts count, too: the limits leave room for them.
     if text.count(",") + text.count("[") + text.count("{") > values:
         raise ValueError(f"holds more than {values:,} values")
     constant = _constant if finite else float
@@ -173,13 +172,9 @@ def json_lines(path: Path, limit: int = LINE_BYTES) -> Iterator[tuple[int, Any]]
                 raise ValueError(f"line {at} {error}") from error
 
 
-def read_yaml(path: Path, limit: int = YAML_BYTES) -> Any:
-    return parse_yaml(read_text(path, limit))
-
-
 def parse_yaml(text: str) -> Any:
-    """Plain values. Refuses aliases, with which a few lines stand for gigabytes, keys that are given twice, and whole
-    numbers that do not fit into 64 bits."""
+    """Plain values. Refuses aliases, with which a few lines can stand for gigabytes, duplicate keys, and whole numbers
+    that do not fit into 64 bits."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -220,7 +215,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def parse_real(text: str) -> float:
-    """A number as people write it, `inf` and `1e-3` included; a finite one that no float holds is a ValueError."""
+    """A number as people write it, such as `inf` or `1e-3`. ValueError for a finite number that no float can hold."""
     if len(text) > REAL:
         raise ValueError(f"is a number of {len(text)} characters")
     value = float(text)
@@ -230,7 +225,7 @@ def parse_real(text: str) -> float:
 
 
 def kind_of(value: Any) -> str:
-    """What a value read from JSON or YAML is, for messages."""
+    """The kind of a value read from JSON or YAML, for messages."""
     kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
     return "null" if value is None else kinds.get(type(value), type(value).__name__)
 

@@ -1,4 +1,4 @@
-"""What a result in the cache was made by: the code itself, so that a change of it is never taken for what it was."""
+"""Hash of the code that made a cached result, so that results of other code are never reused."""
 
 import hashlib
 from functools import cache

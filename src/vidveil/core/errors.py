@@ -17,7 +17,7 @@ The message is one line, made for the person at the terminal; the command puts t
 from vidveil.core.text import printable
 
 LONGEST = 1000
-"""Characters of a message. Names of files and values of others may be in it, and may be of any length."""
+"""Characters of a message. It may contain file names and values from files, of any length."""
 
 
 class VidveilError(Exception):
@@ -51,7 +51,7 @@ class DetectorError(VidveilError):
     """What a detector returned makes no sense, or it did not return in time."""
 
     def __init__(self, reason: str, check: str = "") -> None:
-        """`check` names what may be wrong in the description of a user's own detector."""
+        """`check` names the key that may be wrong in the description of a user's own detector."""
         super().__init__(reason)
         self.check = check
 

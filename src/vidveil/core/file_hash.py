@@ -1,4 +1,4 @@
-"""SHA-256 of files, which manifests and caches name them by."""
+"""SHA-256 of files, by which manifests and caches name them."""
 
 import hashlib
 from pathlib import Path
@@ -10,7 +10,7 @@ CHUNK = 1 << 20
 
 
 def file_hash(path: Path, stop: Event | None = None) -> str:
-    """SHA-256 of a file. Whoever sets `stop` need not wait for the rest of it: InterruptedError."""
+    """SHA-256 of a file. InterruptedError as soon as `stop` is set."""
     digest = hashlib.sha256()
     with open_regular(path) as file:
         while chunk := file.read(CHUNK):

@@ -1,10 +1,10 @@
-"""One picture on its way through, and the type that says whether it may be shown.
+"""One frame of a video, and the type that says whether it may be shown.
 
-A `Frame` comes from the reader and is raw. A `SafeFrame` comes out of an anonymizer. The writer takes nothing but
-`SafeFrame`, so a raw picture cannot reach a file by a slip: type checkers refuse it, and so does the writer.
+A `Frame` comes from the reader and is raw. A `SafeFrame` comes out of an anonymizer. The writer takes `SafeFrame`
+alone, so a raw picture cannot reach a file by mistake: type checkers refuse it, and so does the writer.
 
 Pictures are 8-bit YUV 4:2:0, the layout in which nearly all video is stored and H.264 is written. Working on its three
-planes saves two colour conversions and half of the pixels.
+planes saves two colour conversions and half of the values.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Painter = Callable[[Plane, Plane, int], None]
 LIMITED_BLACK, FULL_BLACK, NEUTRAL = 16, 0, 128
 FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom in pixels; right and bottom lie outside."""
+"""Left, top, right, bottom in pixels; right and bottom are exclusive."""
 COLOURS = ("colorspace", "color_range", "color_trc", "color_primaries")
 
 
@@ -40,37 +40,37 @@ class Region:
     """A place in a picture where somebody is, to be hidden."""
 
     box: Box | None
-    """On the upright picture, as it is shown. None: the whole frame, because nobody knows where."""
+    """On the upright picture, as it is shown. None: the whole frame, because the place is unknown."""
     shape: str = "box"
     """`box`, or the `ellipse` in it."""
     kind: str
-    """What was looked for: `faces`, `people`, or the name of a user's own detector."""
+    """What was searched for: `faces`, `people`, or the name of a user's own detector."""
     track: int
-    """The same number in all frames of one person's way through the video."""
+    """Number of the track: the same in all frames of one person's path through the video."""
     score: float
-    """How sure the detector was, 0 to 1; 0 where nothing was detected in this very frame."""
+    """Confidence of the detector, 0 to 1; 0 where nothing was detected in this frame."""
     source: str
     """How the box came about: see docs/guard.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """What a learned method thought of each cell of a picture, as the source stores it."""
+    """A learned method's mask and ranking of the cells of a picture, as the source stores it."""
 
     kept: NDArray[np.bool_]
     """(h, w)"""
     worth: NDArray[np.float32]
-    """(h, w): the share of tubelets, of those looked at together, that would be hidden before this one."""
+    """(h, w): the share of the tubelets of its clip that would be hidden before this one."""
     under: "SafeFrame | None" = None
-    """What was looked at, where that was not the source."""
+    """The network's input, where that was not the source."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Frame:
-    """A decoded picture that nobody has anonymized yet."""
+    """A decoded picture that is not anonymized yet."""
 
     index: int
-    """Position in the source, from 0, lost frames counted in."""
+    """Position in the source, from 0, counting lost frames."""
     pts: int
     """Presentation time in the source's time base, strictly increasing."""
     duration: int
@@ -86,17 +86,17 @@ class Frame:
     matrix: tuple[int, ...] | None = None
     """How the picture must be turned to be upright: the source's display matrix."""
     regions: tuple[Region, ...] | None = None
-    """Where somebody is; None as long as nobody has looked."""
+    """Where somebody is; None as long as the frame was not searched."""
     heat: Heat | None = field(default=None, repr=False)
-    """Why a learned method hid what it hid."""
+    """What a learned method based its mask on."""
     drawn: NDArray[np.uint8] | None = field(default=None, repr=False)
-    """(H, W, 3) of red, green and blue to the bit, where a network drew them: `picture` has half of their colours."""
+    """(H, W, 3) RGB as a network drew it, exactly: `picture` has half of the colour resolution."""
     blank: bool = False
-    """Whether it is black because a method that compares frames had none to compare it with."""
+    """Whether it is black because a method that compares frames had none to compare with."""
     everywhere: bool = False
-    """Whether such a method found something that moves all over the picture, as where the camera does."""
+    """Whether such a method found motion all over the picture, as when the camera moves."""
     after_gap: bool = False
-    """Whether this is the first frame after a live source was away: whatever followed people must begin anew."""
+    """Whether this is the first frame after an outage of a live source: tracking must restart."""
 
     @property
     def planes(self) -> tuple[Plane, Plane, Plane]:
@@ -114,7 +114,7 @@ class Frame:
         return array
 
     def paint(self, painter: Painter) -> "SafeFrame":
-        """A new picture, each plane filled by `painter`; of the old one it holds what the painter puts there."""
+        """A new picture, each plane filled by `painter`; it holds nothing else of the old one."""
         picture = self._canvas()
         targets = plane_views(picture, self.width, self.height)
         for shrink, source, target in zip((1, 2, 2), self.planes, targets, strict=True):
@@ -122,7 +122,7 @@ class Frame:
         return self._safe(picture)
 
     def black(self, why: str | None) -> "SafeFrame":
-        """A black picture in place of this one. `why` is recorded; None if black is what the method draws."""
+        """A black picture in place of this one. `why` is recorded; None if the method draws black on purpose."""
         picture = self._canvas()
         y, u, v = plane_views(picture, self.width, self.height)
         y[:] = FULL_BLACK if self.full_range else LIMITED_BLACK
@@ -131,7 +131,7 @@ class Frame:
         return self._safe(picture, hidden=why)
 
     def instead(self, width: int, height: int) -> "Frame":
-        """One without a picture yet, upright and of a size of its own, in the place and at the time of this one."""
+        """A frame without a picture yet, upright and of another size, with the index and time of this one."""
         return Frame(
             index=self.index,
             pts=self.pts,
@@ -146,7 +146,7 @@ class Frame:
         )
 
     def as_it_is(self) -> "SafeFrame":
-        """The picture unchanged: only for methods that are not meant to change pictures, and say so to the user."""
+        """The picture unchanged: only for methods that do not change pictures and say so to the user."""
         return self.paint(lambda source, target, _: np.copyto(target, source))
 
     def _canvas(self) -> "av.VideoFrame":
@@ -187,4 +187,4 @@ class SafeFrame(Frame):
     """A picture that an anonymizer made. Its `picture` has even sides."""
 
     hidden: str | None = None
-    """Why the whole frame is black, where that was a failure and not the method's drawing."""
+    """Why the whole frame is black, where that was a failure and not the method's output."""

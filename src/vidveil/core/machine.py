@@ -1,4 +1,4 @@
-"""What a number was measured with: versions, processor, accelerator, commit. No names of hosts or users, no paths."""
+"""The machine and versions that a number was measured with. No names of hosts or users, no paths."""
 
 import importlib.metadata
 import os
@@ -11,7 +11,7 @@ from vidveil.core.version import __version__
 
 
 def describe(accelerator: str = "cpu") -> dict[str, Any]:
-    """For machine.json and results. `accelerator`: where it runs, `cpu` or `cuda`."""
+    """For machine.json and results. `accelerator` is `cpu` or `cuda`."""
     import torch
 
     on_cuda = accelerator == "cuda" and torch.cuda.is_available()
@@ -29,15 +29,15 @@ def describe(accelerator: str = "cpu") -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """Of the checkout that this code runs from, with `+` if files differ from it; None outside of one.
+    """Of the checkout that this code runs from, with `+` if files are changed; None outside of a checkout.
 
-    `VIDVEIL_COMMIT` says it where the code is a copy without its history.
+    `VIDVEIL_COMMIT` gives it where the code is a copy without history.
     """
-    if said := os.environ.get("VIDVEIL_COMMIT"):
-        return said
+    if given := os.environ.get("VIDVEIL_COMMIT"):
+        return given
     here = Path(__file__).parent
     if not _git(here, "ls-files", "--error-unmatch", Path(__file__).as_posix()):
-        return None  # not a checkout of vidveil: an installation that happens to lie inside another repository
+        return None  # an installation inside another repository
     head = _git(here, "rev-parse", "HEAD")
     return head + ("+" if _git(here, "status", "--porcelain") else "") if head else None
 

@@ -1,4 +1,4 @@
-"""The protocol buffers of ONNX files, read and edited by hand: the library for them is a dependency of 20 MB."""
+"""Read and edit the protocol buffers of ONNX files without the onnx library, a dependency of 20 MB."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def freed(model: bytes) -> bytes:
-    """The same network, without a fixed batch, height and width. Raises ValueError for what is no protocol buffer."""
+    """The same network with a free batch, height and width. ValueError if `model` is no protocol buffer."""
     return b"".join(
         _field(number, kind, _free_graph(value) if number == MODEL_GRAPH and kind == BYTES else value)
         for number, kind, value in fields(model)
@@ -30,7 +30,7 @@ def _free_graph(graph: bytes) -> bytes:
     parts = []
     for number, kind, value in fields(graph):
         if number == GRAPH_VALUE_INFO:
-            continue  # sizes of what lies between: the runtime finds them again
+            continue  # sizes of intermediate values: the runtime infers them
         if number == GRAPH_INPUT and _name(value) in stored:
             continue
         parts.append(_field(number, kind, _free_value(value) if number in (GRAPH_INPUT, GRAPH_OUTPUT) else value))

@@ -1,16 +1,16 @@
-"""Arrays out of a pickle, and nothing else out of it.
+"""Read arrays from a pickle without running any code of it.
 
-A pickle is a program: it names functions and calls them. Some datasets and weights come as pickles all the same, so
-this reader runs such a program with a vocabulary of exactly the names that rebuild arrays:
+A pickle is a program: it names functions and calls them. Some datasets and weights come as pickles all the same. This
+reader knows exactly the names that rebuild arrays, and refuses all others:
 
     numpy.ndarray, numpy.dtype                  numpy.[_]core.multiarray._reconstruct, .scalar
     numpy.[_]core.numeric._frombuffer           _codecs.encode, to Latin-1 only, and bytes() for none at all:
                                                 old pickles write bytes as text
     collections.OrderedDict, FrozenDict of flax, which become dicts
 
-Even these do not reach numpy. Each name stands for something of ours that notes a type, a shape and bytes; arrays are
-made from those at the end, and their types are numbers, bytes and text. So no state that a pickle makes up is ever
-believed: no arrays of objects, which are pointers, and no shape that its bytes do not fill.
+Even these do not call numpy. Each name stands for a class of this module that notes a type, a shape and bytes; arrays
+are made of those at the end, of numbers, bytes and text alone. So no state in a pickle is trusted: there are no arrays
+of objects, which are pointers, and no shape that its bytes do not fill.
 """
 
 import io
@@ -29,7 +29,7 @@ from vidveil.core.errors import DataError
 
 MOST_BYTES = 4 << 30
 CORES = ("numpy.core", "numpy._core")  # before and after numpy 2
-DEEP = 100  # levels of dicts and lists that are still data
+DEEP = 100  # levels of nested dicts and lists
 
 # Everything that plain containers, text, numbers and bytes are written with. Not among them: objects of classes,
 # names outside of the pickle, and numbers of a registry of this process.
@@ -44,27 +44,27 @@ OPCODES = frozenset(
 
 
 def load_arrays(source: Path | bytes) -> Any:
-    """Whatever dicts, lists, tuples, text and numbers the pickle holds, with its arrays in them."""
+    """The dicts, lists, tuples, text, numbers and arrays of the pickle."""
     name = "the pickle" if isinstance(source, bytes) else str(source)
     try:
         data = source if isinstance(source, bytes) else read_bytes(Path(source), MOST_BYTES)
     except (OSError, ValueError) as error:
         raise DataError(f"{name} {reason(error)}") from error
     try:
-        _look_through(data)
+        _check_opcodes(data)
         return _Finish()(_Reader(io.BytesIO(data), encoding="latin1").load())
     except _RefusedError as error:
         raise DataError(f"{name} is refused: {error}") from None
-    except Exception as error:  # a broken pickle can fail in any way; none of them says more than this
+    except Exception as error:  # a broken pickle can fail in any way
         raise DataError(f"{name} is no readable pickle of arrays") from error
 
 
 class _RefusedError(Exception):
-    """Why, for the person who trusted the file."""
+    """The reason, for the user."""
 
 
-def _look_through(data: bytes) -> None:
-    """Refuse what no array needs, before anything of it is run."""
+def _check_opcodes(data: bytes) -> None:
+    """Refuse opcodes that no array needs, before anything runs."""
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
         if opcode.name not in OPCODES:
             raise _RefusedError(f"it uses {opcode.name}, which no array needs")
@@ -73,7 +73,7 @@ def _look_through(data: bytes) -> None:
 
 
 class _Name:
-    """What a name of the vocabulary stands for. A pickle can call it, and do nothing else with it."""
+    """The replacement of a known name. A pickle can call it, and do nothing else with it."""
 
     __slots__ = ("_call",)
     _call: Callable[..., Any]
@@ -114,7 +114,7 @@ class _DType:
 
 
 class _Array:
-    """Shape, type and bytes of an array that is still to be made."""
+    """Shape, type and bytes of an array to be made at the end."""
 
     __slots__ = ("fortran", "kind", "raw", "shape")
 
@@ -146,7 +146,7 @@ class _Array:
 
 
 class _Scalar(_Array):
-    """One number, to become a numpy scalar."""
+    """A numpy scalar to be made at the end."""
 
     __slots__ = ()
 
@@ -164,7 +164,7 @@ def _pairs(items: Any = ()) -> dict[Any, Any]:
 
 
 def _no_bytes(*args: Any) -> bytes:
-    """Old pickles have no way to write empty bytes but to call their type. A number would be a claim on memory."""
+    """Old pickles write empty bytes by calling `bytes`. With a number as argument it would allocate memory."""
     if args:
         raise _RefusedError("it makes bytes of something else")
     return b""
@@ -181,7 +181,7 @@ def _frombuffer(raw: Any, kind: Any, shape: Any, order: Any, *_: Any) -> _Array:
 class _Reader(pickle.Unpickler):
     def __init__(self, file: io.BytesIO, *, encoding: str) -> None:
         super().__init__(file, encoding=encoding)
-        words: dict[tuple[str, str], Callable[..., Any]] = {
+        known: dict[tuple[str, str], Callable[..., Any]] = {
             ("numpy", "ndarray"): _only_named,
             ("numpy", "dtype"): _DType,
             ("_codecs", "encode"): _encode,
@@ -190,41 +190,41 @@ class _Reader(pickle.Unpickler):
             ("flax.core.frozen_dict", "FrozenDict"): _pairs,
         }
         for core in CORES:
-            words[f"{core}.multiarray", "_reconstruct"] = lambda *_: _Array()
-            words[f"{core}.multiarray", "scalar"] = lambda kind, raw: _Scalar().fill((), kind, False, raw)
-            words[f"{core}.numeric", "_frombuffer"] = _frombuffer
-        self._words = {word: _Name(call) for word, call in words.items()}
+            known[f"{core}.multiarray", "_reconstruct"] = lambda *_: _Array()
+            known[f"{core}.multiarray", "scalar"] = lambda kind, raw: _Scalar().fill((), kind, False, raw)
+            known[f"{core}.numeric", "_frombuffer"] = _frombuffer
+        self._known = {name: _Name(call) for name, call in known.items()}
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self._words:
-            shown = ascii(f"{module}.{name}")[1:-1]  # as the file has it, but on one line
+        if (module, name) not in self._known:
+            shown = ascii(f"{module}.{name}")[1:-1]  # on one line
             raise _RefusedError(f"{shown[:80]} is no part of an array")
-        return self._words[module, name]
+        return self._known[module, name]
 
 
 class _Finish:
-    """Makes the arrays, and keeps what a pickle holds twice one thing."""
+    """Makes the arrays; an object that the pickle refers to twice stays one object."""
 
     def __init__(self) -> None:
         self._done: dict[int, Any] = {}
 
-    def __call__(self, thing: Any, depth: int = 0) -> Any:
+    def __call__(self, value: Any, depth: int = 0) -> Any:
         if depth > DEEP:
             raise _RefusedError("it is nested too deeply")
-        if id(thing) in self._done:
-            return self._done[id(thing)]
+        if id(value) in self._done:
+            return self._done[id(value)]
         done: Any
-        if isinstance(thing, _Scalar):
-            done = thing.real()[()]
-        elif isinstance(thing, _Array | _DType):
-            done = thing.real()
-        elif type(thing) is dict:
-            done = {self(key, depth + 1): self(value, depth + 1) for key, value in thing.items()}
-        elif type(thing) in (list, tuple):
-            done = type(thing)(self(item, depth + 1) for item in thing)
-        elif thing is None or type(thing) in (bool, int, float, str, bytes, bytearray):
-            done = thing
+        if isinstance(value, _Scalar):
+            done = value.real()[()]
+        elif isinstance(value, _Array | _DType):
+            done = value.real()
+        elif type(value) is dict:
+            done = {self(key, depth + 1): self(item, depth + 1) for key, item in value.items()}
+        elif type(value) in (list, tuple):
+            done = type(value)(self(item, depth + 1) for item in value)
+        elif value is None or type(value) in (bool, int, float, str, bytes, bytearray):
+            done = value
         else:
             raise _RefusedError("it holds something that is no data")
-        self._done[id(thing)] = done  # everything lives as long as the pickle's own tree: ids stay unique
+        self._done[id(value)] = done  # the pickle's tree lives until the end, so ids stay unique
         return done

@@ -1,11 +1,11 @@
-"""What a long command reports on stderr while it works: bars on a terminal, a plain line every 30 s elsewhere.
+"""Progress of long commands on stderr: bars on a terminal, a plain line every 30 s elsewhere.
 
-    with reporting("evaluate"):                                  # once, where the command is entered
+    with reporting("evaluate"):                                  # once, where the command begins
         with phase("painting blur", 900, "clips") as painting:   # wherever work is done
             painting.done += 1
 
-A thread prints what is going on if nothing was printed for INTERVAL, so that no command is silent, whether its work can
-be counted or not. Outside `reporting` phases print nothing: the Python API is silent.
+A thread prints the state if nothing was printed for INTERVAL, so that no command is silent, whether or not its work can
+be counted. Outside `reporting` phases print nothing: the Python API is silent.
 """
 
 import os
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 INTERVAL = 30.0
-"""Seconds from one plain line to the next."""
+"""Seconds between plain lines."""
 TICK = 0.1
-"""Seconds from one state of the bars to the next."""
+"""Seconds between updates of the bars."""
 
 
 class Phase:
-    """A part of the work. Loops set `done` and nothing else, which costs nothing."""
+    """A part of the work. Loops only set `done`, which is cheap."""
 
     __slots__ = ("_began", "_first", "done", "note", "title", "total", "unit")
 
     def __init__(self, title: str, total: int | None, unit: str, done: int) -> None:
         self.title, self.total, self.unit, self.done = title, total, unit, done
         self.note = ""
-        """What else there is to say, such as the numbers of the last epoch."""
+        """Further information, such as the numbers of the last epoch."""
         self._first = done
         self._began = monotonic()
 
@@ -66,13 +66,13 @@ class Phase:
 
 
 _phases: list[Phase] = []
-"""Those that are under way, the outermost first."""
+"""The current phases, the outermost first."""
 _reporter: "Reporter | None" = None
 
 
 @contextmanager
 def phase(title: str, total: int | None = None, unit: str = "", done: int = 0) -> Iterator[Phase]:
-    """A part of the work, as a context or a decorator. Without a total only the time that it takes is reported."""
+    """A part of the work, as a context or a decorator. Without a total only its duration is reported."""
     one = Phase(title, total, unit, done)
     _phases.append(one)
     try:
@@ -86,7 +86,7 @@ def phase(title: str, total: int | None = None, unit: str = "", done: int = 0) -
 
 
 def counted(items: Iterable[T], title: str, total: int, unit: str = "") -> Iterator[T]:
-    """The items, each of which counts as done when the next one is asked for."""
+    """The items; each counts as done when the next one is requested."""
     with phase(title, total, unit) as one:
         for item in items:
             yield item
@@ -95,8 +95,8 @@ def counted(items: Iterable[T], title: str, total: int, unit: str = "") -> Itera
 
 @contextmanager
 def reporting(command: str, console: "Console | None" = None) -> Iterator[None]:
-    """Report phases until the end, on stderr or on a given console. Within another `reporting` it does nothing, nor in
-    processes of torchrun but the first."""
+    """Report phases inside this context, on stderr or the given console. It does nothing within another `reporting`, or
+    in any process of torchrun but the first."""
     global _reporter
     if _reporter is not None or sys.stderr is None or int(os.environ.get("RANK") or 0) > 0:
         yield
@@ -111,7 +111,7 @@ def reporting(command: str, console: "Console | None" = None) -> Iterator[None]:
 
 
 def console() -> "Console":
-    """What to print on while phases are reported: bars stay below, and lines count as reports."""
+    """The console to print on while phases are reported: bars stay below, and lines count as reports."""
     if _reporter is not None:
         return _reporter.console
     from rich.console import Console
@@ -120,7 +120,7 @@ def console() -> "Console":
 
 
 def say(line: str) -> None:
-    """One line on stderr, whatever is in it."""
+    """One line on stderr, with control characters replaced."""
     if _reporter is not None:
         _reporter.say(line)
     elif sys.stderr is not None:
@@ -135,7 +135,7 @@ def span(seconds: float) -> str:
 
 
 class Reporter:
-    """Prints on one console, from a thread of its own."""
+    """Prints on one console, from its own thread."""
 
     def __init__(self, command: str, console: "Console | None") -> None:
         self._command = Phase(command, None, "", 0)
@@ -170,7 +170,7 @@ class Reporter:
             self._hide()
 
     def printed(self) -> None:
-        """Something was printed."""
+        """Note that something was printed."""
         self._last_line = monotonic()
 
     def due(self) -> bool:
@@ -181,12 +181,12 @@ class Reporter:
         if self.terminal:
             self.console.print(one_line(line), markup=False)
             return
-        with suppress(OSError, ValueError):  # nobody reads stderr any more
+        with suppress(OSError, ValueError):  # stderr is closed
             self._file.write(one_line(line) + "\n")
             self._file.flush()
 
     def ending(self, one: Phase) -> None:
-        """Its last state is shown, if it was there for long enough to be seen."""
+        """Show the last state of a phase that lasted long enough to be seen."""
         if self.terminal and monotonic() - one._began >= TICK:
             self._draw()
 
@@ -226,7 +226,7 @@ class Reporter:
 
 
 class _WatchedFile:
-    """A file that tells the reporter when something is written to it."""
+    """A file that notifies the reporter of every write."""
 
     def __init__(self, file: TextIO, reporter: Reporter) -> None:
         self._file, self._reporter = file, reporter
@@ -240,5 +240,5 @@ class _WatchedFile:
 
 
 def _is_terminal(file: TextIO) -> bool:
-    """One on which lines can be drawn anew."""
+    """Whether lines can be redrawn on it."""
     return file.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")

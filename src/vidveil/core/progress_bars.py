@@ -23,7 +23,7 @@ class _Speed(ProgressColumn):
 
 
 class Bars:
-    """A bar for each phase, gone when it ends."""
+    """A bar for each phase, removed when it ends."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -35,8 +35,8 @@ class Bars:
             console=console,
             transient=True,
             auto_refresh=False,
-            redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # what goes to a file stays there
-            speed_estimate_period=300,  # long enough to hold a validation
+            redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # a redirected stdout stays a file
+            speed_estimate_period=300,  # long enough to include a validation
         )
         self._tasks: dict[Phase, TaskID] = {}
         self._progress.start()

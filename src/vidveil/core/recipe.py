@@ -18,26 +18,27 @@ from typing import Any
 
 from vidveil.core.bounded import YAML_BYTES, is_there, parse_real, parse_yaml, read_text, reason
 from vidveil.core.errors import RecipeError
+from vidveil.core.recipe_keys import with_current_names
 from vidveil.core.registry import PROTOCOLS, TRAININGS, Registry, Runnable, resolve
 from vidveil.core.text import close_to, printable
 
 LARGEST = 2**32 - 1
-"""Of whole numbers: generators of random numbers take no larger seeds, and nothing else is as large."""
+"""The largest whole number: random generators take no larger seeds, and no other value is as large."""
 VERBS: dict[str, tuple[str, str, Registry[Runnable]]] = {
     "evaluate": ("protocol", "attack", PROTOCOLS),
     "train": ("method", "recognizer", TRAININGS),
 }
-"""The key that says what is carried out, its default, and the table of what there is."""
+"""For each verb: the key that chooses what to run, its default, and the table of choices."""
 FOLDER = Path(__file__).parents[1] / "recipes"
 
 
 def names() -> list[str]:
-    """The recipes that come with vidveil."""
+    """Names of the recipes that come with vidveil."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def find(name: str) -> Path:
-    """A recipe by its name, or by the path of a YAML file of one's own."""
+    """The path of a recipe by its name, or that of a user's own YAML file."""
     path = Path(name)
     if path.suffix in (".yaml", ".yml"):
         if not is_there(path):
@@ -52,13 +53,13 @@ def find(name: str) -> Path:
 
 
 def header(path: Path) -> str:
-    """The first line of its opening comment: what it does and what to expect."""
+    """The first line of the opening comment: what the recipe does and what to expect."""
     first = _text(path).partition("\n")[0]
     return first.lstrip("# ").strip() if first.startswith("#") else ""
 
 
 def read_for(verb: str, path: Path, overrides: Sequence[str] = ()) -> Any:
-    """The recipe of a verb; that of another verb is an error that says which."""
+    """`read`, for a recipe of this verb. RecipeError for one of another verb."""
     recipe = read(path, overrides)
     if (other := verb_of(recipe)) != verb:
         raise RecipeError(f"{path.name} is a recipe for `vidveil {other}`, not for `vidveil {verb}`")
@@ -70,20 +71,23 @@ def verb_of(recipe: Any) -> str:
 
 
 def runner_of(recipe: Any) -> Any:
-    """The function that carries a recipe out: it takes the recipe; root, resume, strict and console by keyword."""
+    """The function that runs a recipe: it takes the recipe, and root, resume, strict and console by keyword."""
     key, default, table = VERBS[verb_of(recipe)]
     return resolve(table[getattr(recipe, key, default)].run)
 
 
 def read(path: Path, overrides: Sequence[str] = ()) -> Any:
-    """The recipe as the dataclass that belongs to its verb, with overrides applied and everything checked."""
+    """The recipe as the dataclass of its verb, with overrides applied and all values checked."""
     try:
         values = parse_yaml(_text(path))
     except ValueError as error:
         raise RecipeError(f"{path.name} {error}") from error
     if not isinstance(values, dict):
         raise RecipeError(f"{path.name} must be lines of `key: value`")
-    changed = values | dict(_override(text) for text in overrides)
+    try:
+        changed = with_current_names(values) | with_current_names(dict(_override(text) for text in overrides))
+    except RecipeError as error:
+        raise RecipeError(f"{path.name}: {error}") from None
     verb = changed.pop("verb", None)
     if not isinstance(verb, str) or verb not in VERBS:
         raise RecipeError(f"{path.name} must begin with `verb: {'` or `verb: '.join(VERBS)}`, not {_shown(verb)}")
@@ -96,7 +100,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Any:
 
 
 def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
-    """`kind(**values)` with every key known and every value of the kind that its field says."""
+    """`kind(**values)`, after checking every key and the type of every value. RecipeError begins with `where`."""
     known = {field.name: field for field in fields(kind)}
     hints = typing.get_type_hints(kind)
     for key in values:
@@ -128,7 +132,7 @@ def _text(path: Path) -> str:
 
 
 def _shown(value: object) -> str:
-    """As it is written in messages, which name the file and the reason, too."""
+    """A value as messages show it."""
     return printable(repr(value))
 
 
@@ -139,13 +143,13 @@ def _override(text: str) -> tuple[str, Any]:
     try:
         if re.fullmatch(r"\s*[\w.-]+:\s*", value):  # to YAML that would be a mapping
             raise RecipeError(f"{_shown(text)}: something is missing after the colon")
-        return key.strip(), parse_yaml(value) if value.strip() else ""  # a shell takes the quotes off raw=''
+        return key.strip(), parse_yaml(value) if value.strip() else ""  # a shell removes the quotes of raw=''
     except ValueError as error:
         raise RecipeError(f"{_shown(text)}: the value {error}") from error
 
 
 def _as(hint: Any, value: Any, where: str) -> Any:
-    """`value` as the type hint says: int stays int, an int is a float where one is wanted, a list becomes a tuple."""
+    """`value` converted to the type of the hint: an int may stand for a float, a list becomes a tuple."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         if value in (None, "") and type(None) in arguments:
@@ -160,7 +164,7 @@ def _as(hint: Any, value: Any, where: str) -> Any:
         listed = value if isinstance(value, list) else [value]  # one value may stand for a list of one
         return tuple(_as(arguments[0], item, where) for item in listed)
     if hint is float and isinstance(value, str):
-        try:  # YAML takes 1e-3 for a word
+        try:  # YAML reads 1e-3 as text
             value = parse_real(value)
         except ValueError as error:
             raise RecipeError(f"{where} must be a number, not {_shown(value)}") from error

@@ -1,13 +1,62 @@
-"""The keys of a recipe, what they are set to, and the sentence that stands under each in its dataclass."""
+"""The keys of a recipe: values, the sentence under each in its dataclass, and names that earlier versions had."""
 
 import ast
 import inspect
 import textwrap
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
+
+from vidveil.core.errors import RecipeError
+from vidveil.core.progress import say
+from vidveil.core.text import printable
+
+RENAMED_KEYS = {
+    "trunk_lr": "backbone_lr",
+    "after": "preprocess",
+    "company": "shown_share",
+    "credit_weight": "attribution_weight",
+}
+"""Old key → new key. Old ones are read for one more version, in recipes, on the command line and in checkpoints."""
+RENAMED_VALUES = {"train_on": {"credit": "attribution"}}
+"""Key → old value → new value."""
+
+
+def with_current_names(values: Mapping[str, Any], *, note: bool = True) -> dict[str, Any]:
+    """A recipe's keys and values under their current names. With `note`, a line on stderr names each old one, once.
+
+    RecipeError where a key is given under its old and its new name.
+    """
+    current: dict[str, Any] = {}
+    for given, value in values.items():
+        key = RENAMED_KEYS.get(given, given)
+        if key != given and key in values:
+            raise RecipeError(f"{printable(given)} is the old name of {key}: give one of the two")
+        new = RENAMED_VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
+        if note and key != given:
+            _note(given, key)
+        if note and new != value:
+            _note(f"{key}: {value}", f"{key}: {new}")
+        current[key] = new
+    return current
+
+
+def with_old_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `with_current_names`, for hashes of recipes: they must not change with a name."""
+    old_keys = {new: old for old, new in RENAMED_KEYS.items()}
+    old_values = {key: {new: old for old, new in renamed.items()} for key, renamed in RENAMED_VALUES.items()}
+    return {
+        old_keys.get(key, key): old_values.get(key, {}).get(value, value) if isinstance(value, str) else value
+        for key, value in values.items()
+    }
+
+
+@cache
+def _note(old: str, new: str) -> None:
+    say(f"note: in recipes, `{old}` is now called `{new}`; the old name still works in this version, but not the next")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +64,13 @@ class Key:
     name: str
     value: Any
     choices: tuple[str, ...]
-    """What it may be, where that is a list of words."""
+    """The words to choose from, if its type is a Literal."""
     about: str
-    """A sentence or two; empty where the name says it."""
+    """Its documentation, a sentence or two; empty if there is none."""
 
 
 def keys(recipe: Any) -> list[Key]:
-    """Of a recipe that was read, in the order in which they are documented."""
+    """The keys of a recipe, in the order of its fields."""
     kind = type(recipe)
     hints, sentences = typing.get_type_hints(kind), about(kind)
     return [
@@ -31,7 +80,7 @@ def keys(recipe: Any) -> list[Key]:
 
 
 def about(kind: type[Any]) -> dict[str, str]:
-    """The string under each field, of a dataclass and those it is made of; the nearest one counts."""
+    """The docstring under each field of a dataclass and its bases; a subclass overrides its bases."""
     found: dict[str, str] = {}
     for part in reversed(kind.__mro__[:-1]):
         found |= dict(_documented(part))
@@ -48,7 +97,7 @@ def _documented(kind: type[Any]) -> Iterator[tuple[str, str]]:
 
 
 def choices(hint: Any) -> tuple[str, ...]:
-    """The words of a Literal, also of one within a tuple or beside None."""
+    """The words of a Literal, also within a tuple or next to None."""
     if typing.get_origin(hint) is typing.Literal:
         return tuple(map(str, typing.get_args(hint)))
     if typing.get_origin(hint) in (tuple, typing.Union, types.UnionType):

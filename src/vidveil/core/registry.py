@@ -1,11 +1,11 @@
-"""Everything that is found by a name: tables of name → entry. Entries are cheap; what they point to is imported late.
+"""Tables of name → entry. Entries are cheap; what they point to is imported when it is used.
 
-    METHODS["blur"].build("blur:strong", "strong")      the module of blur is imported now
-    PROTOCOLS.lookup("atack")                           an error that asks: did you mean attack?
+    METHODS["blur"].build("blur:strong", "strong")      imports the module of blur
+    PROTOCOLS.lookup("atack")                           UsageError: did you mean attack?
 
-Other tables are where their subject is: RECOGNIZERS in `models.recognizers`, DATA in `data.catalogue`.
+Other tables: RECOGNIZERS in `models.recognizers`, DATA in `data.catalogue`.
 
-A package of somebody else adds an entry by an entry point, which names an object of the table's type:
+Another package adds an entry by an entry point that names an object of the table's type:
 
     [project.entry-points."vidveil.methods"]
     mosaic = "my_package:MOSAIC"                        # MOSAIC = Method("my_package:Mosaic", "mosaic:N", "...")
@@ -31,7 +31,7 @@ def resolve(where: str) -> Any:
 
 
 class Registry(MutableMapping[str, Entry], Generic[Entry]):
-    """Built-in entries in their order, then those of other packages. A name that is built in stays ours."""
+    """Built-in entries in their order, then those of other packages, which cannot replace a built-in one."""
 
     def __init__(self, noun: str, entries: Mapping[str, Entry]) -> None:
         """`noun` as in "no method is called ...": entry points are of the group `vidveil.methods`."""
@@ -51,7 +51,7 @@ class Registry(MutableMapping[str, Entry], Generic[Entry]):
         point = self._others[name]  # KeyError, as of any mapping
         try:
             entry: Entry = point.load()
-        except Exception as error:  # whatever a package of somebody else does
+        except Exception as error:  # another package may raise anything
             package = point.dist.name if point.dist else point.value
             raise UsageError(
                 f"the {self.noun} {printable(name)} of the package {printable(package)} cannot be loaded: "
@@ -75,7 +75,7 @@ class Registry(MutableMapping[str, Entry], Generic[Entry]):
         return len({*self._entries, *self._others})
 
     def lookup(self, name: str) -> Entry:
-        """The entry; a name that nobody has is a UsageError that suggests another."""
+        """The entry; for an unknown name a UsageError that suggests a known one."""
         if name not in self:
             raise UsageError(f"no {self.noun} is called {printable(repr(name))}; {close_to(name, self)}")
         return self[name]
@@ -86,12 +86,12 @@ class Method:
     """A way to anonymize, `NAME[:ARG]`."""
 
     where: str | Callable[..., Any]
-    """`module:name` of what builds it: from the method as written and its argument, or, where it is learned, from a
-    checkpoint."""
+    """`module:name` of the function or class that builds it: from the spec and its argument or, for a learned method,
+    from a checkpoint."""
     usage: str
     summary: str
     learned: Literal["no", "on video", "on features"] = "no"
-    """Whether its argument is a checkpoint, and what that changes."""
+    """Whether its argument is a checkpoint, and what the method works on."""
 
     @property
     def build(self) -> Callable[..., Any]:
@@ -101,7 +101,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """What a recipe describes: `module:name` of the recipe's dataclass, and of the function that carries it out."""
+    """A kind of recipe: `module:name` of its dataclass, and of the function that runs it."""
 
     recipe: str
     run: str
@@ -177,7 +177,7 @@ TRAININGS = Registry(
         ),
     },
 )
-"""`verb: train`, by `method`; without one it is a recognizer that is trained."""
+"""`verb: train`, by `method`; the default trains a recognizer."""
 
 _CLIPS = Runnable("vidveil.evaluation.recipes.clips:EvaluateRecipe", "vidveil.evaluation.protocols.clips:run")
 PROTOCOLS = Registry(
@@ -197,4 +197,4 @@ PROTOCOLS = Registry(
         ),
     },
 )
-"""`verb: evaluate`, by `protocol`; without one it is `attack`."""
+"""`verb: evaluate`, by `protocol`; the default is `attack`."""

@@ -1,4 +1,4 @@
-"""Pictures as a detector wants them: upright, in RGB, whole or a piece; and boxes between the two."""
+"""Upright RGB pictures for detectors, whole or cropped, and boxes between the upright and the stored picture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ class Turn:
         return np.rot90(picture[:, ::-1] if self.mirrored else picture, -self.quarters)
 
     def stored(self, box: Box) -> Box:
-        """A box on the upright picture, as it lies on the stored one."""
+        """A box on the upright picture in coordinates of the stored one."""
         x0, y0, x1, y1 = box
         width, height = self.size
-        for _ in range(self.quarters):  # a quarter turn back: what was right is now below
+        for _ in range(self.quarters):  # a quarter turn back: right becomes bottom
             x0, y0, x1, y1 = y0, width - x1, y1, width - x0
             width, height = height, width
         return (width - x1, y0, width - x0, y1) if self.mirrored else (x0, y0, x1, y1)
@@ -44,7 +44,7 @@ class Turn:
 
 @cache
 def turn(width: int, height: int, matrix: tuple[int, ...] | None) -> Turn:
-    """By a display matrix, to the nearest quarter, as players do."""
+    """The turn of a display matrix, to the nearest quarter, as players do."""
     mirrored, quarters = quarter_turns(matrix)
     return Turn(width, height, mirrored, quarters)
 
@@ -53,7 +53,7 @@ def quarter_turns(matrix: Sequence[int] | None) -> tuple[bool, int]:
     if matrix is None:
         return False, 0
     a, b, c, d = (matrix[i] / 65536 for i in (0, 1, 3, 4))
-    mirrored = a * d - b * c < 0  # undone first, on the axis that leaves a pure rotation
+    mirrored = a * d - b * c < 0  # undone first, so that a pure rotation is left
     if mirrored:
         a, b = -a, -b
     return mirrored, round(float(np.arctan2(b, a)) / (np.pi / 2)) % 4
@@ -64,22 +64,22 @@ def turn_of(frame: Frame) -> Turn:
 
 
 def whole(frame: Frame) -> Picture:
-    """The frame upright."""
+    """The whole frame, upright."""
     return turn_of(frame).upright(_rgb(frame, 0, 0, frame.width, frame.height))
 
 
 def piece(frame: Frame, box: Box, side: int) -> tuple[Picture, float, float, float]:
-    """A square of side × side pixels around the middle of a box, as wide and high as the box is wide.
+    """A square crop around the centre of a box, as wide and high as the box is wide, resized to side × side.
 
-    Also where its corner lies on the upright picture, and how many of the frame's pixels one of its pixels is. What
-    lies outside of the frame is black.
+    Returns the crop, the x and y of its corner on the upright picture, and its scale in frame pixels per crop pixel.
+    Outside of the frame it is black.
     """
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     reach = max(2.0, (box[2] - box[0]) / 2)
     wanted = (x - reach, y - reach, x + reach, y + reach)
     placed = turn_of(frame)
     x0, y0, x1, y1 = (round(v) for v in placed.stored(wanted))
-    x0, y0 = x0 - x0 % 2, y0 - y0 % 2  # chroma has one pixel for two
+    x0, y0 = x0 - x0 % 2, y0 - y0 % 2  # chroma has half the resolution
     size = max(x1 - x0, y1 - y0)
     size += size % 2
     inner = max(0, x0), max(0, y0), min(frame.width, x0 + size), min(frame.height, y0 + size)
@@ -111,7 +111,7 @@ def _upright_corner(placed: Turn, box: Box) -> tuple[float, float]:
 
 
 def _rgb(frame: Frame, x0: int, y0: int, x1: int, y1: int) -> Picture:
-    """A part of the stored picture that begins at even coordinates."""
+    """A part of the stored picture in RGB; its corner has even coordinates."""
     y, u, v = frame.planes
     width, height = x1 - x0, y1 - y0
     even_width, even_height = width + width % 2, height + height % 2

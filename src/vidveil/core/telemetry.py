@@ -1,7 +1,7 @@
-"""No library that vidveil may load reports to its makers, or keeps an identifier of this machine.
+"""Disable the telemetry of all libraries that vidveil may load.
 
-`forbid` runs when vidveil is imported, before any of these libraries: each of them reads its switch once, while it is
-being imported or initialized. What one of them has done before that cannot be undone, so it is reported.
+`forbid` runs when vidveil is imported, before any of these libraries: each reads its switch once, while it is imported
+or initialized. If one was imported before, its telemetry cannot be undone, so there is a warning.
 
     library          without this                                                  switch
     onnxruntime      1.29 and newer: a device id in ~/.cache, events to Microsoft  ORT_DISABLE_TELEMETRY=1
@@ -27,13 +27,13 @@ OPT_OUT = {
 """Environment variables that forbid telemetry, and the values that do. Child processes inherit them."""
 
 BLOCKED = "openvino_telemetry"
-"""OpenVINO has no variable for it, but does without where this package is not installed."""
+"""OpenVINO has no variable for it, but sends nothing where this package cannot be imported."""
 
 
 def forbid() -> None:
-    """Forbid telemetry for this process and its children, whatever was set: what is promised does not depend on that.
+    """Forbid telemetry for this process and its children, whatever the environment said before.
 
-    Warns of libraries that were imported before without it, and so had their chance.
+    Warns of libraries that were imported earlier with telemetry enabled.
     """
     early = []
     if "onnxruntime" in sys.modules and os.environ.get("ORT_DISABLE_TELEMETRY", "").lower() not in ("1", "true"):
@@ -52,7 +52,7 @@ def forbid() -> None:
 
 
 def _keep_matplotlib_in_our_cache() -> None:
-    """matplotlib stores a list of fonts. It goes next to what vidveil keeps, unless the user has settings for it."""
+    """Let matplotlib store its list of fonts in vidveil's cache, unless the user has settings for matplotlib."""
     with suppress(RuntimeError):  # no home folder: matplotlib takes a temporary one
         config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "matplotlib"
         if not config.exists() and not (Path.home() / ".matplotlib").exists():

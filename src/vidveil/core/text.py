@@ -1,11 +1,11 @@
-"""Text of somebody else, fit to be printed, and suggestions for names that are not known."""
+"""Printable versions of untrusted text, and suggestions for unknown names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 def one_line(text: object) -> str:
-    """As it is, but line feeds, control and broken characters become question marks."""
+    """The text with line feeds, control and invalid characters replaced by question marks."""
     return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
@@ -16,7 +16,7 @@ def printable(text: object, limit: int = 80) -> str:
 
 
 def close_to(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """`did you mean X?` where a known name is close; else `otherwise`, or a list of what is known."""
+    """`did you mean X?` if a known name is close; else `otherwise`, or a list of the known names."""
     names = {one.lower(): one for one in known}
     close = get_close_matches(name[:100].lower(), names, n=1)
     if close:

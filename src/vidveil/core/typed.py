@@ -1,8 +1,8 @@
-"""Dataclasses from the values of a file that somebody may have edited: every name known, every value of its type.
+"""Dataclasses from the values of an untrusted file, with every name and every type checked.
 
     from_values(Order, {"method": "solid", …})
 
-What does not fit is a `ValueError` with a reason of one line, for example `frames is text, not a number`.
+A mismatch is a `ValueError` with a reason of one line, for example `frames is text, not a number`.
 """
 
 import types
@@ -19,8 +19,8 @@ PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a nu
 
 
 def from_values(kind: type[T], values: object, *, null: bool = False) -> T:
-    """`kind(**values)`. With `null`, a number may be null where the field has no word for that, as results write what
-    could not be measured. Lists become tuples where those are wanted, values become dataclasses."""
+    """`kind(**values)`. Lists become tuples and objects dataclasses where the fields say so. With `null`, a number may
+    be null, which results write for what could not be measured."""
     if not isinstance(values, Mapping):
         raise ValueError(f"holds {kind_of(values)} in the place of an object")
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
@@ -34,7 +34,7 @@ def from_values(kind: type[T], values: object, *, null: bool = False) -> T:
 
 
 def typed(value: Any, hint: Any, name: str, null: bool = False) -> Any:
-    """`value`, if it is what a type hint says; `name` is for the message."""
+    """`value` converted to its type hint; `name` is for the message."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any or (value is None and (hint is type(None) or (null and hint is float))):
         return value

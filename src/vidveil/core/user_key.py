@@ -1,8 +1,8 @@
-"""A random key of this user, by which manifests for sharing are recognised by nobody else.
+"""A random key of this user, with which tokens in shared manifests are computed.
 
     token = HMAC-SHA256(key, what it is of)
 
-Without the key nobody can check a guess: not of a file's name, nor of its hash.
+Without the key nobody can verify a guess of a file's name or hash.
 """
 
 import hmac
@@ -28,7 +28,7 @@ def key_file() -> Path:
 
 
 def read_key() -> bytes | None:
-    """The key; None if there is none yet, or no longer. Raises UsageError for a file that is no key, or not private."""
+    """The key, or None if there is no file. UsageError for a file that is no key, or that others may read."""
     path = key_file()
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -46,7 +46,7 @@ def read_key() -> bytes | None:
 
 
 def make_key() -> bytes:
-    """The key, made if there is none. Of several processes that make one at once, all get the same."""
+    """The key, created if there is none. Processes that create it at the same time all get the same key."""
     path = key_file()
     key = read_key()
     if key is not None:
@@ -56,7 +56,7 @@ def make_key() -> bytes:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_bytes(draft, secrets.token_bytes(LENGTH), 0o600)
         try:
-            with suppress(FileExistsError):  # somebody was faster
+            with suppress(FileExistsError):  # another process was faster
                 os.link(draft, path)
         finally:
             draft.unlink()

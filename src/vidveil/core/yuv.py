@@ -1,4 +1,4 @@
-"""Between RGB and the planes of a video, for every colour space that FFmpeg names."""
+"""Conversion between RGB and YUV, for every colour space that FFmpeg names."""
 
 from typing import cast
 

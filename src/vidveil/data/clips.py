@@ -1,8 +1,7 @@
-"""A set of clips with their labels: what every dataset becomes, and all that training and evaluation know of it.
+"""A set of clips with their labels: the common form of all datasets, for training and evaluation.
 
-One row a video. `split` says where it belongs, `group` what must never be in two splits: a person, or a (class, group)
-of UCF101. A group, an id or the very same pixels in two splits is an error when the set is made, since every number
-measured on such a split would be too good.
+One row per video. `group` is what must never be in two splits: a person, or a (class, group) of UCF101. A group, an id
+or identical pixels in two splits are an error on construction, since results on such a split would be too good.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -21,7 +20,7 @@ Gallery = Literal["any", "same action", "other action"]
 
 
 class Videos(Protocol):
-    """Decoded videos, wherever they lie."""
+    """Decoded videos, on disk or in memory."""
 
     @property
     def fingerprint(self) -> str:
@@ -42,35 +41,34 @@ class Videos(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class ClipSet:
     name: str
-    """As it was asked for: `puppets:rho=1`."""
+    """As requested: `puppets:rho=1`."""
     videos: Videos
     ids: Sequence[str]
-    """One a video, unique."""
+    """One per video, unique."""
     split: NDArray[np.str_]
     """(N,) of `train`, `val`, `test`."""
     group: NDArray[np.str_]
-    """(N,) what must not be in two splits."""
+    """(N,) must not be in two splits."""
     action: NDArray[np.int64]
     """(N,) index into `actions`."""
     actions: Sequence[str]
     person: NDArray[np.int64]
-    """(N,) who is seen; -1 where nobody knows."""
+    """(N,) -1 if unknown."""
     attributes: NDArray[np.float32]
-    """(N, A) 1 or 0, NaN where nobody knows. A may be 0."""
+    """(N, A) 1 or 0, NaN if unknown. A may be 0."""
     attribute_names: Sequence[str] = ()
     gallery: Gallery = "any"
-    """Which clips linkage may look among: `same action` where an action tells who, `other action` where a person does
-    each action once."""
+    """The clips among which linkage searches: `same action` where each person does one action only, `other action` where
+    a person does each action once."""
     tags: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    """Anything else that is known of each clip: outfit, place, camera."""
+    """Any other labels of the clips: outfit, place, camera."""
     action_labels: NDArray[np.float32] | None = None
-    """(N, len(actions)) 1 or 0, NaN where nobody knows, of sets whose clips show several actions at once; `action` is
-    -1 there."""
-
+    """(N, len(actions)) 1 or 0, NaN if unknown, of sets whose clips show several actions at once; `action` is -1
+    there."""
     left_out: Sequence[str] = ()
-    """Ids of clips that belong to the set but could not be decoded: they are not among the rows."""
+    """Ids of clips that could not be decoded and are therefore not among the rows."""
     here: tuple[int, int] | None = None
-    """Where a copy lacks some: how many files of the set are here, and how many were published."""
+    """For an incomplete copy: number of files present, and published."""
 
     def __post_init__(self) -> None:
         rows = len(self.videos)
@@ -79,8 +77,8 @@ class ClipSet:
         for name, column in columns.items():
             if len(column) != rows:
                 raise DataError(f"{self.name}: {rows} videos, but {len(column)} entries of {name}")
-        if strange := set(self.split.tolist()) - set(SPLITS):
-            raise DataError(f"{self.name}: no split is called {', '.join(sorted(map(str, strange)))}")
+        if unknown := set(self.split.tolist()) - set(SPLITS):
+            raise DataError(f"{self.name}: no split is called {', '.join(sorted(map(str, unknown)))}")
         if self.attributes.ndim != 2 or self.attributes.shape[1] != len(self.attribute_names):
             raise DataError(f"{self.name}: attributes are {self.attributes.shape}, names {len(self.attribute_names)}")
         if self.action_labels is not None and self.action_labels.shape != (rows, len(self.actions)):
@@ -106,13 +104,13 @@ class ClipSet:
         return np.flatnonzero(self.split == split)
 
     def without(self, rows: Iterable[int], videos: Videos) -> "ClipSet":
-        """The set without some clips that could not be decoded, in every column. Actions and people keep their numbers.
+        """The set without some rows, for clips that could not be decoded. Actions and people keep their numbers.
 
         Args:
-            videos: of the other rows.
+            videos: of the remaining rows.
         """
-        gone = sorted(rows)
-        which = np.setdiff1d(np.arange(len(self)), gone)
+        dropped = sorted(rows)
+        which = np.setdiff1d(np.arange(len(self)), dropped)
         labels = None if self.action_labels is None else self.action_labels[which]
         return replace(
             self,
@@ -125,13 +123,13 @@ class ClipSet:
             attributes=self.attributes[which],
             tags={name: values[which] for name, values in self.tags.items()},
             action_labels=labels,
-            left_out=(*self.left_out, *(self.ids[i] for i in gone)),
+            left_out=(*self.left_out, *(self.ids[i] for i in dropped)),
         )
 
     def with_videos(self, videos: Videos, name: str | None = None) -> "ClipSet":
-        """The same clips and labels after a method has been over the pixels.
+        """The same clips and labels with other pixels, as after a method.
 
-        Not checked for overlap again: a method that paints all black makes all videos the same, and that is no leak.
+        Not checked for overlap again: a method that paints everything black makes all videos equal, which is no leak.
         """
         if len(videos) != len(self):
             raise DataError(f"{self.name}: {len(self)} videos, but {len(videos)} after the method")

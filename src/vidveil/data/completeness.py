@@ -1,4 +1,4 @@
-"""How much of a dataset is here: files are counted and nothing is opened, so that all sets can be listed at once."""
+"""How much of a dataset is present: files are counted without opening any, so that listing all sets is fast."""
 
 import os
 import re
@@ -6,47 +6,43 @@ from collections.abc import Callable, Sequence
 from fnmatch import translate
 from pathlib import Path
 
-from vidveil.data.catalogue import Holds
+from vidveil.data.catalogue import ExpectedFiles
 
 
-def counted(holds: Holds, root: Path) -> int:
-    """How many files of it are here."""
-    return _sum(_found(holds, root))
+def count_present(expected: ExpectedFiles, root: Path) -> int:
+    """Number of its files that are present."""
+    return sum(sum(folders.values()) for folders in _found(expected, root))
 
 
-def state(holds: Holds, root: Path) -> str:
+def summarize(expected: ExpectedFiles, root: Path) -> str:
     """`here: 6,766 of 6,766 videos, with VP-HMDB51`, or `part` or `empty`, and what is missing, for lists."""
-    found = _found(holds, root)
-    count = _sum(found)
-    word = "here" if count >= holds.official else "part" if count else "empty"
-    parts = [f"{count:,} of {holds.official:,} {holds.what}"]
-    if count > holds.official:
-        parts = [f"{count:,} {holds.what}, {holds.official:,} are needed"]
+    found = _found(expected, root)
+    count = sum(sum(folders.values()) for folders in found)
+    word = "here" if count >= expected.official else "part" if count else "empty"
+    parts = [f"{count:,} of {expected.official:,} {expected.what}"]
+    if count > expected.official:
+        parts = [f"{count:,} {expected.what}, {expected.official:,} are needed"]
     full = sum(number > 0 for folders in found for number in folders.values())
-    if holds.classes and full < holds.classes:
-        parts.append(f"{holds.classes - full:,} of {holds.classes:,} classes have none")
-    for name, places in holds.labels.items():
+    if expected.classes and full < expected.classes:
+        parts.append(f"{expected.classes - full:,} of {expected.classes:,} classes have none")
+    for name, places in expected.labels.items():
         parts.append(f"{'with' if any((root / place).exists() for place in places) else 'without'} {name}")
     return f"{word}: {', '.join(parts)}"
 
 
-def _found(holds: Holds, root: Path) -> list[dict[str, int]]:
-    return [_first(root, places) for places in holds.files]
-
-
-def _sum(found: Sequence[dict[str, int]]) -> int:
-    return sum(sum(folders.values()) for folders in found)
+def _found(expected: ExpectedFiles, root: Path) -> list[dict[str, int]]:
+    return [_first(root, places) for places in expected.files]
 
 
 def _first(root: Path, places: Sequence[str]) -> dict[str, int]:
-    """Of the first place that has any."""
+    """Counts by folder, of the first pattern that matches any."""
     return next((found for place in places if any((found := count_files(root, place)).values())), {})
 
 
 def count_files(root: Path, pattern: str) -> dict[str, int]:
-    """How many fit a pattern such as `hmdb51/*/*.avi`, by the folder they lie in; folders, if it ends with a slash.
+    """Number of files that match a pattern such as `hmdb51/*/*.avi`, by their folder; of folders, if it ends with a slash.
 
-    Hidden ones do not count.
+    Hidden ones are skipped.
     """
     *above, last = pattern.removesuffix("/").split("/")
     folders = [str(root)]
@@ -60,7 +56,7 @@ def count_files(root: Path, pattern: str) -> dict[str, int]:
     for folder in folders:
         if only_folders:
             counts[folder] = sum(fits(entry.name) and _is_dir(entry) for entry in _entries(folder))
-        else:  # names alone: twice as fast, and there may be hundreds of thousands
+        else:  # by names only: twice as fast, and there may be hundreds of thousands
             counts[folder] = sum(map(fits, _names(folder)))
     return counts
 
@@ -74,7 +70,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return list(found)
-    except OSError:  # not there, no folder, or not ours to list: nothing that could be counted
+    except OSError:  # missing, no folder, or no permission: nothing to count
         return []
 
 

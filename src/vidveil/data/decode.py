@@ -1,14 +1,14 @@
-"""Video files to arrays, by PyAV or, where that is not installed, by OpenCV.
+"""Video files to arrays, by PyAV or, if that is not installed, by OpenCV.
 
     decode("clip.mp4", short_side=128, every=2, limit=96)      # (T, H, W, 3) uint8 RGB, the right way up
-    decode("film.mp4#t=18.6,24.8")                             # what is shown from 18.6 s on and before 24.8 s
+    decode("film.mp4#t=18.6,24.8")                             # frames shown from 18.6 s on and before 24.8 s
     decode("film.mp4", spread=96)                              # 96 frames, evenly from the first to the last
 
-A part is written as W3C's media fragments have it. Its frames are told by their times, counted from the first one, so
-that a video whose rate changes is cut where it should be.
+A part is written as a W3C media fragment. Its frames are selected by their times, counted from the first one, so that
+videos of variable rate are cut correctly.
 
-For datasets only: what is shown to people goes through `vidveil.video`, which loses no frame and fails closed.
-`VIDVEIL_DECODER=av` or `opencv` chooses. The two agree to a few grey levels, not to the bit, so caches are kept apart.
+For datasets only: `vidveil anonymize` reads by `vidveil.video`, which loses no frame and fails closed.
+`VIDVEIL_DECODER=av` or `opencv` chooses. The two agree to a few grey levels, not exactly, so they have separate caches.
 """
 
 import os
@@ -25,16 +25,16 @@ import numpy as np
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted
-from vidveil.data.frame_readers import Decoder, Length, Part, Video, announced, frames_in, measure
+from vidveil.data.frame_readers import Decoder, Length, Part, Video, frames_in, header_length, measure
 from vidveil.data.store.files import Failed
 
-WORKERS = 8  # files at once, at most: decoding leaves Python's lock alone
-TOLERATED = 0.05  # of what a header tells of may be missing: those of old files are often off by a few frames
+WORKERS = 8  # files at once, at most: decoding releases the GIL
+TOLERATED = 0.05  # share of the frames in the header that may be missing: old files are often off by a few
 PART = re.compile(r"(.+)#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)")
 
 
 def decoder() -> Decoder:
-    """Which one will be used."""
+    """The decoder that will be used."""
     chosen = os.environ.get("VIDVEIL_DECODER", "")
     if chosen not in ("", "av", "opencv"):
         raise UsageError(f"VIDVEIL_DECODER is av or opencv, not {chosen!r}")
@@ -48,7 +48,7 @@ def decoder() -> Decoder:
 
 
 def part_of(path: Path | str) -> tuple[Path, Part | None]:
-    """The file, and which part of it: `film.mp4#t=18.6,24.8`. None is all of it."""
+    """The file and the part of `film.mp4#t=18.6,24.8`; None for the whole file."""
     if not (match := PART.fullmatch(str(path))):
         return Path(path), None
     part = Part(float(match[2]), float(match[3]))
@@ -66,12 +66,12 @@ def decode(
     spread: int | None = None,
     by: Decoder | None = None,
 ) -> Video:
-    """Frames 0, `every`, 2 `every`, ... of a file or of a part of it, `limit` of them at most, (T, H, W, 3) uint8 RGB.
+    """Frames 0, `every`, 2 `every`, ... of a file or of a part of it, at most `limit`, as (T, H, W, 3) uint8 RGB.
 
     Args:
-        short_side: pictures larger than that are made smaller, by averaging; smaller ones stay as they are.
-        spread: instead of `every` and `limit`: so many frames of the whole file, evenly from the first to the last; all
-            of a file that has no more.
+        short_side: larger pictures are shrunk to it, by averaging; smaller ones stay as they are.
+        spread: instead of `every` and `limit`: this many frames of the whole file, evenly from the first to the last;
+            all frames of a shorter file.
     """
     by = by or decoder()
     file, part = part_of(path)
@@ -104,21 +104,23 @@ def decode(
 
 
 def _refuse_broken_off(file: Path, found: Length, by: Decoder) -> None:
-    """A copy that was cut off decodes without any error, up to where it ends, if its header stands in front."""
-    told = announced(file, by)
+    """A truncated file with its header in front decodes without any error up to its end: compare with the header."""
+    header = header_length(file, by)
     rest = 3 * found.seconds / max(found.frames - 1, 1)  # how long the last frames are shown
-    short = found.seconds + rest < (1 - TOLERATED) * told.seconds
-    few = found.frames < told.frames - max(2, TOLERATED * told.frames)
-    if not short or (told.frames and not few) or (found.frames == 1 and not told.frames):
+    short = found.seconds + rest < (1 - TOLERATED) * header.seconds
+    few = found.frames < header.frames - max(2, TOLERATED * header.frames)
+    if not short or (header.frames and not few) or (found.frames == 1 and not header.frames):
         return
     missing = (
-        f"{found.frames:,} of {told.frames:,} frames" if told.frames else f"{found.seconds:.3g} of {told.seconds:.3g} s"
+        f"{found.frames:,} of {header.frames:,} frames"
+        if header.frames
+        else f"{found.seconds:.3g} of {header.seconds:.3g} s"
     )
     raise DataError(f"{file} cannot be decoded: it breaks off after {missing}")
 
 
 def spread_over(total: int, count: int) -> frozenset[int]:
-    """Which of `total` frames to take for `count` of them, evenly from the first to the last."""
+    """Indices of `count` of `total` frames, evenly from the first to the last."""
     return frozenset(np.linspace(0, total - 1, min(count, total)).round().astype(int).tolist())
 
 
@@ -131,11 +133,11 @@ def decode_all(
     spread: int | None = None,
     title: str = "decoding",
 ) -> Iterator[Video | Failed]:
-    """Many files, in order, several at a time but never more than a few in memory.
+    """Many files, in order, several in parallel but never more than a few in memory.
 
-    What can be read but not decoded comes as `Failed`. What cannot even be read is an error.
+    A file that can be read but not decoded gives `Failed`. One that cannot be read is an error.
     """
-    by = decoder()  # asked once, so that one set is never decoded by both
+    by = decoder()  # the same for all files of a set
 
     def one(path: Path) -> Video | Failed:
         try:
@@ -154,12 +156,12 @@ def decode_all(
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            for future in waiting:  # after an error the rest is not worth the wait
+            for future in waiting:  # after an error, do not wait for the rest
                 future.cancel()
 
 
 def _failed(path: Path, error: DataError) -> Failed:
-    """The fault of the video, if all its bytes can be read: else it is the disk's or ours, and may go away."""
+    """`Failed` if all bytes of the file can be read; otherwise the error is of the disk or the system and is raised."""
     file, _ = part_of(path)
     try:
         stamp = file.stat().st_ctime_ns
@@ -168,8 +170,8 @@ def _failed(path: Path, error: DataError) -> Failed:
                 pass
     except OSError as trouble:
         raise DataError(f"{file} cannot be read: {(trouble.strerror or 'no reason is given').lower()}") from trouble
-    told = str(error).removeprefix(f"{path} ").removeprefix(f"{file} ")
-    return Failed(told.removeprefix("cannot be decoded: "), stamp)
+    message = str(error).removeprefix(f"{path} ").removeprefix(f"{file} ")
+    return Failed(message.removeprefix("cannot be decoded: "), stamp)
 
 
 def fitted(picture: Video, short_side: int | None) -> Video:

@@ -1,9 +1,9 @@
-"""The frames of a file one after the other, with the times at which they are shown, by PyAV or by OpenCV.
+"""The frames of a file with their presentation times, by PyAV or by OpenCV.
 
     for time, picture in frames_in(path, Part(18.6, 24.8), "av"):
-        picture()                                       # (H, W, 3) uint8 RGB; what is not asked for costs less
+        picture()                                       # (H, W, 3) uint8 RGB; only frames that are used are converted
 
-Times count from the first frame. A part is sought from near its start, where the file has an index that leads there.
+Times count from the first frame. For a part, the reader seeks to shortly before its start, if the file has an index.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 Decoder = Literal["av", "opencv"]
 Video = NDArray[np.uint8]
 Shown = tuple[float, Callable[[], Video]]
-"""When a frame is shown, in seconds, and what makes its picture, for as long as the next one has not been asked for."""
+"""Time of a frame in seconds, and a function that returns its picture, valid until the next frame is read."""
 
-EARLY = 1.0  # seconds: seeks go by times of decoding, which are before those of showing
-NEAR = 0.0005  # seconds by which the times of the two decoders may differ
+EARLY = 1.0  # seconds: seeks use decoding times, which are before presentation times
+NEAR = 0.0005  # seconds: tolerance for the times of the two decoders
 
 
 class Part(NamedTuple):
-    """Of a video: from `start` on and before `end`, in seconds."""
+    """A range of a video: from `start` on and before `end`, in seconds."""
 
     start: float
     end: float
 
 
 class Length(NamedTuple):
-    """Of a video, as its header tells."""
+    """Of a video."""
 
     frames: int
     seconds: float
@@ -54,7 +54,7 @@ def frames_in(path: Path, part: Part | None, by: Decoder) -> Iterator[Shown]:
         return
     shown = shown_from(max(part.start - EARLY, 0.0))
     first = next(shown, None)
-    if first is None or first[0] > part.start:  # an index that leads too far, or none
+    if first is None or first[0] > part.start:  # the index leads too far, or there is none
         shown.close()
         shown, first = shown_from(0.0), None
     for time, picture in chain([first] if first else [], shown):
@@ -65,15 +65,15 @@ def frames_in(path: Path, part: Part | None, by: Decoder) -> Iterator[Shown]:
 
 
 def measure(path: Path, by: Decoder) -> Length:
-    """How long a video is, without decoding it; frames are counted where the header does not say how many."""
+    """Length of a video without decoding it; packets are counted if the header has no number of frames."""
     return _measured_by_av(path) if by == "av" else _measured_by_opencv(path)
 
 
-def announced(path: Path, by: Decoder) -> Length:
-    """What a header in front tells of a whole file: frames and seconds of an AVI, seconds of a Matroska, else 0.
+def header_length(path: Path, by: Decoder) -> Length:
+    """The length in a header at the start of a file: frames and seconds of an AVI, seconds of a Matroska, else 0.
 
-    An MP4 tells of frames, too, but its edit list may hide some on purpose; and PyAV opens none that was cut off. Of a
-    Matroska with sound nobody knows whose seconds are told. OpenCV guesses frames where a header has none.
+    An MP4 has the number of frames, too, but its edit list may hide some on purpose, and PyAV opens no truncated one.
+    The duration of a Matroska with sound may be that of the sound. OpenCV guesses frames if a header has none.
     """
     if by == "opencv":
         return _measured_by_opencv(path) if path.suffix.lower() == ".avi" else Length(0, 0.0)
@@ -82,7 +82,7 @@ def announced(path: Path, by: Decoder) -> Length:
     with _named_errors(path), av.open(str(path), metadata_errors="ignore") as container:
         stream, kind = _stream(container, path), container.format.name
         tick = float(stream.time_base or 0)
-        if kind == "avi":  # a tick is a frame, those counted in that stand for a picture shown longer
+        if kind == "avi":  # a tick is a frame, including repeats of a picture that is shown longer
             return Length(stream.frames, stream.frames * tick)
         if "matroska" in kind and len(container.streams) == 1:
             return Length(0, max(_seconds(container, stream) - (stream.start_time or 0) * tick, 0.0))
@@ -124,10 +124,10 @@ def _by_av(path: Path, begin: float) -> Generator[Shown]:
     import av
     from av.video.reformatter import VideoReformatter
 
-    to_rgb = VideoReformatter()  # one for all frames: setting it up takes longer than using it
+    to_rgb = VideoReformatter()  # one for all frames, since its setup is slow
     with _named_errors(path), av.open(str(path), metadata_errors="ignore") as container:
         stream = _stream(container, path)
-        stream.thread_type = "NONE"  # files side by side, see `decode_all`
+        stream.thread_type = "NONE"  # `decode_all` decodes files in parallel instead
         zero, tick = stream.start_time or 0, float(stream.time_base or 0)
         if begin and tick:
             container.seek(zero + int(begin / tick), stream=stream)
@@ -155,7 +155,7 @@ def _named_errors(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except MemoryError:  # PyAV's is one of its own errors, too, but no fault of the file
+    except MemoryError:  # also one of PyAV's errors, but not the file's fault
         raise
     except (av.FFmpegError, OSError, ValueError) as error:
         raise DataError(f"{path} cannot be decoded: it is damaged or no video") from error

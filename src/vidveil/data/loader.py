@@ -1,14 +1,13 @@
-"""Batches of views, in an order that depends on nothing but (seed, epoch).
+"""Batches of views, in an order that depends only on (seed, epoch).
 
     loader = Loader(clips, clips.indices("train"), frames=8, size=64, batch=32, augment="light", seed=0)
-    for batch in loader.epoch(3, start=17):       # batches 17, 18, ... of epoch 3, as if 0 to 16 had been asked for
+    for batch in loader.epoch(3, start=17):       # batches 17, 18, ... of epoch 3, the same as without `start`
         batch.video   (B, 3, T, H, W) float in [0, 1] on the device
-        batch.index   (B,) rows of the clip set: its labels are columns there
+        batch.index   (B,) rows of the clip set, which has the labels
     for batch in loader.views("5x1"):             # every clip once, in order
         batch.video   (B, V, 3, T, H, W)
 
-Videos that fit lie on the device as a whole. Those that do not are read, moved and resized by a thread that is a batch
-or two ahead.
+Videos that fit are kept on the device. Otherwise they are read, moved and resized by a thread, a batch or two ahead.
 """
 
 import queue
@@ -25,12 +24,12 @@ from torch import Tensor
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.data.controls import Control
 from vidveil.data.store.resident import Resident
+from vidveil.data.temporal_controls import Control
 from vidveil.data.views import ORDER, VIEW, Augment, augmented, cropped, draw, even_picks, parse_views, training_picks
 
-AHEAD = 2  # batches
-PADDED = 2  # times the pixels of a batch, at most, that are resized for it
+AHEAD = 2  # batches to prefetch
+PADDED = 2  # most pixels that are resized for a batch, over the pixels that it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,8 @@ class Loader:
     augment: of the batches of an epoch; `views` are never augmented.
     whole: `views` are of the whole picture, squashed, instead of squares of it.
     order: `shuffle` draws a new order each epoch and leaves out an incomplete last batch, if it is not the only one.
-    transform: applied to every batch, see `controls`.
-    prefetch: batches made ahead by a thread; by default only where videos do not lie on the device.
+    transform: applied to every batch, see `temporal_controls`.
+    prefetch: number of batches made ahead by a thread; by default only if videos are not kept on the device.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Loader:
         )
 
     def __len__(self) -> int:
-        """Batches an epoch."""
+        """Batches per epoch."""
         full, rest = divmod(len(self.indices), self.batch)
         return full + bool(rest) if self.order == "sequential" or not full else full
 
@@ -101,8 +100,8 @@ class Loader:
     def views(self, spec: str = "1x1") -> Iterator[Batch]:
         """Every clip once, in the order of `indices`.
 
-        Views that are the same for all of them are made once: five clips of videos that are no longer than one clip,
-        three squares of square pictures. Their mean is that of one.
+        Views that would be identical are made once: five clips of videos no longer than one clip, three squares of
+        square pictures. The mean over views is the same.
         """
         clips, crops = parse_views(spec)
         shapes = [self.resident.shape(i) for i in self.indices]
@@ -115,7 +114,7 @@ class Loader:
 
     def _run(self, make: Callable[[int], Batch], numbers: range) -> Iterator[Batch]:
         batches = map(make, numbers)
-        return ahead(batches, self.prefetch) if self.prefetch else batches
+        return prefetched(batches, self.prefetch) if self.prefetch else batches
 
     def _training_batch(self, rows: NDArray[np.int64], epoch: int) -> Batch:
         numbers = draw(self.seed, VIEW, epoch, rows)
@@ -163,8 +162,8 @@ class Loader:
         return Batch(video, torch.as_tensor(rows))
 
     def _at_once(self, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-        """Places in a batch that are resized together: on an accelerator all, since each size is a wait of its own,
-        unless most of what is computed would be padding."""
+        """Positions in a batch that are resized together: on an accelerator all, to save launches, unless most of the
+        computation would be padding."""
         if self.device.type == "cpu":
             return _groups(shapes)
         every = np.arange(len(shapes))
@@ -179,7 +178,7 @@ def _sides(shapes: Sequence[tuple[int, ...]], places: NDArray[np.int64]) -> NDAr
 
 
 def _groups(shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-    """Places in a batch whose pictures have the same height and width."""
+    """Positions in a batch whose pictures have the same height and width."""
     found: dict[tuple[int, ...], list[int]] = {}
     for i, shape in enumerate(shapes):
         found.setdefault(shape[1:3], []).append(i)
@@ -190,18 +189,18 @@ _residents: WeakValueDictionary[tuple[int, torch.device], Resident] = WeakValueD
 
 
 def _shared(clips: ClipSet, device: torch.device) -> Resident:
-    """Loaders of the same videos share what lies on the device, for as long as one of them is there."""
+    """Loaders of the same videos share the copy on the device, as long as one of them exists."""
     if device.type == "cuda" and device.index is None:
-        device = torch.device("cuda", torch.cuda.current_device())  # so that it is not taken for another
-    key = (id(clips.videos), device)  # a resident holds its videos, so no other object can have this id meanwhile
+        device = torch.device("cuda", torch.cuda.current_device())  # the same key as the explicit index
+    key = (id(clips.videos), device)  # a resident keeps its videos alive, so the id is unique
     resident = _residents.get(key)
     if resident is None:
         resident = _residents[key] = Resident(clips.videos, device)
     return resident
 
 
-def ahead(batches: Iterator[Batch], count: int) -> Iterator[Batch]:
-    """The same batches, made by a thread that is up to `count` ahead. It ends with the iterator that is given back."""
+def prefetched(batches: Iterator[Batch], count: int) -> Iterator[Batch]:
+    """The same batches, made up to `count` ahead by a thread, which ends with the returned iterator."""
     ready: queue.Queue[Batch | BaseException | None] = queue.Queue(count)
     stopped = threading.Event()
 
@@ -220,7 +219,7 @@ def ahead(batches: Iterator[Batch], count: int) -> Iterator[Batch]:
                 if not put(batch):
                     return
             put(None)
-        except BaseException as error:  # whatever it was, it belongs to who asked for the batch
+        except BaseException as error:  # raised again in the consumer
             put(error)
 
     thread = threading.Thread(target=work, name="vidveil-loader", daemon=True)

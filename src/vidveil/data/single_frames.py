@@ -1,13 +1,12 @@
-"""Frames of videos as clips of their own: where labels are given by the frame, and attackers look at one at a time.
+"""Single frames of videos as clips, for labels per frame and attackers that see one frame at a time.
 
-A row is one frame, which a view shows as a picture that stands still. The videos stay where they are, whole: a method
-goes over whole videos, as it does everywhere, and the frames are taken out of what it leaves. A mask that was made for
-a single picture would be another mask.
+A row is one frame; a view of it is a static clip. Methods are applied to the whole videos, as everywhere, and the frames
+are taken from the result: a mask computed for a single picture would be another mask.
 
-Of each video every eighth of the decoded frames is a row, from the fifth on, and one at least: every sixteenth of the
-video's own. So a long video has more rows than a short one, and numbers are means over frames, not over videos. Videos
-are decoded up to their frame 192 (`published.LIMIT`), and nothing from there on is ever a row: of PA-HMDB51 9.7 % of
-the labelled frames, in 49 videos.
+Of each video every eighth of the decoded frames is a row, from the fifth on, and at least one: every sixteenth frame of
+the file. So a long video has more rows than a short one, and results are means over frames, not over videos. Videos are
+decoded up to frame 192 (`subsampled.LIMIT`), and later frames are never a row: of PA-HMDB51 9.7 % of the labelled
+frames, in 49 videos.
 """
 
 import hashlib
@@ -18,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.data.clips import ClipSet
-from vidveil.data.left_out import without_failed
-from vidveil.data.readers.published import EVERY
+from vidveil.data.readers.subsampled import EVERY
+from vidveil.data.undecodable import without_failed
 
-EACH = 8  # decoded frames to one that is a row
+EACH = 8  # every so many decoded frames, one is a row
 ACTIONS = ("none",)
 
 
@@ -33,7 +32,7 @@ class SingleFrames:
     row: NDArray[np.int64]
     frame: NDArray[np.int64]
     length: NDArray[np.int64]
-    """Frames of the whole video, as it was before any method."""
+    """Frames of the whole video before any method."""
 
     @property
     def fingerprint(self) -> str:
@@ -45,14 +44,14 @@ class SingleFrames:
         return len(self.row)
 
     def frames(self, i: int) -> NDArray[np.uint8]:
-        """(1, H, W, 3). After a method that changed how many frames there are, the one at the same time."""
+        """(1, H, W, 3). After a method that changed the number of frames, the one at the same time."""
         video = self.whole.videos.frames(int(self.row[i]))
         at = int(self.frame[i]) * len(video) // int(self.length[i])
         return video[at : at + 1]
 
     def digest(self, i: int) -> str:
-        """Of the video and the number of the frame, not of its pixels: two films may both begin in black, and that is
-        no overlap. Whole videos were compared when their own set was made."""
+        """Of the video and the index of the frame, not of its pixels: two videos may both have black frames, which is no
+        overlap. Whole videos were compared when their set was constructed."""
         return f"{self.whole.videos.digest(int(self.row[i]))} {self.frame[i]}"
 
     def of(self, whole: ClipSet) -> "SingleFrames":
@@ -61,11 +60,11 @@ class SingleFrames:
 
 
 def by_frame(whole: ClipSet, labels: Mapping[str, NDArray[np.float32]]) -> ClipSet:
-    """Frames of all videos of a set. What is done takes more than a frame to tell, so there is one action, `none`.
+    """Frames of all videos of a set, with one action, `none`: a frame does not show an action.
 
     Args:
-        labels: (T, A) of some videos by their id, a row a frame of the video's own, NaN where nobody said. Frames of
-            the other videos have the attributes of their video.
+        labels: (T, A) of some videos by their id, a row per frame of the file, NaN if unknown. Frames of the other
+            videos have the attributes of their video.
     """
     whole = without_failed(whole)
     lengths = [len(whole.videos.frames(i)) for i in range(len(whole))]
@@ -74,8 +73,8 @@ def by_frame(whole: ClipSet, labels: Mapping[str, NDArray[np.float32]]) -> ClipS
     frame = np.concatenate(picks)
     attributes = whole.attributes[row].copy()
     for i, (video, at) in enumerate(zip(row.tolist(), (frame * EVERY).tolist(), strict=True)):
-        if (told := labels.get(whole.ids[video])) is not None:
-            attributes[i] = told[at] if at < len(told) else np.nan
+        if (known := labels.get(whole.ids[video])) is not None:
+            attributes[i] = known[at] if at < len(known) else np.nan
     return ClipSet(
         name=whole.name,
         videos=SingleFrames(whole, row, frame, np.array(lengths, np.int64)[row]),

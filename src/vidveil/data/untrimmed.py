@@ -1,13 +1,13 @@
-"""Untrimmed video: minutes of it, and what happens in some seconds of them.
+"""Untrimmed videos of minutes, with events that last seconds.
 
     for video in thumos14.read_videos(root):         # or ucf_crime.read_videos
         for event in video.events:
             event.start, event.end, event.label      # in seconds, or in frames: video.unit says which
-    length_of(video)                                 # frames and seconds, as the file's header tells
-    frame_labels(video, frames)                      # (T,) 1 where something anomalous happens
+    length_of(video)                                 # frames and seconds, from the file's header
+    frame_labels(video, frames)                      # (T,) 1 within an event
 
-Who detects actions or anomalies reads whole videos in order, and needs the list, not cut clips. A video's `split` holds
-validation out of the official training, by whole videos.
+Detection of actions or anomalies reads whole videos in order, and needs this list instead of clips. Validation is whole
+videos held out of the official training part.
 """
 
 import os
@@ -26,7 +26,7 @@ from vidveil.data.decode import decoder
 from vidveil.data.frame_readers import Length, measure
 
 NORMAL = "Normal"
-NAMED = 5  # videos that are missing, by name; the others are counted
+NAMED = 5  # missing videos that a message names; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,17 @@ class Untrimmed:
     path: Path
     split: Split
     label: str
-    """What is known of all of it: the action that it shows most often, a crime, or `Normal`."""
+    """Of the whole video: its most frequent action, a crime, or `Normal`."""
     events: tuple[Event, ...]
-    """In the order of their starts. None where nobody has said when: of the crimes that are trained on."""
+    """In the order of their starts. Empty where times are unknown: crimes in training."""
     unit: Literal["seconds", "frames"]
     """What `start` and `end` count. Frames count from 1, and `end` is the last one of the event."""
     frames: int | None = None
-    """As the annotations say, if they do."""
+    """From the annotations, if known."""
 
 
 def length_of(video: Untrimmed) -> Length:
-    """Frames and seconds of the file, without decoding it. All events must begin before its end."""
+    """Frames and seconds of the file, without decoding it. An event that begins after its end is an error."""
     length = measure(video.path, decoder())
     whole = length.seconds if video.unit == "seconds" else length.frames
     if late := next((event for event in video.events if event.start > whole), None):
@@ -65,17 +65,15 @@ def length_of(video: Untrimmed) -> Length:
 
 
 def frame_labels(video: Untrimmed, frames: int) -> NDArray[np.uint8]:
-    """(T,) 1 where something anomalous happens.
+    """(T,) 1 within an event.
 
     Args:
-        frames: how many the video has, decoded or by `length_of`.
+        frames: of the video, decoded or by `length_of`.
     """
     if video.unit != "frames":
-        raise DataError(f"{video.name} has its events in {video.unit}: only frames can be labelled by the frame")
+        raise DataError(f"{video.name} has its events in {video.unit}: frame labels need events in frames")
     if video.label != NORMAL and not video.events:
-        raise DataError(
-            f"{video.name} shows {video.label}, but nobody has said when: only tested videos have labels by the frame"
-        )
+        raise DataError(f"{video.name} shows {video.label} at an unknown time: only test videos have labels per frame")
     labels = np.zeros(frames, np.uint8)
     for event in video.events:
         if event.start > frames:
@@ -87,30 +85,33 @@ def frame_labels(video: Untrimmed, frames: int) -> NDArray[np.uint8]:
     return labels
 
 
-def find_folder(root: Path, names: Sequence[str]) -> Path:
-    """The first of these folders that is there, else the first one."""
-    return next((root / name for name in names if (root / name).is_dir()), root / names[0])
-
-
 def files_below(folder: Path, *endings: str) -> dict[str, list[Path]]:
-    """Files by their names, wherever they lie in the folder: every copy has its own tree. Hidden ones do not count."""
+    """Files by their names, wherever they lie in the folder, since copies differ. Hidden ones are skipped."""
     found: dict[str, list[Path]] = {}
     for place, folders, files in os.walk(folder, followlinks=True):
-        deep = len(Path(place).relative_to(folder).parts)
-        folders[:] = sorted(name for name in folders if deep < DEPTH and not name.startswith("."))
+        depth = len(Path(place).relative_to(folder).parts)
+        folders[:] = sorted(name for name in folders if depth < DEPTH and not name.startswith("."))
         for name in sorted(files):
             if name.endswith(endings) and not name.startswith("."):
                 found.setdefault(name, []).append(Path(place) / name)
     return found
 
 
-def need_all(name: str, folder: Path, listed: Sequence[str], found: Mapping[str, object], where: str) -> None:
-    """A copy that lacks videos is refused, with how many and which.
+def find_file(root: Path, folder: Path, labels: str, names: Sequence[str]) -> Path | None:
+    """The first of these files anywhere in the folder of a set, else in `root` or `root/labels/LABELS`."""
+    below = files_below(folder, *names)
+    outside = [place / name for place in (root, root / "labels" / labels) for name in names]
+    places = [below[name][0] for name in names if name in below] + [place for place in outside if place.is_file()]
+    return places[0] if places else None
+
+
+def require_videos(name: str, folder: Path, listed: Sequence[str], found: Mapping[str, object], where: str) -> None:
+    """Refuse a copy that lacks videos, with their number and some names.
 
     Args:
-        listed: names of the files that the annotations speak of.
-        found: what is there, by the name of the file.
-        where: in which folders they usually lie, for people.
+        listed: names of the annotated files.
+        found: the present ones, by the name of the file.
+        where: the folders in which they usually lie, for the message.
     """
     missing = [file for file in listed if file not in found]
     if not missing:

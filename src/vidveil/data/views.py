@@ -2,24 +2,23 @@
 
     video (T, H, W, 3) uint8   →   view (3, frames, size, size) float in [0, 1]
 
-In time, a view takes `frames` frames, `stride` apart. A video that is too short gives its last frame again and again.
-In space, it is a box of the picture resized to size × size by an antialiased bilinear filter. Both directions of that
-filter are matrices with a row a pixel of the result,
+In time, a view has `frames` frames, `stride` apart; a shorter video repeats its last frame. In space, it is a box of the
+picture resized to size × size by an antialiased bilinear filter. Both directions of that filter are matrices with a row
+per pixel of the result,
 
     view = Y · picture · Xᵀ          Y (size, H), X (size, W): triangles as wide as the pixels they replace
 
-so boxes that differ from video to video, and mirroring, are one batched product on any device. A picture that has the
-asked size already is taken as it is, pixel for pixel.
+so different boxes per video, and mirroring, are one batched product on any device. A picture that already has the
+requested size is not resized.
 
     training   a random start; `crop`: a random box of 50-100 % of the area, mirrored half of the time
-               `light`: the middle square shifted by up to 1/16, mirrored, a little brighter or flatter (for small sets
-               whose people stand where they should)
-               `squash`: the whole picture, squashed to a square, and otherwise like `light`: as maskers look at videos
-               `turn`: the middle square, turned, mirrored, stretched each way by itself, shifted, brighter or darker:
-               for whoever must know a figure however it is turned
+               `light`: the middle square shifted by up to 1/16, mirrored, with small changes of brightness and
+               contrast (for small sets with centred people)
+               `squash`: the whole picture, squashed to a square, otherwise like `light`: the input of maskers
+               `turn`: the middle square, rotated, mirrored, stretched in each direction, shifted, brighter or darker
     test       `5x1`: five clips evenly spaced, the middle square; `5x3`: three squares along the long side of each
 
-Chance is a function of (seed, epoch, row) alone: a resumed run sees what an uninterrupted one would have seen.
+Random numbers depend only on (seed, epoch, row): a resumed run sees the same views as an uninterrupted one.
 """
 
 import re
@@ -41,29 +40,29 @@ Whole = NDArray[np.int64]
 Side = int | Whole
 """Of one picture, or of each."""
 
-DRAWS = 8  # random numbers a view: start, area, aspect, left, top, mirror, brightness, contrast
+DRAWS = 8  # random numbers per view: start, area, aspect, left, top, mirror, brightness, contrast
 SHIFT = 1 / 16  # of the size, at most, by which `light` moves the picture
 ASPECT = 4 / 3  # of a random box, at most
 TURN, STRETCH, MOVE, GAIN = 20.0, 0.3, 0.1, 0.3
 """Of `turn`, either way: degrees, logarithm of a side's length, share of half the picture, logarithm of brightness."""
-VIEW, ORDER, CONTROL = 1, 2, 3  # streams of chance that must not repeat one another, nor the seed's own: so not 0
+VIEW, ORDER, CONTROL = 1, 2, 3  # independent streams of random numbers; 0 would be the seed's own
 
 
 def draw(seed: int, stream: int, epoch: int, rows: Sequence[int] | NDArray[np.int64], count: int = DRAWS) -> Floats:
-    """(B, count) uniform in [0, 1): the same for the same arguments, whoever asked for what before."""
+    """(B, count) uniform in [0, 1), a function of the arguments alone."""
     places = np.asarray(rows, np.int64)
-    upto = 1 << int(places.max(initial=0)).bit_length()  # rows, more than are asked for: one table serves an epoch
+    upto = 1 << int(places.max(initial=0)).bit_length()  # more rows than requested: one table serves an epoch
     return _table(seed, stream, epoch, upto, count)[places]
 
 
 @lru_cache(maxsize=4)
 def _table(seed: int, stream: int, epoch: int, rows: int, count: int) -> Floats:
-    """(rows, count). A longer one begins with all of a shorter one."""
+    """(rows, count). A longer table begins with any shorter one."""
     return np.random.default_rng((seed, stream, epoch)).random((rows, count))
 
 
 def training_picks(length: int, frames: int, stride: int, number: float) -> NDArray[np.int64]:
-    """(frames,) which frames of a video of that length, from a random start."""
+    """(frames,) indices into a video of this length, from a random start."""
     start = int(number * (max(length - _span(frames, stride), 0) + 1))
     return _picks(length, frames, stride, start)
 
@@ -146,7 +145,7 @@ def cropped(clips: Tensor, *, size: int, crops: int, whole: bool = False, sides:
     flat = clips.reshape(b * k, t, most_high, most_wide, 3)
     if most_high == most_wide == size and (sides is None or bool((sides == size).all())):
         same = flat.permute(0, 4, 1, 2, 3).float().div_(255).view(b, k, 3, t, size, size)
-        return same if crops == 1 else same.repeat_interleave(crops, dim=1)  # one is no reason for a copy
+        return same if crops == 1 else same.repeat_interleave(crops, dim=1)  # without a copy for one crop
     high, wide = np.repeat(np.full((b, 2), (most_high, most_wide)) if sides is None else sides, k, axis=0).T  # (B·K,)
     if whole:
         box = np.stack([0 * wide, 0 * high, wide, high], axis=1)
@@ -187,12 +186,12 @@ def _resized(clips: Tensor, boxes: Floats | Whole, size: int, mirror: NDArray[np
 
 
 def _filter(start: Tensor, length: Tensor, pixels: int, size: int) -> Tensor:
-    """(B, size, pixels): what each pixel of a row weighs in each pixel of the resized box."""
+    """(B, size, pixels): the weight of each pixel of a row in each pixel of the resized box."""
     step = (length / size)[:, None, None]
     at = start[:, None, None] + (torch.arange(size, device=start.device)[:, None] + 0.5) * step
     pixel = torch.arange(pixels, device=start.device) + 0.5
     weight = (1 - (pixel - at).abs() / step.clamp(min=1)).clamp_(min=0)
-    inside = (pixel > start[:, None, None]) & (pixel < (start + length)[:, None, None])  # nothing from beside the box
+    inside = (pixel > start[:, None, None]) & (pixel < (start + length)[:, None, None])  # nothing from outside the box
     weight = weight * inside
     return weight / weight.sum(-1, keepdim=True)
 

@@ -1,3 +1,6 @@
-"""The guard: faces, people and whatever else a detector knows are found, followed through time, and never let out of
-sight. `detectors` look at one picture, `cuts` find where scenes change, `tracks` link what was seen, `finder` puts it
-together over a stream of frames, `moments` says where a person should look again, `tracks_file` keeps it on disk."""
+"""Detection: faces, people and whatever else a detector knows are found and followed through time.
+
+`detectors` search one picture, `searches` run them in limited time, `cuts` finds where scenes change, `scene` and
+`tracks` link what was found between two cuts, `finder` puts it together over a stream of frames, `moments` lists where
+a person should look again, `tracks_file` keeps tracks on disk, `settings` turns a user's options into all of this.
+"""

@@ -2,7 +2,7 @@
 
 Two pictures are compared as thumbnails of their brightness. A cut is a change that is large, larger than the changes
 before and after it (a fast pan changes every frame), and that stays (after a flash the old picture is back). A smaller
-change is no cut, but a doubt: whoever is seen after it need not be who was seen before.
+change is no cut, but a doubt: the person seen after it need not be the one seen before.
 """
 
 from collections import deque
@@ -41,33 +41,34 @@ class _Waiting(NamedTuple):
 def scenes(frames: Iterable[Frame]) -> Iterator[tuple[Frame, Change]]:
     """Each frame, and how it differs from the one before.
 
-    One frame late, since a change is judged by what follows it, and up to FLASH seconds late where it is large.
+    One frame late, since it also depends on what follows, and up to FLASH seconds late where the change is large.
     """
-    judge = _Judge()
+    detector = _CutDetector()
     waiting: deque[_Waiting] = deque()
     for frame in frames:
         waiting.append(_Waiting(frame, thumbnail(frame)))
-        while len(waiting) > 1 and judge.can_tell(waiting):
-            yield judge.tell(waiting)
+        while len(waiting) > 1 and detector.can_decide(waiting):
+            yield detector.decide(waiting)
     while waiting:
-        yield judge.tell(waiting)
+        yield detector.decide(waiting)
 
 
-class _Judge:
+class _CutDetector:
     def __init__(self) -> None:
         self._before: Thumbnail | None = None  # the last picture
         self._earlier = 0.0  # how much it differed from the one before it
         self._first = True
         self._flashed: tuple[Thumbnail | None, float] = (None, 0.0)  # the picture before a flash, and when that began
 
-    def can_tell(self, waiting: deque[_Waiting]) -> bool:
-        """Whether enough frames are there to judge the oldest."""
+    def can_decide(self, waiting: deque[_Waiting]) -> bool:
+        """Whether enough frames are there to decide about the oldest."""
         oldest, newest = waiting[0], waiting[-1]
         if difference(self._before, oldest.thumbnail) <= LARGE:
             return True
         return newest.frame.seconds - oldest.frame.seconds > FLASH or len(waiting) > MOST
 
-    def tell(self, waiting: deque[_Waiting]) -> tuple[Frame, Change]:
+    def decide(self, waiting: deque[_Waiting]) -> tuple[Frame, Change]:
+        """Takes the oldest frame off `waiting`, with its change."""
         frame, here = waiting.popleft()
         after = [one for one in waiting if one.thumbnail is not None and one.frame.seconds - frame.seconds <= FLASH]
         change = difference(self._before, here)

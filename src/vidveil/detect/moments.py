@@ -1,6 +1,6 @@
 """Moments at which somebody may have been visible: where a person should look again.
 
-    gap                      nobody was seen for more than half a second, then again
+    gap                      nobody was seen for more than half a second, then somebody again
     low score                the detector was hardly sure for a while
     sudden change of size    from one sighting to the next: perhaps another person, or another thing
     born mid-picture         first seen away from the border: the half second before their box begins
@@ -39,8 +39,8 @@ class Moment:
     end: float
     box: Box | None
 
-    def told(self) -> dict[str, Any]:
-        """As it stands in the manifest."""
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
         box = None if self.box is None else [round(v) for v in self.box]
         return {
             "what": self.what,
@@ -64,7 +64,7 @@ class Span(NamedTuple):
 
 
 class Findings:
-    """What the frames and trajectories of one stream amount to."""
+    """Counts of frames and tracks of one stream, and its moments."""
 
     def __init__(self) -> None:
         self.frames_with_regions = 0
@@ -107,7 +107,7 @@ class Findings:
             )
 
     def trajectory_so_far(self, trajectory: Trajectory, past: Sequence[Sighting]) -> None:
-        """Tell of the beginning of a very long trajectory, and forget it."""
+        """Note the moments at the beginning of a very long trajectory, and forget its sightings."""
         if len(past) > 1:
             self._along(trajectory, past)
             trajectory.sightings = trajectory.sightings[len(past) - 1 :]
@@ -142,7 +142,7 @@ class Findings:
             elif abs(math.log(extent(b.box) / extent(a.box))) > math.log(LEAP):
                 self._note("sudden change of size", trajectory, a, b)
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
         if self._black is not None:
             self._keep(self._black)
@@ -152,7 +152,7 @@ class Findings:
             "tracks": len(self._tracks),
             "frames_with_regions": self.frames_with_regions,
             "hidden_area": round(self._area / max(1, self._frames), 4),
-            "moments": [moment.told() for moment in ordered],
+            "moments": [moment.as_dict() for moment in ordered],
             "moments_left_out": self.left_out,
         }
 

@@ -1,6 +1,6 @@
 """Any other detector in an ONNX file: number plates, badges, screens.
 
-Beside `plates.onnx` lies `plates.json`, which says how the network wants its picture and what its numbers mean. Only
+Next to `plates.onnx` lies `plates.json`, which says how the network wants its picture and what its numbers mean. Only
 `layout` has to be there; docs/guard.md explains every field.
 
     {"layout": "yolov8", "size": 640, "classes": [0], "start": 0.3}
@@ -89,24 +89,25 @@ class OwnDetector(Detector):
     context = 2.0
 
     def __init__(self, path: Path) -> None:
-        told = describe(path)
-        super().__init__(partial(Network, path, free=not told.fixed))
-        self.told, self.kind, self.notes = told, path.stem, path.with_suffix(".json").name
-        notes = hashlib.sha256(repr(told).encode()).hexdigest()
-        self.weights = f"{path.name} sha256:{_hash(path)[:16]} as {notes[:8]}"  # the same file may be used otherwise
-        self.start, self.carry, self.pad, self.ellipse = told.start, told.carry, told.pad, told.shape == "ellipse"
-        self.glance = told.size if told.fixed else max(96, told.size // 2 // 32 * 32)
+        about = describe(path)
+        super().__init__(partial(Network, path, free=not about.fixed))
+        self.description, self.kind, self.notes = about, path.stem, path.with_suffix(".json").name
+        hashed = hashlib.sha256(repr(about).encode()).hexdigest()  # stands in manifests: Description keeps its name
+        self.weights = f"{path.name} sha256:{_hash(path)[:16]} as {hashed[:8]}"  # the same file may be used otherwise
+        self.start, self.carry, self.pad, self.ellipse = about.start, about.carry, about.pad, about.shape == "ellipse"
+        self.glance = about.size if about.fixed else max(96, about.size // 2 // 32 * 32)
 
     def scale(self, width: int, height: int) -> float:
-        return self.told.size / max(width, height)
+        return self.description.size / max(width, height)
 
     def run(self, picture: Picture) -> Cells:
-        blob = planar(picture if self.told.colours == "rgb" else picture[..., ::-1])
-        if self.told.fixed and blob.shape[2:] != (self.told.size, self.told.size):
-            square = np.zeros((1, 3, self.told.size, self.told.size), np.float32)
+        layout, side = self.description.layout, self.description.size
+        blob = planar(picture if self.description.colours == "rgb" else picture[..., ::-1])
+        if self.description.fixed and blob.shape[2:] != (side, side):
+            square = np.zeros((1, 3, side, side), np.float32)
             square[:, :, : blob.shape[2], : blob.shape[3]] = blob
             blob = square
-        scale = self.told.scale or (1 / 255 if self.told.layout == "yolov8" else 1.0)
+        scale = self.description.scale or (1 / 255 if layout == "yolov8" else 1.0)
         if scale != 1:
             blob *= np.float32(scale)
         try:
@@ -117,12 +118,12 @@ class OwnDetector(Detector):
             size = f"{blob.shape[3]} × {blob.shape[2]}"
             reason = f"could not take in a picture of {size} pixels ({type(error).__name__})"
             raise DetectorError(reason, "`size` and `fixed`") from error
-        if self.told.layout == "boxes":
+        if layout == "boxes":
             return self._boxes(outputs)._replace(seen=blob.shape[2:])
-        (found,) = _numbers(outputs[:1], self.told.layout)
+        (found,) = _numbers(outputs[:1], layout)
         if found.ndim != 3 or len(found) != 1:
-            raise DetectorError(f"returned an output of shape {found.shape}", f"`layout`: {SHAPES[self.told.layout]}")
-        if self.told.layout == "yolox":
+            raise DetectorError(f"returned an output of shape {found.shape}", f"`layout`: {SHAPES[layout]}")
+        if layout == "yolox":
             return self._yolox(found[0], *blob.shape[2:])
         return self._yolov8(found[0].T)._replace(seen=blob.shape[2:])
 
@@ -151,7 +152,7 @@ class OwnDetector(Detector):
         if len(outputs) < 2:
             raise DetectorError("returned one output where boxes and scores are expected", "`layout`")
         at = [names.index(name) if name in names else i for i, name in enumerate(("boxes", "scores", "labels"))]
-        wanted = at if self.told.classes is not None and at[2] < len(outputs) else at[:2]
+        wanted = at if self.description.classes is not None and at[2] < len(outputs) else at[:2]
         boxes, scores, *labels = _numbers([outputs[i] for i in wanted], "boxes")
         count = scores.size
         if boxes.size != 4 * count or (count and boxes.shape[-1] != 4) or any(each.size != count for each in labels):
@@ -161,17 +162,17 @@ class OwnDetector(Detector):
         for each in labels:
             if not np.isfinite(each).all():
                 raise DetectorError("returned labels that are not finite", "`layout`, and the order of the outputs")
-            chosen = np.where(np.isin(each.reshape(-1), self.told.classes or ()), chosen, 0)
+            chosen = np.where(np.isin(each.reshape(-1), self.description.classes or ()), chosen, 0)
         return Cells(chosen, boxes.__getitem__, probabilities, listed=True)
 
     def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Of the wanted classes' scores (cells, classes), the highest of each cell."""
-        if self.told.classes is None:
+        if self.description.classes is None:
             best: NDArray[Any] = scores.max(1)
             return best
-        if max(self.told.classes) >= scores.shape[1]:
+        if max(self.description.classes) >= scores.shape[1]:
             raise DetectorError(f"returned scores of {scores.shape[1]} classes", "`classes`: they count from 0")
-        return cast(NDArray[Any], scores[:, list(self.told.classes)].max(1))
+        return cast(NDArray[Any], scores[:, list(self.description.classes)].max(1))
 
 
 def _numbers(outputs: Sequence[Any], layout: str) -> list[NDArray[Any]]:
@@ -185,7 +186,7 @@ def _numbers(outputs: Sequence[Any], layout: str) -> list[NDArray[Any]]:
 
 
 def describe(path: Path) -> Description:
-    """What the JSON file beside a network says."""
+    """The description in the JSON file next to a network."""
     notes = path.with_suffix(".json")
     try:
         regular(path, MODEL_BYTES)

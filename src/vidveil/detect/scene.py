@@ -38,7 +38,7 @@ ASTRAY = 0.12  # of its own size: who is this far from the straight way between 
 CLOSE = 1.2  # mismatch up to which a find between two key frames is believed
 MISSES = 2  # frames in a row without a close find, after which a trajectory is lost
 WINDOW_BYTES = 1 << 30  # of pictures kept back, at most
-LONG = 2000  # sightings after which the oldest are told and forgotten
+LONG = 2000  # sightings after which the oldest are forgotten, once their moments are noted
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Scene:
         self._searched: Frame | None = None  # the key frame up to which everything is linked
         self._failed: str | None = None  # why that one could not be searched
         self._last_key: Frame | None = None
-        self._trails: list[Trajectory] = []
+        self._trajectories: list[Trajectory] = []
         self._doubts: list[float] = []  # times at which the picture changed so much that this may be another scene
         self._began: tuple[int, float] | None = None  # index and time of its first frame
         self._newest = (0, 0.0)  # and of its last, so far
@@ -100,7 +100,7 @@ class Scene:
             yield from self._leaving()
         while self._frames:
             yield self._done(self._frames.popleft())
-        for trajectory in self._trails:
+        for trajectory in self._trajectories:
             self._over(trajectory)
 
     def _pace(self, step: float) -> None:
@@ -134,7 +134,7 @@ class Scene:
             frame.picture = None
             return frame
         regions = []
-        for trajectory in self._trails:
+        for trajectory in self._trajectories:
             for region in trajectory.regions(frame.seconds, self._size, self._settings):
                 regions.append(self._detectors[trajectory.kind].padded(region, self._size))
         frame.regions = tuple(region for region in regions if region is not None)
@@ -144,10 +144,10 @@ class Scene:
     def _forget(self, seconds: float) -> None:
         """Let go of trajectories that reach no frame any more, and of the beginnings of very long ones."""
         gone = seconds - self._settings.patience - 1
-        for trajectory in [t for t in self._trails if t.closed and t.last.seconds < gone]:
-            self._trails.remove(trajectory)
+        for trajectory in [t for t in self._trajectories if t.closed and t.last.seconds < gone]:
+            self._trajectories.remove(trajectory)
             self._over(trajectory)
-        for trajectory in self._trails:
+        for trajectory in self._trajectories:
             if len(trajectory.sightings) > LONG and trajectory.sightings[-2].seconds > gone:
                 self._findings.trajectory_so_far(trajectory, [s for s in trajectory.sightings if s.seconds < gone])
 
@@ -176,7 +176,7 @@ class Scene:
                 f.lost = failed or self._failed
             elif f is frame and self._failed:
                 f.lost = self._failed
-        for trajectory in self._trails:
+        for trajectory in self._trajectories:
             if frame.seconds - trajectory.last.seconds > self._settings.patience:
                 trajectory.closed = True
         self._searched = frame
@@ -186,9 +186,9 @@ class Scene:
         sound = [f for f in self._frames if f.picture is not None and f.lost is None]
         between = [f for f in sound if _within(f, self._searched, frame)]
         earlier = [f for f in sound if f.index < frame.index][::-1]
-        open_trails = [t for t in self._trails if t.kind == detector.kind and not t.closed]
+        open_trajectories = [t for t in self._trajectories if t.kind == detector.kind and not t.closed]
         places: list[Box] = [(float(b[0]), float(b[1]), float(b[2]), float(b[3])) for b in boxes]
-        links = link(open_trails, places, frame.seconds)
+        links = link(open_trajectories, places, frame.seconds)
         continued: set[int] = set()
         for found in links:
             before, score = found.trajectory.last, float(boxes[found.at, 4])
@@ -202,7 +202,7 @@ class Scene:
                 if trajectory.last.index == frame.index and mismatch(trajectory.last.box, here.box) < CERTAIN:
                     continue  # followed all the way
                 trajectory = Trajectory(detector.kind, [before], older=True)  # perhaps somebody else: both are hidden
-                self._trails.append(trajectory)
+                self._trajectories.append(trajectory)
             continued.add(id(trajectory))
             trajectory.add(here)
             if not between or before.index >= between[0].index - 1:
@@ -210,7 +210,7 @@ class Scene:
             else:  # found again after a gap
                 back = [f for f in earlier if f.index > before.index]
                 self._follow(detector, trajectory, here, (0.0, 0.0), back)
-        for trajectory in open_trails:
+        for trajectory in open_trajectories:
             if id(trajectory) not in continued:
                 self._follow(detector, trajectory, trajectory.last, trajectory.speed(at_end=True), [*between, frame])
         used = {found.at for found in links}
@@ -218,7 +218,7 @@ class Scene:
             if at not in used and boxes[at, 4] >= detector.start and not self._known(detector.kind, place, frame):
                 here = Sighting(frame.index, frame.seconds, place, float(boxes[at, 4]), self._findings.new_number())
                 trajectory = Trajectory(detector.kind, [here])
-                self._trails.append(trajectory)
+                self._trajectories.append(trajectory)
                 self._follow(detector, trajectory, here, (0.0, 0.0), earlier)
 
     def _doubt(self, before: Sighting, frame: Frame) -> bool:
@@ -231,7 +231,8 @@ class Scene:
     def _known(self, kind: str, place: Box, frame: Frame) -> bool:
         """Whether a close look has just found what the whole picture shows, too."""
         return any(
-            t.kind == kind and t.last.index == frame.index and mismatch(t.last.box, place) < 0.5 for t in self._trails
+            t.kind == kind and t.last.index == frame.index and mismatch(t.last.box, place) < 0.5
+            for t in self._trajectories
         )
 
     def _follow(
@@ -307,7 +308,7 @@ class Scene:
         around: Box | None = None,
         near: float = CLOSE,
     ) -> Sighting | None:
-        """Search a piece of the frame around a place for somebody who should be about there, at most this strange."""
+        """Search a piece of the frame for somebody who should be about there, with a mismatch below `near`."""
         around = around or place
         wide = max(around[2] - around[0], around[3] - around[1])
         side = wide + (detector.context - 1) * extent(place)
@@ -317,16 +318,16 @@ class Scene:
         best, least = None, near
         for x0, y0, x1, y1, score in self._search.look(detector, picture).tolist():
             box = (left + x0 * step, top + y0 * step, left + x1 * step, top + y1 * step)
-            strange = mismatch(place, box)
-            if strange < least and not self._somebody_else(trajectory, frame.seconds, box, strange):
-                best, least = Sighting(frame.index, frame.seconds, box, score, number), strange
+            cost = mismatch(place, box)
+            if cost < least and not self._somebody_else(trajectory, frame.seconds, box, cost):
+                best, least = Sighting(frame.index, frame.seconds, box, score, number), cost
         return best
 
-    def _somebody_else(self, trajectory: Trajectory, seconds: float, box: Box, strange: float) -> bool:
-        """Whether a box fits another trajectory better: who turned away must not be followed in who passes by."""
-        others = (t for t in self._trails if t is not trajectory and t.kind == trajectory.kind)
+    def _somebody_else(self, trajectory: Trajectory, seconds: float, box: Box, cost: float) -> bool:
+        """Whether a box fits another trajectory better: somebody who passes by must not be taken for them."""
+        others = (t for t in self._trajectories if t is not trajectory and t.kind == trajectory.kind)
         places = (other.near(seconds) for other in others)
-        return any(place is not None and mismatch(place, box) < strange for place in places)
+        return any(place is not None and mismatch(place, box) < cost for place in places)
 
 
 def _within(frame: Frame, since: Frame | None, until: Frame) -> bool:

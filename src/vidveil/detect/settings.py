@@ -1,4 +1,4 @@
-"""What to look for, and with what: from the words of a user to something that follows people through frames."""
+"""What to look for, and with what: from a user's options to a source of regions for the frames of a video."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +26,7 @@ TRACKS = "tracks"
 
 
 class RegionSource(Protocol):
-    """Something that puts regions on frames."""
+    """Puts regions on frames: a `Finder`, or the tracks recorded in a file."""
 
     @property
     def looks_for(self) -> Sequence[str]: ...
@@ -40,16 +40,16 @@ class RegionSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectionSettings:
-    """What a user asks of the guard."""
+    """What is looked for, where the method works, and what is hidden on top of it."""
 
     region: str | None = None
     """Where the method works: `frame`, `faces`, `people`, or an ONNX file. None: faces, for methods that paint."""
-    guard: str = "none"
+    also_hide: str = "none"
     """What is hidden on top of any method: `none`, `faces`, `people`, or an ONNX file."""
-    guard_with: str = "solid"
-    """How."""
+    also_hide_with: str = "solid"
+    """The method that hides it."""
     shape: str | None = None
-    """`ellipse` or `box`; None: round for faces, boxes for all else."""
+    """`ellipse` or `box`; None: ellipses for faces, boxes for all else."""
     on_lost: str = "hold"
     hide_for: float = 2.0
     delay: float = 1.0
@@ -57,8 +57,8 @@ class DetectionSettings:
     """Seconds between two searches of the whole picture; 0: every frame."""
     tracks_in: Path | None = None
     tracks_out: Path | None = None
-    exceptions: tuple[int, ...] = ()
-    """Tracks that stay visible."""
+    leave_visible: tuple[int, ...] = ()
+    """Numbers of tracks that are not hidden."""
 
     def __post_init__(self) -> None:
         if self.on_lost not in ON_LOST:
@@ -73,46 +73,43 @@ class DetectionSettings:
             raise UsageError(f"hide_for is from 0 to 3600 seconds, not {self.hide_for:g}")
         if self.tracks_in is not None and self.tracks_out is not None:
             raise UsageError("--tracks-in and --tracks-out exclude each other: the tracks are in the file already")
-        if self.tracks_in is not None and (self.region not in (None, TRACKS) or self.guard not in ("none", TRACKS)):
-            raise UsageError("--tracks-in says what is hidden: --region and --guard cannot be given with it")
-        if self.region == "frame" and self.guard == "none":
+        if self.tracks_in is not None and (self.region not in (None, TRACKS) or self.also_hide not in ("none", TRACKS)):
+            raise UsageError("--tracks-in says what is hidden: --region and --also-hide cannot be given with it")
+        if self.region == "frame" and self.also_hide == "none":
             if self.tracks_out is not None:
-                raise UsageError("--tracks-out needs --region or --guard: nothing is looked for on the whole frame")
-            if self.exceptions:
-                raise UsageError("--except needs --region or --guard: on the whole frame there are no tracks")
+                raise UsageError("--tracks-out needs --region or --also-hide: nothing is looked for on the whole frame")
+            if self.leave_visible:
+                raise UsageError("--leave-visible needs --region or --also-hide: the whole frame has no tracks")
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What has to be looked for."""
+        """What has to be looked for, in the words of the user."""
         if self.tracks_in is not None:
             return ()
-        wanted = (self.region or "frame", self.guard)
+        wanted = (self.region or "frame", self.also_hide)
         return tuple(dict.fromkeys(kind for kind in wanted if kind not in ("frame", "none")))
 
-    @property
-    def watches(self) -> bool:
-        return bool(self.kinds) or self.tracks_in is not None
-
-    def told(self) -> dict[str, Any] | None:
-        """For the order in the manifest: everything that changes the output, and no path."""
-        if not self.watches:
+    def as_dict(self) -> dict[str, Any] | None:
+        """For the order in the manifest: everything that changes the output, and no path. None: nothing is hidden by
+        region."""
+        if not self.kinds and self.tracks_in is None:
             return None
-        told = asdict(self)
-        del told["tracks_out"]
-        told["region"], told["guard"] = (_name(word or "frame") for word in (self.region, self.guard))
-        told["exceptions"] = list(self.exceptions)
+        values = asdict(self)
+        del values["tracks_out"]
+        values["region"], values["also_hide"] = (_name(word or "frame") for word in (self.region, self.also_hide))
+        values["leave_visible"] = list(self.leave_visible)
         if self.tracks_in is not None:
             from vidveil.core.file_hash import file_hash
 
             try:
-                told["tracks_in"] = file_hash(self.tracks_in)
+                values["tracks_in"] = file_hash(self.tracks_in)
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
                 raise UsageError(f"{self.tracks_in.name} cannot be read ({reason})") from error
-        return told
+        return values
 
-    def watch(self) -> RegionSource | None:
-        """What does the looking; None if there is nothing to look for."""
+    def region_source(self) -> RegionSource | None:
+        """What puts regions on frames; None if no region is hidden."""
         if self.tracks_in is not None:
             return RecordedTracks(self.tracks_in)
         if not self.kinds:
@@ -122,7 +119,7 @@ class DetectionSettings:
         )
         detectors = [detector(kind) for kind in self.kinds]
         if len({found.kind for found in detectors}) < len(detectors):
-            raise UsageError("region and guard look for the same with two detectors or sizes: give both the same word")
+            raise UsageError("region and also_hide find the same with two detectors or sizes: give both the same word")
         if self.shape is not None:
             for found in detectors:
                 found.ellipse = self.shape == "ellipse"
@@ -130,7 +127,7 @@ class DetectionSettings:
 
 
 def detector(kind: str) -> Detector:
-    """The detector that a user's word means."""
+    """The detector that a user's word (`faces`, `faces:2`, `plates.onnx`) names."""
     name, colon, size = kind.partition(":")
     if name in DETECTORS:
         found = DETECTORS[name]()
@@ -159,7 +156,7 @@ def _times(word: str, size: str) -> float:
 
 
 def kind_of(word: str) -> str:
-    """What regions that a word of the user asks for are called."""
+    """The kind of the regions that a user's word asks for."""
     name = word.partition(":")[0]
     return name if name in DETECTORS else Path(word).stem
 
@@ -168,7 +165,7 @@ def _name(word: str) -> str:
     return word if Path(word).suffix != ".onnx" else Path(word).name
 
 
-def regions_of(clip: "Tensor", watch: RegionSource, rate: float = 25.0) -> list[tuple[Region, ...]]:
+def regions_of(clip: "Tensor", source: RegionSource, rate: float = 25.0) -> list[tuple[Region, ...]]:
     """The regions of each frame of a clip (3, T, H, W) in [0, 1], taken to be shown at this rate."""
     import av
 
@@ -184,4 +181,4 @@ def regions_of(clip: "Tensor", watch: RegionSource, rate: float = 25.0) -> list[
             )
 
     hidden = (Region(box=None, kind="unsearched", track=0, score=0.0, source="unsearched"),)
-    return [hidden if frame.regions is None else frame.regions for frame in watch.follow(frames())]
+    return [hidden if frame.regions is None else frame.regions for frame in source.follow(frames())]

@@ -188,15 +188,15 @@ def link(trajectories: Sequence[Trajectory], boxes: Sequence[Box], seconds: floa
                 costs.append((cost, t, b))
     costs.sort()
     links: list[Link] = []
-    used_trails: set[int] = set()
+    used_trajectories: set[int] = set()
     used_boxes: set[int] = set()
     for cost, t, b in costs:
-        if t in used_trails or b in used_boxes:
+        if t in used_trajectories or b in used_boxes:
             continue
         # other people who could be here, and other places where this one could be
         rivals = [c for c, other_t, other_b in costs if (other_t == t) != (other_b == b)]
         certain = cost <= SAME and all(rival > cost + 0.5 for rival in rivals)
-        used_trails.add(t)
+        used_trajectories.add(t)
         used_boxes.add(b)
         links.append(Link(trajectories[t], b, cost, certain))
     return links

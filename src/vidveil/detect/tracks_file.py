@@ -45,12 +45,12 @@ class TracksWriter:
         self._frames = 0
         self._size = (0, 0)
 
-    def watch(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+    def record(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         for frame in frames:
             self._frames = frame.index + 1
             self._size = turn_of(frame).size
             for region in _UNSEARCHED if frame.regions is None or frame.picture is None else frame.regions:
-                self._body.write(json.dumps(_told(frame, region)) + "\n")
+                self._body.write(json.dumps(_as_dict(frame, region)) + "\n")
             yield frame
 
     def finish(self, made_for: dict[str, Any] | None = None) -> None:
@@ -66,7 +66,7 @@ class TracksWriter:
         self._body.close()
 
 
-def _told(frame: Frame, region: Region) -> dict[str, Any]:
+def _as_dict(frame: Frame, region: Region) -> dict[str, Any]:
     box = None if region.box is None else [round(v, 1) for v in region.box]
     return {
         "frame": frame.index,

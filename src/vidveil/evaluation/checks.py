@@ -1,17 +1,19 @@
-"""What can be known to be wrong with an evaluation is said before the first training, and before there is a run."""
+"""Mistakes in a recipe for clips: reported before the first training, and before there is a run."""
 
 from vidveil.core.anonymizer import Chain
 from vidveil.core.errors import UsageError
-from vidveil.data.parts import refuse_part
-from vidveil.evaluation.evaluators.train import check_network
+from vidveil.core.text import close_to
+from vidveil.data.video_parts import check_video_part
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.methods import load
 from vidveil.methods.anonymized_data import Setting, check_method
 from vidveil.methods.masking.baselines import pruning_control
 from vidveil.methods.masking.ground_truth import has_truth
 from vidveil.methods.motion import MotionMethod
+from vidveil.models.recognizers import RECOGNIZERS
 from vidveil.training.runs import runs_folder
 
+STARTS = ("pretrained", "frozen", "raw")  # after the name of a network and a colon
 ONLY = ("background", "mask", "motion")  # views that built-in worlds have
 ENERGY = "energy"  # no network: the mean of all frames
 
@@ -20,17 +22,17 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
     for setting in dict.fromkeys(setting_of(recipe).of_seed(seed) for seed in recipe.seeds):
         check_method(setting, recipe.keep)
     if recipe.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
-        raise UsageError(f"oracle knows the truth of built-in people only, and {recipe.data} has none: take puppets")
-    refuse_part(recipe.part, recipe.data)
+        raise UsageError(f"oracle needs ground truth, and {recipe.data} has none: take the built-in people, puppets")
+    check_video_part(recipe.part, recipe.data)
     if recipe.part != "whole":
-        _refuse_beside_part(recipe)
+        _check_with_part(recipe)
     if recipe.protocol != "attack":
-        _refuse_to_learn(recipe)
+        _check_lookup(recipe)
         return
     for network in (recipe.utility, *recipe.attackers, *recipe.control_attackers):
         check_network(network)
     if recipe.utility.endswith(":raw"):
-        raise UsageError(f"{recipe.utility}: the utility network is trained on what it judges; write its name alone")
+        raise UsageError(f"{recipe.utility}: the utility network is trained anew; write its name alone")
     if "linkage" not in recipe.attack and (about := [c for c in recipe.controls if c not in ("one_frame", "shuffled")]):
         raise UsageError(f"the control {about[0]} is about linkage, and attack leaves it out")
     if recipe.raw and not (runs_folder() / recipe.raw / "results.json").is_file():
@@ -39,9 +41,25 @@ def refuse_mistakes(recipe: EvaluateRecipe) -> None:
         raise UsageError(f"{views[0]} alone is known of built-in people only; for real video take the control median")
 
 
-def _refuse_beside_part(recipe: EvaluateRecipe) -> None:
-    if beside := [which for which in recipe.controls if which in ("median", "person_crop")]:
-        raise UsageError(f"the control {beside[0]} is of the whole video: leave it out, or part")
+def check_network(network: str) -> None:
+    """UsageError for a name that does not exist, and for a start that the network does not have."""
+    name, colon, start = network.partition(":")
+    if name not in RECOGNIZERS:
+        raise UsageError(f"no recognizer is called {name!r}; {close_to(name, RECOGNIZERS)}")
+    if colon and start not in STARTS:
+        raise UsageError(f"{network}: after the colon comes {', '.join(STARTS[:-1])} or {STARTS[-1]}")
+    if start == "pretrained" and RECOGNIZERS[name].weights is None:
+        raise UsageError(f"{network}: there are no published weights of {name}; leave out :pretrained")
+
+
+def setting_of(recipe: EvaluateRecipe) -> Setting:
+    """The method with its knobs, all but the keep rate."""
+    return Setting(method=recipe.method, region=recipe.region, privacy_weight=recipe.privacy_weight, fill=recipe.fill)
+
+
+def _check_with_part(recipe: EvaluateRecipe) -> None:
+    if whole := [which for which in recipe.controls if which in ("median", "person_crop")]:
+        raise UsageError(f"the control {whole[0]} is of the whole video: leave it out, or part")
     if recipe.part == "median" and _compares_frames(setting_of(recipe).of_seed(recipe.seeds[0]).method):
         raise UsageError(f"part: median is one picture, of which {recipe.method} shows nothing, whatever it hides")
 
@@ -54,13 +72,8 @@ def _compares_frames(spec: str) -> bool:
     return any(isinstance(one, MotionMethod) for each in stages for one in (each, getattr(each, "after", None)))
 
 
-def setting_of(recipe: EvaluateRecipe) -> Setting:
-    """The method with its knobs, all but the keep rate."""
-    return Setting(method=recipe.method, region=recipe.region, privacy_weight=recipe.privacy_weight, fill=recipe.fill)
-
-
-def _refuse_to_learn(recipe: EvaluateRecipe) -> None:
-    """Protocols that look clips up train nothing, and what asks for a training is a misunderstanding."""
+def _check_lookup(recipe: EvaluateRecipe) -> None:
+    """Protocols that look clips up train nothing; a recipe that asks for a training expects something else."""
     for network in recipe.attackers:
         if network == ENERGY and recipe.protocol == "gait":
             continue

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from vidveil.evaluation.measures.measure import Number
-from vidveil.evaluation.results import Kind, Metric, Point, use_in
+from vidveil.evaluation.results import Kind, Metric, Point, utility_in
 from vidveil.statistics.floors import above_chance
 from vidveil.statistics.intervals import Difference, Estimate, difference
 from vidveil.statistics.tradeoff import Excess, excess, excess_over_attributes, retention
@@ -23,13 +23,13 @@ def point(
     metrics = {}
     attributes = of_attributes(numbers)
     for name, number in numbers.items():
-        beside = raw.get("linkage_rank1" if name == RAW_GALLERY else name)
+        raw_number = raw.get("linkage_rank1" if name == RAW_GALLERY else name)
         kept = left = None
-        if number.kind == "utility" and beside is not None:
-            kept = retention(number.leak.value, beside.leak.value)
-        elif beside is not None and (name in attributes or name not in NO_EXCESS):
-            left = excess(number.leak, beside.leak, name).estimate
-        metrics[name] = _metric(number.kind, number, beside, left, kept)
+        if number.kind == "utility" and raw_number is not None:
+            kept = retention(number.leak.value, raw_number.leak.value)
+        elif raw_number is not None and (name in attributes or name not in NO_EXCESS):
+            left = excess(number.leak, raw_number.leak, name).estimate
+        metrics[name] = _metric(number.kind, number, raw_number, left, kept)
     together = attribute_excess(numbers, raw)
     overall = together.estimate if together else None
     return Point(
@@ -80,12 +80,12 @@ def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
             and not above_chance({n: p for n, p in before.items() if p is not None}, LEVEL)
         ):
             told = "nothing can be said about leaks, since attackers got nothing of what was there before either"
-    use = use_in(numbers)
-    if use is None:
+    utility = utility_in(numbers)
+    if utility is None:
         return told
-    if use in raw and not _readable(raw[use]):
+    if utility in raw and not _readable(raw[utility]):
         return f"{told}; but judges could not even read the action of raw video, and say nothing about any method"
-    return f"{told}, {'the action is still readable' if _readable(numbers[use]) else 'nothing is useful'}"
+    return f"{told}, {'the action is still readable' if _readable(numbers[utility]) else 'nothing is useful'}"
 
 
 def _readable(action: Number) -> bool:

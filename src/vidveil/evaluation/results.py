@@ -16,7 +16,7 @@ from vidveil.core.bounded import RESULTS_BYTES, RESULTS_VALUES, is_file, read_js
 from vidveil.core.errors import DataError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.data.about import USES, Use
+from vidveil.data.description import UTILITY_METRICS, UtilityMetric
 from vidveil.training.runs import runs_folder
 
 LAYOUT = 1
@@ -85,9 +85,9 @@ class Point:
     verdict: str = ""
 
     @property
-    def use(self) -> Metric | None:
+    def utility(self) -> Metric | None:
         """How well the action is told, where that was measured."""
-        name = use_in(self.metrics)
+        name = utility_in(self.metrics)
         return None if name is None else self.metrics[name]
 
 
@@ -138,9 +138,9 @@ def read(path: Path) -> Results:
         raise DataError(f"{printable(path, 300)} {why}") from error
 
 
-def use_in(names: Container[str]) -> Use | None:
+def utility_in(names: Container[str]) -> UtilityMetric | None:
     """Which number of the action is among these."""
-    return next((name for name in USES if name in names), None)
+    return next((name for name in UTILITY_METRICS if name in names), None)
 
 
 def _shown(value: Any) -> Any:

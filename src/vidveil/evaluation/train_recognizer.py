@@ -12,7 +12,7 @@ from vidveil.core.machine import describe
 from vidveil.core.recipe import as_values
 from vidveil.core.version import __version__
 from vidveil.data import load_data
-from vidveil.data.about import about_data
+from vidveil.data.description import data_description
 from vidveil.evaluation.evaluators.train import check_network, learn
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.measure import Measure, Number
@@ -62,8 +62,8 @@ def run(
         numbers: dict[str, Number] = {}
         constant: list[str] = []
         if "action" in recipe.tasks:
-            numbers[measure.use] = use = measure.action({recipe.recognizer: [learned]})
-            numbers |= subgroups(measure, use, [learned])
+            numbers[measure.utility] = utility = measure.action({recipe.recognizer: [learned]})
+            numbers |= subgroups(measure, utility, [learned])
         if "identity" in recipe.tasks:
             numbers |= measure.linkage({recipe.recognizer: [learned]})
         if "attributes" in recipe.tasks:
@@ -72,7 +72,7 @@ def run(
         results = Results(
             name=recipe.name,
             recipe=as_values(recipe),
-            data=about_data(data),
+            data=data_description(data),
             machine=describe(accelerator),
             seconds=round(monotonic() - began, 1),
             raw=point("raw", None, numbers, constant, numbers),

@@ -44,10 +44,10 @@ def _on_region(method: Anonymizer, region: str, watcher: "Watcher | None") -> An
 
     if not paints(method):
         raise UsageError(f"{method.spec} does not work on regions")
-    watch = DetectionSettings(region=region).watch()
-    assert watch is not None
-    bound = in_regions(method, {kind_of(region)}, watcher or partial(regions_of, watch=watch))
-    bound.weights = " + ".join(watch.weights)
+    source = DetectionSettings(region=region).region_source()
+    assert source is not None
+    bound = in_regions(method, {kind_of(region)}, watcher or partial(regions_of, source=source))
+    bound.weights = " + ".join(source.weights)
     return bound
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
-from vidveil.data.about import USES
+from vidveil.data.description import UTILITY_METRICS
 from vidveil.evaluation.results import Results
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
 from vidveil.report.paired import (
@@ -22,7 +22,7 @@ from vidveil.report.paired import (
     differences,
     method,
 )
-from vidveil.report.same_clips import RANK1, Run, comparable, judged_otherwise
+from vidveil.report.same_clips import RANK1, Run, comparable, different_settings
 from vidveil.report.tables import spoken, used
 from vidveil.statistics.intervals import RESAMPLES, Difference, Resamples, difference
 from vidveil.statistics.tradeoff import Comparison
@@ -76,7 +76,7 @@ def _pair(first: Method, second: Method, warnings: Iterable[str]) -> Iterable[st
                     *pair.settings,
                     with_interval(pair.first.value, pair.first.interval),
                     with_interval(pair.second.value, pair.second.interval),
-                    *_judged(pair.difference),
+                    *_difference_cells(pair.difference),
                 ]
                 for pair in pairs
             ),
@@ -99,9 +99,9 @@ def _shares(first: Method, second: Method) -> str:
 def _at_retention(first: Method, second: Method) -> Iterable[str]:
     """The table that a claim is made of: both methods at a use that was fixed before."""
     shares = " and ".join(f"{share:g}" for share in RETENTIONS)
-    use = used(first.raw, second.raw)
+    utility = used(first.raw, second.raw)
     yield (
-        f"Excess leakage where both keep {shares} of raw {use}; the leak is the mean of linkage and attributes. "
+        f"Excess leakage where both keep {shares} of raw {utility}; the leak is the mean of linkage and attributes. "
         f"Below 0, {escaped(first.name)} leaks less:"
     )
     found = at_retention(first, second)
@@ -152,14 +152,14 @@ def _reading(one: Comparison) -> list[str]:
         notes.append("a curve passes here more than once: most leakage of the first, least of the second")
     if not known(one.difference.low):
         notes.append("too near an end of a curve: many draws of people do not reach it")
-    between = [which for which, side in (("first", one.first), ("second", one.second)) if side.beside_raw]
+    between = [which for which, side in (("first", one.first), ("second", one.second)) if side.next_to_raw]
     if between:
         notes.append(f"of the {' and the '.join(between)}, read between raw video and its mildest setting")
     sides = [
         with_interval(side.leakage.value, side.leakage.interval) if side.leakage else NOTHING
         for side in (one.first, one.second)
     ]
-    return [number(one.retention), *sides, *_judged(one.difference), "; ".join(notes)]
+    return [number(one.retention), *sides, *_difference_cells(one.difference), "; ".join(notes)]
 
 
 def _why_missed(one: Comparison, first: Method, second: Method) -> str:
@@ -186,11 +186,11 @@ def _area_row(one: Method, found: Area, first: Area) -> list[str]:
         return [one.name, str(found.points), NOTHING, NOTHING, NOTHING, found.reason]
     minus = [NOTHING, NOTHING]
     if found is not first and first.estimate is not None:
-        minus = _judged(difference(first.estimate, found.estimate))
+        minus = _difference_cells(difference(first.estimate, found.estimate))
     return [one.name, str(found.points), with_interval(found.estimate.value, found.estimate.interval), *minus, ""]
 
 
-def _judged(minus: Difference) -> list[str]:
+def _difference_cells(minus: Difference) -> list[str]:
     """The difference, and whether it is one."""
     verdict = ("yes" if minus.excludes_zero else "no") if known(minus.low) else "not known"
     return [signed(minus.value, (minus.low, minus.high)), verdict]
@@ -198,14 +198,14 @@ def _judged(minus: Difference) -> list[str]:
 
 def _warnings(first: Run, other: Run, one: Method, two: Method) -> Iterable[str]:
     """What makes a comparison less than fair, though it can be made."""
-    if differ := judged_otherwise(first, other):
+    if differ := different_settings(first, other):
         yield (
             f"**These two were judged otherwise ({', '.join(differ)}): a part of every difference may be the judges', "
             "not the methods'.**"
         )
     apart = [
         f"{spoken(name)} {one.raw[name].value:.3f} and {two.raw[name].value:.3f}"
-        for name in (*USES, RANK1)
+        for name in (*UTILITY_METRICS, RANK1)
         if name in one.raw and name in two.raw and abs(one.raw[name].value - two.raw[name].value) >= 0.0005
     ]
     if apart:

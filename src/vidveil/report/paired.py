@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from vidveil.core.errors import DataError
-from vidveil.evaluation.results import Point, use_in
+from vidveil.evaluation.results import Point, utility_in
 from vidveil.methods.masking.ground_truth import ALL_KEPT
 from vidveil.report.same_clips import COMPARED, RANK1, Run
 from vidveil.report.tables import setting
@@ -113,7 +113,7 @@ class Method:
     def curve_of_seed(self, seed: int) -> list[Place]:
         """Excess of linkage over retention, of one training, without draws of people."""
         pairs = ((one.by_seed[seed], one.keep) for one in self.settings)
-        exact = (Place(Estimate(use, np.empty(0)), Estimate(leak, np.empty(0)), keep) for (use, leak), keep in pairs)
+        exact = (Place(Estimate(utility, np.empty(0)), Estimate(leak, np.empty(0)), keep) for (utility, leak), keep in pairs)
         return self._to_raw(list(exact))
 
     def _to_raw(self, measured: list[Place]) -> list[Place]:
@@ -178,7 +178,7 @@ def at_equal_retention(first: Method, second: Method) -> list[Comparison]:
     return compare(first.curve(), second.curve())
 
 
-def beside_curve(one: Setting, other: Method, of: Leakage = "linkage") -> Comparison | None:
+def compared_with_curve(one: Setting, other: Method, of: Leakage = "linkage") -> Comparison | None:
     """A single setting minus another method, whose curve is read where it keeps as much of the use; None if the setting
     has no such leakage."""
     leaked = one.leakage(of)
@@ -256,25 +256,25 @@ def area(one: Method) -> Area:
 def _setting(run: Run, point: Point, raw: dict[str, Estimate], draws: Resamples) -> Setting:
     numbers, before = _numbers(run, point, draws), run.results.raw
     kept = useful = left = None
-    use = use_in(numbers)
-    if use is not None and use in raw:
-        kept = retention(numbers[use], raw[use])
-        useful = usefulness(numbers[use], raw[use], before.metrics[use].floor)
+    utility = utility_in(numbers)
+    if utility is not None and utility in raw:
+        kept = retention(numbers[utility], raw[utility])
+        useful = usefulness(numbers[utility], raw[utility], before.metrics[utility].floor)
     if RANK1 in numbers and RANK1 in raw:
         left = excess(_leak(run, point, numbers[RANK1], draws), _leak(run, before, raw[RANK1], draws))
     attributes = _attributes(run, point, draws)
     share = point.metrics[ALL_KEPT].value if ALL_KEPT in point.metrics else None
-    seeds = _by_seed(numbers, raw, point, before, use) if use and kept and left and left.estimate else ()
+    seeds = _by_seed(numbers, raw, point, before, utility) if utility and kept and left and left.estimate else ()
     filmed = point.kept_as_filmed is not False
     return Setting(setting(point), point.keep, numbers, kept, useful, left, attributes, share, seeds, filmed)
 
 
 def _by_seed(
-    numbers: dict[str, Estimate], raw: dict[str, Estimate], point: Point, before: Point, use: str
+    numbers: dict[str, Estimate], raw: dict[str, Estimate], point: Point, before: Point, utility: str
 ) -> tuple[tuple[float, float], ...]:
     floor, whole = point.metrics[RANK1].floor, raw[RANK1].value - before.metrics[RANK1].floor
-    pairs = zip(numbers[use].per_seed, numbers[RANK1].per_seed, strict=False)
-    return tuple((told / raw[use].value, (leak - floor) / whole) for told, leak in pairs)
+    pairs = zip(numbers[utility].per_seed, numbers[RANK1].per_seed, strict=False)
+    return tuple((told / raw[utility].value, (leak - floor) / whole) for told, leak in pairs)
 
 
 def _attributes(run: Run, point: Point, draws: Resamples) -> Estimate | None:

@@ -77,11 +77,11 @@ def places(results: Results, panel: str) -> list[Place]:
     """The settings of a run that have both a retention and an excess, by falling keep rate."""
     found = []
     for point in sorted(results.points, key=lambda one: -(one.keep or 0)):
-        use = point.use
-        x, y = use.retention if use else None, _excess(point, panel)
-        if use is None or x is None or y is None:
+        utility = point.utility
+        x, y = utility.retention if utility else None, _excess(point, panel)
+        if utility is None or x is None or y is None:
             continue
-        left, right = _bars(x, use.retention_interval)
+        left, right = _bars(x, utility.retention_interval)
         down, up = _bars(y, _excess_interval(point, panel))
         label = "" if point.keep is None else f"{point.keep:g}"
         found.append(Place(x, y, left, right, down, up, label))
@@ -95,8 +95,8 @@ def _panel(axis: "Axes", results: Sequence[Results], panel: str) -> None:
     axis.text(0 if roomy else guess + 0.01, 0.01, "floor: nothing leaks", color=GREY, fontsize=8, va="bottom")
     if guess:
         axis.axvline(guess, color=GREY, linewidth=1, linestyle=":")
-        beside, ha = (guess - 0.01, "right") if roomy else (guess + 0.01, "left")
-        axis.text(beside, 0.5, "guessing the action", color=GREY, fontsize=8, rotation=90, va="center", ha=ha)
+        raw_number, ha = (guess - 0.01, "right") if roomy else (guess + 0.01, "left")
+        axis.text(raw_number, 0.5, "guessing the action", color=GREY, fontsize=8, rotation=90, va="center", ha=ha)
     axis.plot(1, 1, marker="*", markersize=14, color="black", linestyle="none", label="raw video", zorder=4)
     heights, widths = [1.0, 0.0], [0.0, 1.0]
     for number, one in enumerate(results):
@@ -165,5 +165,5 @@ def _attacked(results: Results, panel: str) -> bool:
 
 def _guessing(results: Results) -> float | None:
     """The retention of always saying the largest class; of a random order, where there are several actions at once."""
-    use = results.raw.use
-    return use.floor / use.value if use is not None and use.value else None
+    utility = results.raw.utility
+    return utility.floor / utility.value if utility is not None and utility.value else None

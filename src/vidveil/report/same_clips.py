@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
-from vidveil.data.about import USES
+from vidveil.data.description import UTILITY_METRICS
 from vidveil.evaluation.per_clip import PEOPLE, draws_of, read_per_clip
 from vidveil.evaluation.results import Point, Results
 from vidveil.methods.masking.ground_truth import ACTION_KEPT, AUROC, HIDDEN
 from vidveil.report.tables import spoken
 
 RANK1, MAP = "linkage_rank1", "linkage_map"
-COMPARED = (*USES, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
-NOT_JUDGING = frozenset(
+COMPARED = (*UTILITY_METRICS, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
+NOT_COMPARED = frozenset(
     "name data method region keep privacy_weight fill raw controls control_epochs permutations resamples device "
     "compile tidy checkpoint_seconds f1_threshold".split()
 )
@@ -116,10 +116,10 @@ def why_not(first: Run, other: Run) -> str | None:
     return None
 
 
-def judged_otherwise(first: Run, other: Run) -> list[str]:
+def different_settings(first: Run, other: Run) -> list[str]:
     """Fields of the recipes that made one exam another than the other: networks, epochs, seeds."""
     ours, theirs = first.results.recipe, other.results.recipe
-    return sorted(key for key in (ours.keys() | theirs.keys()) - NOT_JUDGING if ours.get(key) != theirs.get(key))
+    return sorted(key for key in (ours.keys() | theirs.keys()) - NOT_COMPARED if ours.get(key) != theirs.get(key))
 
 
 def _check(run: Run, file: str) -> None:

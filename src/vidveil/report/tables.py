@@ -7,8 +7,8 @@ table([first, second])      several: an overview first, one row a setting, then 
 import math
 from collections.abc import Container, Iterable, Sequence
 
-from vidveil.data.about import Use
-from vidveil.evaluation.results import Metric, Point, Results, use_in
+from vidveil.data.description import UtilityMetric
+from vidveil.evaluation.results import Metric, Point, Results, utility_in
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
 
 _NAMES = {
@@ -44,7 +44,7 @@ _TRUTHS = {
     "score_auroc": "AUROC of the score",
 }
 NOBODY = "the set has nobody to choose on, and the first attacker counts"
-_USES: dict[Use, str] = {"action_top1": "top-1", "action_cmap": "cMAP"}
+_UTILITIES: dict[UtilityMetric, str] = {"action_top1": "top-1", "action_cmap": "cMAP"}
 _WHOLE = {"detection_map": "mAP", "anomaly_frame_auc": "AUC", "anomaly_video_auc": "AUC"}
 """Of whole videos, in the place of top-1: the first that was measured."""
 _ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_cmap": "cMAP", "_map": "mAP", "_class_mean": "mean per class"}
@@ -71,13 +71,13 @@ def overview(results: Sequence[Results]) -> str:
     for one in results:
         for point in one.points or [one.raw]:
             whole = next((point.metrics[name] for name in _WHOLE if name in point.metrics), None)
-            use, link = point.use or whole, point.metrics.get("linkage_rank1")
+            utility, link = point.utility or whole, point.metrics.get("linkage_rank1")
             rows.append(
                 [
                     one.name,
                     setting(point),
-                    _value(use),
-                    _unless_exact(use.retention, use.retention_interval) if use else NOTHING,
+                    _value(utility),
+                    _unless_exact(utility.retention, utility.retention_interval) if utility else NOTHING,
                     _value(link),
                     number(link.floor if link else None),
                     _unless_exact(link.excess, link.excess_interval) if link else NOTHING,
@@ -93,8 +93,8 @@ def overview(results: Sequence[Results]) -> str:
 def used(*measured: Container[str]) -> str:
     """What retention is a share of, of runs that measured these: top-1, or cMAP where clips show several actions; of
     whole videos mAP or AUC."""
-    found = {use_in(names) for names in measured} - {None}
-    short = [_USES[use] for use in _USES if use in found]
+    found = {utility_in(names) for names in measured} - {None}
+    short = [_UTILITIES[utility] for utility in _UTILITIES if utility in found]
     short += dict.fromkeys(_WHOLE[name] for names in measured for name in _WHOLE if name in names)
     return " or ".join(short) or "top-1"
 
@@ -124,7 +124,7 @@ def _run(results: Results) -> list[str]:
         parts.append(f"### {escaped(setting(point))}")
         if point.verdict:
             parts.append(f"**{escaped(point.verdict[:1].upper() + point.verdict[1:])}.**")
-        parts.append(_metrics(point, beside_raw=point is not results.raw))
+        parts.append(_metrics(point, next_to_raw=point is not results.raw))
         parts += _by_view(point)
         parts += _left_out(point)
         parts += _attackers(point)
@@ -154,16 +154,16 @@ def _about(results: Results) -> str:
     return escaped(" · ".join(filter(None, told))) + (f" · data `{mark}`" if mark else "")
 
 
-def _metrics(point: Point, *, beside_raw: bool) -> str:
+def _metrics(point: Point, *, next_to_raw: bool) -> str:
     several = any(len(metric.seeds) > 1 for metric in point.metrics.values())
     permuted = any(known(metric.p) for metric in point.metrics.values())
     head = ["number", "value [95 %]", *(["seeds"] if several else []), "floor [95 %]", *(["p"] if permuted else [])]
-    head += [*(["raw [95 %]", "left of raw [95 %]"] if beside_raw else []), "measured by"]
+    head += [*(["raw [95 %]", "left of raw [95 %]"] if next_to_raw else []), "measured by"]
     rows = []
     for name, metric in point.metrics.items():
         row = [spoken(name), _value(metric), *([_seeds(metric)] if several else []), _floor(metric)]
         row += [_p(metric)] if permuted else []
-        if beside_raw:
+        if next_to_raw:
             row += [with_interval(metric.raw, metric.raw_interval), _left(metric)]
         rows.append([*row, metric.measured_by + (f" ({metric.note})" if metric.note else "")])
     return grid(head, rows)

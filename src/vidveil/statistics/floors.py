@@ -34,7 +34,7 @@ from vidveil.core.errors import UsageError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Deal = Callable[[ArrayLike, int, np.random.Generator], Ints]
+Permute = Callable[[ArrayLike, int, np.random.Generator], Ints]
 PERMUTATIONS = 1_000
 AUROC_FLOOR = 0.5
 AT_ONCE = 2_000_000  # permuted labels in memory at a time
@@ -131,10 +131,10 @@ def permutation_floor(
         raise UsageError(f"labels {truth.shape} and people {who.shape} must both have one entry a clip")
     known = np.flatnonzero(~np.isnan(truth))
     values = np.empty(permutations)
-    for start, stop, deal in deals(deal_people, who[known], permutations, seed, len(truth)):
-        dealt = np.tile(truth, (stop - start, 1))
-        dealt[:, known] = truth[known][deal]
-        values[start:stop] = metric(dealt)
+    for start, stop, permute in permutation_batches(permute_people, who[known], permutations, seed, len(truth)):
+        permuted = np.tile(truth, (stop - start, 1))
+        permuted[:, known] = truth[known][permute]
+        values[start:stop] = metric(permuted)
     return floor_of(values, observed, seed)
 
 
@@ -166,7 +166,7 @@ def above_chance(ps: Mapping[str, float], level: float = 0.05) -> list[str]:
     return [name for name in ps if name in found]
 
 
-def deal_people(people: ArrayLike, count: int, rng: np.random.Generator) -> Ints:
+def permute_people(people: ArrayLike, count: int, rng: np.random.Generator) -> Ints:
     """Permutations of clips that keep people together as far as they can. (count, N)
 
     All clips are put in a row, person after person in random order, the clips of each shuffled; then dealt out to the
@@ -179,37 +179,37 @@ def deal_people(people: ArrayLike, count: int, rng: np.random.Generator) -> Ints
     return _placed(keys, places)
 
 
-def deal_within(strata: ArrayLike, count: int, rng: np.random.Generator) -> Ints:
+def permute_within(strata: ArrayLike, count: int, rng: np.random.Generator) -> Ints:
     """Permutations of clips within each stratum. (count, N)"""
     row = np.unique(np.asarray(strata), return_inverse=True)[1].reshape(-1)
     return _placed(row + rng.random((count, len(row))), np.argsort(row, kind="stable"))
 
 
-def deals(deal: Deal, parts: ArrayLike, permutations: int, seed: int, clips: int) -> Iterator[tuple[int, int, Ints]]:
+def permutation_batches(permute: Permute, parts: ArrayLike, permutations: int, seed: int, clips: int) -> Iterator[tuple[int, int, Ints]]:
     """(start, stop, dealt (stop - start, N)) until all permutations are there. Every attacker, attribute and seed is
     dealt alike, so what fits into one batch is remembered: dealing takes longer than most metrics."""
     row = np.unique(np.asarray(parts), return_inverse=True)[1].reshape(-1).astype(np.int64)
     batches = _batches(permutations, clips)
     if len(batches) == 1:
-        yield 0, permutations, _dealt_once(deal, row.tobytes(), permutations, seed)
+        yield 0, permutations, _permuted_once(permute, row.tobytes(), permutations, seed)
         return
     rng = np.random.default_rng(seed)
     for start, stop in batches:
-        yield start, stop, deal(row, stop - start, rng)
+        yield start, stop, permute(row, stop - start, rng)
 
 
 @lru_cache(maxsize=8)  # 16 MB each at most
-def _dealt_once(deal: Deal, row: bytes, permutations: int, seed: int) -> Ints:
-    dealt = deal(np.frombuffer(row, np.int64), permutations, np.random.default_rng(seed))
-    dealt.flags.writeable = False
-    return dealt
+def _permuted_once(permute: Permute, row: bytes, permutations: int, seed: int) -> Ints:
+    permuted = permute(np.frombuffer(row, np.int64), permutations, np.random.default_rng(seed))
+    permuted.flags.writeable = False
+    return permuted
 
 
 def _placed(keys: Floats, places: Ints) -> Ints:
     """The clip with the k-th smallest key goes to the k-th place."""
-    dealt = np.empty(keys.shape, dtype=np.int64)
-    dealt[:, places] = np.argsort(keys, axis=1)
-    return dealt
+    permuted = np.empty(keys.shape, dtype=np.int64)
+    permuted[:, places] = np.argsort(keys, axis=1)
+    return permuted
 
 
 def _batches(permutations: int, clips: int) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ off whose clips they are. Why clips are dealt, and not people, is told in `floor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vidveil.statistics.floors import AT_ONCE, PERMUTATIONS, Floats, Floor, Ints, deal_within, deals, floor_of
+from vidveil.statistics.floors import AT_ONCE, PERMUTATIONS, Floats, Floor, Ints, permute_within, permutation_batches, floor_of
 from vidveil.statistics.linkage import Linkage, LinkageSetup, nearest
 
 
@@ -33,16 +33,16 @@ def linkage_floor(
         )
     neighbours = nearest(embeddings, setup, gallery=gallery, depth=min(depth, max(1, len(setup))), seed=seed)
     values = np.empty(permutations)
-    for start, stop, dealt in deals(deal_within, _strata(setup), permutations, seed, len(setup)):
+    for start, stop, permuted in permutation_batches(permute_within, _strata(setup), permutations, seed, len(setup)):
         # dealt: (b, N) the clip whose person stands here now
-        asked = found.queries[dealt]
-        hits = np.zeros(dealt.shape, dtype=np.bool_)
+        asked = found.queries[permuted]
+        hits = np.zeros(permuted.shape, dtype=np.bool_)
         open_ = asked.copy()  # nearest clip that is in the gallery not reached yet
         for k in range(neighbours.shape[1]):
             there = neighbours[:, k]  # (N,)
-            other = dealt[:, there]  # -1 reads the last clip, and does not count
-            usable = open_ & (there >= 0) & ~setup.removed(dealt, other)
-            hits |= usable & (setup.person[dealt] == setup.person[other])
+            other = permuted[:, there]  # -1 reads the last clip, and does not count
+            usable = open_ & (there >= 0) & ~setup.removed(permuted, other)
+            hits |= usable & (setup.person[permuted] == setup.person[other])
             open_ &= ~usable
             if not open_.any():
                 break
@@ -72,25 +72,25 @@ def linkage_map_floor(
     np.put_along_axis(places, np.where(order >= 0, order, count), np.arange(count, dtype=np.int32)[None], axis=1)
     values = np.empty(permutations)
     slots = _slots(setup.person) if setup.clothes == "any" else None
-    for start, stop, dealt_all in deals(deal_within, _strata(setup), permutations, seed, count):
+    for start, stop, dealt_all in permutation_batches(permute_within, _strata(setup), permutations, seed, count):
         if slots is not None:
             values[start:stop] = _mean_precisions(places, setup.person, found, dealt_all, slots)
             continue
-        for permutation, dealt in enumerate(dealt_all, start):
-            query, other = _pairs_of_a_person(setup.person, dealt)
+        for permutation, permuted in enumerate(dealt_all, start):
+            query, other = _pairs_of_a_person(setup.person, permuted)
             place = places[query, other]
-            inside = (place < count) & found.queries[dealt[query]]
+            inside = (place < count) & found.queries[permuted[query]]
             query, other, place = query[inside], other[inside], place[inside]
             sequence = np.argsort(query * np.int64(count) + place)
             query, other, place = query[sequence], other[sequence], place[sequence]
-            gone = setup.removed(dealt[query], dealt[other])
+            gone = setup.removed(permuted[query], permuted[other])
             sizes = np.bincount(query, minlength=count)
             starts = (np.cumsum(sizes) - sizes)[query]  # where the clips of each query begin
             passed: Ints = np.cumsum(gone) - gone  # clips taken out before, over all queries
             nth = np.arange(len(query)) - starts - (passed - passed[starts]) + 1  # the n-th clip of the person
             precision = np.where(gone, 0.0, nth / (place + 1 - (passed - passed[starts])))
             sums = np.bincount(query, weights=precision, minlength=count)
-            values[permutation] = np.mean((sums / np.maximum(found.positives[dealt], 1))[found.queries[dealt]])
+            values[permutation] = np.mean((sums / np.maximum(found.positives[permuted], 1))[found.queries[permuted]])
     return floor_of(values, found.mean_average_precision, seed)
 
 
@@ -111,31 +111,31 @@ def _slots(person: Ints) -> Ints | None:
     return np.where(within < sizes[:, None], begins[:, None] + within, -1)
 
 
-def _mean_precisions(places: NDArray[np.int32], person: Ints, found: Linkage, deals: Ints, slots: Ints) -> Floats:
+def _mean_precisions(places: NDArray[np.int32], person: Ints, found: Linkage, permutation_batches: Ints, slots: Ints) -> Floats:
     """mAP under each deal (b, N) -> (b,), for galleries that nothing is taken out of: a person's clips, sorted by their
     places in the ranking of each other, many deals at a time."""
     count, (people, most) = len(person), slots.shape
-    values = np.empty(len(deals))
+    values = np.empty(len(permutation_batches))
     step = max(1, AT_ONCE // (people * most**2))
     nth = np.arange(1, most + 1)
-    for start in range(0, len(deals), step):
-        dealt = deals[start : start + step]  # (b, N)
-        clips = np.argsort(person[dealt], axis=1, kind="stable")[:, slots]  # (b, P, m)
+    for start in range(0, len(permutation_batches), step):
+        permuted = permutation_batches[start : start + step]  # (b, N)
+        clips = np.argsort(person[permuted], axis=1, kind="stable")[:, slots]  # (b, P, m)
         place = places[clips[..., None], clips[:, :, None, :]]  # (b, P, m, m): query, other
         place[np.broadcast_to(slots[:, None, :] < 0, place.shape)] = count
         place[..., np.arange(most), np.arange(most)] = count  # nobody is in their own gallery
         place.sort(axis=-1)
         sums = np.where(place < count, nth / (place + 1), 0.0).sum(axis=-1)  # (b, P, m)
-        whose = np.take_along_axis(dealt, clips.reshape(len(dealt), -1), axis=1).reshape(clips.shape)
+        whose = np.take_along_axis(permuted, clips.reshape(len(permuted), -1), axis=1).reshape(clips.shape)
         asked = found.queries[whose] & (slots >= 0)
         each = np.where(asked, sums / np.maximum(found.positives[whose], 1), 0.0)
         values[start : start + step] = each.sum(axis=(1, 2)) / np.maximum(asked.sum(axis=(1, 2)), 1)
     return values
 
 
-def _pairs_of_a_person(person: Ints, dealt: Ints) -> tuple[Ints, Ints]:
+def _pairs_of_a_person(person: Ints, permuted: Ints) -> tuple[Ints, Ints]:
     """All pairs of different places at which the same known person stands after dealing."""
-    who = person[dealt]
+    who = person[permuted]
     row = np.argsort(who, kind="stable")
     row = row[who[row] >= 0]
     first, sizes = np.searchsorted(who[row], who[row]), np.bincount(who[row])[who[row]] if len(row) else row

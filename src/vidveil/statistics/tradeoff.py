@@ -127,7 +127,7 @@ class Reading:
     reason: str | None = None
     ambiguous: bool = False
     """The curve passes this retention more than once."""
-    beside_raw: bool = False
+    next_to_raw: bool = False
     """It lies between raw video and the setting next to it."""
 
 
@@ -171,8 +171,8 @@ def read(curve: Sequence[Point], at: Estimate, *, lucky: bool = False) -> Readin
     reading = Estimate(float(value), _crossings(samples[0], samples[1], at.samples)[which], drawn=at.drawn)
     measured = values[:, [point.measured for point in places]]
     by_runs = _crossings(measured[0, None], measured[1, None], np.array([at.value]))[which][0]
-    beside_raw = not abs(by_runs - value) <= 1e-9  # NaN, too
-    return Reading(reading, ambiguous=bool(most[0] - least[0] > 1e-9), beside_raw=beside_raw)
+    next_to_raw = not abs(by_runs - value) <= 1e-9  # NaN, too
+    return Reading(reading, ambiguous=bool(most[0] - least[0] > 1e-9), next_to_raw=next_to_raw)
 
 
 def compare(first: Sequence[Point], second: Sequence[Point], at: Sequence[float] = ()) -> list[Comparison]:
@@ -236,11 +236,11 @@ def hypervolume(u: ArrayLike, p: ArrayLike) -> Floats:
 def pareto_front(utility: ArrayLike, leakage: ArrayLike) -> NDArray[np.int64]:
     """Which points no other beats: none has at least as much utility and at most as much leakage, and one of them
     better. By falling utility; points that are the same in both are all there."""
-    use, leak = np.asarray(utility, dtype=np.float64), np.asarray(leakage, dtype=np.float64)
-    no_worse = (use[:, None] >= use) & (leak[:, None] <= leak)  # (by, of)
-    better = no_worse & ((use[:, None] > use) | (leak[:, None] < leak))
+    utility, leak = np.asarray(utility, dtype=np.float64), np.asarray(leakage, dtype=np.float64)
+    no_worse = (utility[:, None] >= utility) & (leak[:, None] <= leak)  # (by, of)
+    better = no_worse & ((utility[:, None] > utility) | (leak[:, None] < leak))
     front = np.flatnonzero(~better.any(axis=0))
-    return front[np.lexsort((leak[front], -use[front]))]
+    return front[np.lexsort((leak[front], -utility[front]))]
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

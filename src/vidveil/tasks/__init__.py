@@ -1,4 +1,4 @@
-"""Tasks by name: what a network learns of clips."""
+"""Tasks by name: the targets that a network can be trained for on clips."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
-"""What is done. One action a clip: cross-entropy; top-1 of the mean softmax over views. Several at once, where the set
-has `action_labels`: binary cross-entropy; cMAP of the mean probability over views."""
+"""Action recognition. One action per clip: cross-entropy; top-1 of the mean softmax over views. Several per clip, where
+the set has `action_labels`: binary cross-entropy; cMAP of the mean probability over views."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from vidveil.tasks.task import Predictions, Task, on_device
 def action_task(data: ClipSet, device: torch.device | str, label_smoothing: float = 0.0) -> Task:
     """The task that fits the set."""
     if data.action_labels is not None:
-        return Actions(data, device)  # smoothing spreads one class over the others; these are no choice of one
+        return Actions(data, device)  # label smoothing is for a choice of one class
     return Action(data, device, label_smoothing)
 
 
@@ -33,8 +33,8 @@ class Action(Task):
         return logits.float().softmax(-1)
 
     def score(self, predictions: Predictions) -> float:
-        guess = predictions.probabilities[self.name].argmax(-1)
-        return float((guess == self.truth[predictions.rows]).mean())
+        predicted = predictions.probabilities[self.name].argmax(-1)
+        return float((predicted == self.truth[predictions.rows]).mean())
 
 
 class Actions(Several):

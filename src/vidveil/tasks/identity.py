@@ -1,10 +1,10 @@
-"""Identity: who of the training people is seen. It serves linkage, which ranks people never trained on by its features.
+"""Identity: which of the training people a clip shows. Linkage ranks other people by the features that this gives.
 
-Cross-entropy over training people. Validation people are others, as a rule, so the score is linkage among them; where
-they are the same people, doing something else, it is how often they are named.
+Cross-entropy over training people. Validation people are usually others, and the score is linkage among them. If they
+are the same people, doing something else, the score is top-1 accuracy.
 
-Where an action tells who (`within_action`), the choice is among those who do the clip's own action: otherwise whoever
-learns to tell people apart learns the action with it.
+With `within_action`, the choice is among the people who do the clip's action. Otherwise, where few people do an action,
+a network would learn the action in order to recognize people.
 """
 
 import numpy as np
@@ -32,14 +32,14 @@ class Identity(Task):
         people = np.unique(data.person[data.indices("train")])
         people = people[people >= 0]
         if len(people) < 2:
-            raise DataError(f"{data.name} names {len(people)} people in training: nobody to tell apart")
+            raise DataError(f"{data.name} has {len(people)} named people in training, and identity needs two")
         self.data = data
-        self.names_them = everybody_is_known(data)
+        self.all_known = everybody_is_known(data)
         self.outputs = len(people)
         number = np.full(int(data.person.max()) + 2, -100, dtype=np.int64)  # -100: not a training person, no loss
         number[people] = np.arange(len(people))
         self.labels = on_device(number[data.person], device)  # a person of -1 is the last entry: -100
-        self.label_smoothing = 0.0 if within_action else label_smoothing  # none for who is out of the question
+        self.label_smoothing = 0.0 if within_action else label_smoothing  # it would reward impossible people
         self.others: Tensor | None = None
         if within_action:
             rows = data.indices("train")
@@ -62,14 +62,14 @@ class Identity(Task):
 
     def score(self, predictions: Predictions) -> float:
         rows = predictions.rows
-        if self.names_them and self.name in predictions.probabilities:
+        if self.all_known and self.name in predictions.probabilities:
             return float((predictions.probabilities[self.name].argmax(-1) == self.labels.cpu().numpy()[rows]).mean())
         setup = LinkageSetup(person=self.data.person[rows], rule=self.data.gallery, action=self.data.action[rows])
         return rank(predictions.features, setup).rank1
 
 
 def everybody_is_known(data: ClipSet) -> bool:
-    """Whether all people of validation and test are training people, so that they can be named."""
+    """Whether all people of validation and test are training people, so that they can be classified."""
     known = np.unique(data.person[data.indices("train")])
     others = data.person[np.concatenate([data.indices("val"), data.indices("test")])]
     return bool(len(others)) and bool((others >= 0).all()) and bool(np.isin(others, known).all())

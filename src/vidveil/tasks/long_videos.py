@@ -1,14 +1,14 @@
-"""Features of long videos, in their order, with what happens in them: what detection and anomaly detection read.
+"""Features of long videos in order, with their annotations: the input of detection and of anomaly detection.
 
-data = load_untrimmed("puppets_untrimmed", "run:encoder_puppets")       # tasks.detection.Untrimmed
-data = load_watched("surveillance_fight:0", "i3d", half=True)           # tasks.anomaly.Watched
+    data = load_detection_videos("puppets_untrimmed", "run:encoder_puppets")       # tasks.detection.DetectionVideos
+    data = load_anomaly_videos("surveillance_fight:0", "i3d", half=True)           # tasks.anomaly.AnomalyVideos
 
     detection    puppets_untrimmed, thumos14                      a feature every quarter of a clip
-    anomalies    puppets_anomalies, surveillance_fight[:FOLD]     every half of one
+    anomalies    puppets_anomalies, surveillance_fight[:FOLD]     every half of a clip
                  ucf_crime                                        every clip: its videos last for minutes
 
-A feature is of a whole clip, around the middle of the frames that it stands for (`extract`, `hop`). Features are made
-once, and found again in the cache. Files of THUMOS14 and UCF-Crime are read frame by frame and not decoded into it.
+A feature is of a whole clip, centred on the frames that it stands for (`extract`, `hop`). Features are computed once,
+and cached. Files of THUMOS14 and UCF-Crime are read frame by frame; their pixels are not cached.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from vidveil.data.features.labels import FeatureRows
 from vidveil.data.features.sets import FeatureSet, cached, on_device
 from vidveil.data.puppets.long import Films
 from vidveil.data.readers import thumos14, ucf_crime
-from vidveil.data.readers.published import MARGIN
+from vidveil.data.readers.subsampled import MARGIN
 from vidveil.data.untrimmed import NORMAL, Untrimmed, frame_labels, length_of
-from vidveil.data.whole import WholeFiles
+from vidveil.data.video_files import VideoFiles
 from vidveil.models.encoders import check_encoder, load_encoder
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.folds import FOLDS, folds_of, split_of
@@ -37,41 +37,41 @@ from vidveil.tasks.anomaly.folds import FOLDS, folds_of, split_of
 FIGHTS = "surveillance_fight"
 DETECTION = {"puppets_untrimmed": 4, "thumos14": 4}
 ANOMALY = {"puppets_anomalies": 2, FIGHTS: 2, "ucf_crime": 1}
-"""Features in the time of a clip."""
-CALM = "none"
-"""What surveillance_fight calls a video in which nothing happens."""
+"""Features per length of a clip."""
+NO_FIGHT = "none"
+"""The action of normal videos in surveillance_fight."""
 
 
 @dataclass(frozen=True, eq=False)
 class LongFeatures:
-    """Of a set of long videos."""
+    """Features of a set of long videos."""
 
     data: FeatureSet
-    """One row a video: its features in the order of time; static clips, too, where videos are long."""
-    told: tuple[Untrimmed, ...]
-    """What happens in each."""
-    frames: tuple[int, ...]
+    """One row per video: its features in the order of time; static clips, too, where videos are long."""
+    annotations: tuple[Untrimmed, ...]
     """Of each video."""
+    frames: tuple[int, ...]
+    """Number of frames of each video."""
     rate: tuple[float, ...]
-    """Frames a second, of each."""
+    """Frames per second of each video."""
     hop: int
     """Frames that a feature stands for."""
     classes: tuple[str, ...]
-    """Of what happens."""
+    """Of events."""
 
     @property
     def features(self) -> list[NDArray[np.float32]]:
-        """(T_i, D) a video."""
+        """(T_i, D) per video."""
         clips = self.data.clips
         whole = clips.all.float().cpu().numpy()
         ends = zip(clips.first, clips.first + clips.count, strict=True)
         return [whole[first:end] for first, end in ends]
 
-    def untrimmed(self) -> detection.Untrimmed:
+    def detection_videos(self) -> detection.DetectionVideos:
         features, labels = self.features, self.data.labels
         seconds = [self.hop / rate for rate in self.rate]
         until = [len(own) * each for own, each in zip(features, seconds, strict=True)]
-        return detection.Untrimmed(
+        return detection.DetectionVideos(
             features,
             seconds,
             [self._segments(row, end) for row, end in enumerate(until)],
@@ -81,39 +81,39 @@ class LongFeatures:
         )
 
     def _segments(self, row: int, until: float) -> list[tuple[float, float, int]]:
-        """In seconds. What goes on after the last frame is cut off there."""
-        video, rate = self.told[row], self.rate[row]
-        found = []
+        """In seconds; cut off after the last feature."""
+        video, rate = self.annotations[row], self.rate[row]
+        segments = []
         for event in video.events:
             start, end = event.start, event.end
-            if video.unit == "frames":  # from 1, the last one is part of it
+            if video.unit == "frames":  # counted from 1, the last one included
                 start, end = (start - 1) / rate, end / rate
             if start < min(end, until):
-                found.append((start, min(end, until), self.classes.index(event.label)))
-        return found
+                segments.append((start, min(end, until), self.classes.index(event.label)))
+        return segments
 
-    def watched(self) -> anomaly.Watched:
+    def anomaly_videos(self) -> anomaly.AnomalyVideos:
         labels = self.data.labels
-        return anomaly.Watched(
+        return anomaly.AnomalyVideos(
             name=labels.name,
             features=tuple(self.features),
-            label=np.array([video.label != NORMAL for video in self.told], np.int64),
+            label=np.array([video.label != NORMAL for video in self.annotations], np.int64),
             split=np.asarray(labels.split),
             frames=tuple(
                 None if video.label != NORMAL and not video.events else frame_labels(video, frames)
-                for video, frames in zip(self.told, self.frames, strict=True)
+                for video, frames in zip(self.annotations, self.frames, strict=True)
             ),
         )
 
 
-def load_untrimmed(data: str, encoder: str, **how: Any) -> detection.Untrimmed:
+def load_detection_videos(data: str, encoder: str, **how: Any) -> detection.DetectionVideos:
     """Videos in which actions begin and end; `how` as of `long_features`."""
-    return long_features(data, encoder, "detection", **how).untrimmed()
+    return long_features(data, encoder, "detection", **how).detection_videos()
 
 
-def load_watched(data: str, encoder: str, **how: Any) -> anomaly.Watched:
-    """Videos in which something abnormal happens, or nothing; `how` as of `long_features`."""
-    return long_features(data, encoder, "anomaly", **how).watched()
+def load_anomaly_videos(data: str, encoder: str, **how: Any) -> anomaly.AnomalyVideos:
+    """Normal and abnormal videos; `how` as of `long_features`."""
+    return long_features(data, encoder, "anomaly", **how).anomaly_videos()
 
 
 def long_features(
@@ -131,40 +131,40 @@ def long_features(
     device: str = "cpu",
     hop: int = 0,
 ) -> LongFeatures:
-    """Features of the videos of a set by an encoder, with what is told of them.
+    """Features of the videos of a set by an encoder, with their annotations.
 
     Args:
-        task: what they are for, detection or anomaly.
-        frames, size: of the encoder's clips; 0 is its own choice.
-        strict: a video that cannot be decoded is an error; those that are read out of their files always are.
+        task: detection or anomaly.
+        frames, size: of the encoder's clips; 0 is the encoder's own choice.
+        strict: a video that cannot be decoded is an error; for videos that stay in their files it always is.
         hop: frames from one feature to the next; 0: as above.
     """
-    each = features_a_clip(data, task)
+    per_clip = features_per_clip(data, task)
     if not encoder:
         raise UsageError(f"features of {data} need an encoder: encoder=i3d")
     check_encoder(encoder)
-    sees = load_encoder(encoder, frames=frames or None, size=size or None, half=half, device=device)
+    network = load_encoder(encoder, frames=frames or None, size=size or None, half=half, device=device)
     if data.startswith(("thumos14", "ucf_crime")):
-        clips, told = _whole(data, sees.size, root)
+        clips, annotations = _from_files(data, network.size, root)
     else:
-        clips, told = _decoded(data, sees.frames, sees.size, root, seed, strict)
-    hop = hop or max(1, sees.frames * stride // each)
-    static = 0 if data.partition(":")[0] == FIGHTS else STATIC  # videos of two seconds: they would be as many
-    store = cached(clips, sees, stride=stride, static=static, hop=hop, device=device)
-    found = on_device(clips.with_videos(FeatureRows(store)), store, device)
-    lengths, rates = _lengths(clips, told)
+        clips, annotations = _decoded(data, network.frames, network.size, root, seed, strict)
+    hop = hop or max(1, network.frames * stride // per_clip)
+    static = 0 if data.partition(":")[0] == FIGHTS else STATIC  # its videos last two seconds, as long as static clips
+    store = cached(clips, network, stride=stride, static=static, hop=hop, device=device)
+    features = on_device(clips.with_videos(FeatureRows(store)), store, device)
+    lengths, rates = _lengths(clips, annotations)
     classes = thumos14.CLASSES if data == "thumos14" else tuple(clips.actions)
-    return LongFeatures(replace(found, pixels=clips.videos), tuple(told), lengths, rates, hop, classes)
+    return LongFeatures(replace(features, pixels=clips.videos), tuple(annotations), lengths, rates, hop, classes)
 
 
-def features_a_clip(data: str, task: str) -> int:
-    """In the time of one. Sets that do not tell when something happens, or whether, are refused."""
+def features_per_clip(data: str, task: str) -> int:
+    """How many features per length of a clip. UsageError for sets without the annotations that the task needs."""
     known = DETECTION if task == "detection" else ANOMALY
     name, colon, argument = data.partition(":")
     if name not in known:
-        told = ", ".join(known).replace(FIGHTS, f"{FIGHTS}:0 to :{FOLDS - 1}")
-        what = "actions begin and end" if task == "detection" else "something abnormal happens"
-        raise UsageError(f"{data} does not tell when {what}: take {told}")
+        choices = ", ".join(known).replace(FIGHTS, f"{FIGHTS}:0 to :{FOLDS - 1}")
+        what = "the start and end of actions" if task == "detection" else "abnormal events"
+        raise UsageError(f"{data} has no annotations of {what}: take {choices}")
     if name == FIGHTS and colon and argument not in map(str, range(FOLDS)):
         raise UsageError(f"{FIGHTS} has {FOLDS} folds, :0 to :{FOLDS - 1}, not {data!r}")
     return known[name]
@@ -181,40 +181,40 @@ def _decoded(
         return films, films.told
     clips = load_data(name, frames=frames, size=size, root=root, seed=seed, strict=strict)
     if fold:  # the test of one is the validation of another
-        clips = replace(clips, split=split_of(folds_of(clips, CALM), int(fold)), name=data)
-    calm = clips.actions.index(CALM)
-    told = [
-        Untrimmed(clips.ids[row], Path(clips.ids[row]), split, NORMAL if action == calm else "fight", (), "frames")
+        clips = replace(clips, split=split_of(folds_of(clips, NO_FIGHT), int(fold)), name=data)
+    no_fight = clips.actions.index(NO_FIGHT)
+    annotations = [
+        Untrimmed(clips.ids[row], Path(clips.ids[row]), split, NORMAL if action == no_fight else "fight", (), "frames")
         for row, (split, action) in enumerate(zip(clips.split.tolist(), clips.action.tolist(), strict=True))
     ]
-    return clips, told
+    return clips, annotations
 
 
-def _whole(data: str, size: int, root: Path | None) -> tuple[ClipSet, Sequence[Untrimmed]]:
+def _from_files(data: str, size: int, root: Path | None) -> tuple[ClipSet, Sequence[Untrimmed]]:
     """Sets whose videos stay in their files."""
     if ":" in data:
         raise UsageError(f"{data.partition(':')[0]} takes nothing after a colon, not {data!r}")
     reader = thumos14 if data == "thumos14" else ucf_crime
-    told = reader.read_videos(folder_of(data, root))
+    annotations = reader.read_videos(folder_of(data, root))
     actions = thumos14.CLASSES if data == "thumos14" else (NORMAL, *ucf_crime.CRIMES)
     clips = ClipSet(
         name=data,
-        videos=WholeFiles([video.path for video in told], short_side=round(size * MARGIN)),
-        ids=[video.name for video in told],
-        split=np.array([video.split for video in told]),
-        group=np.array([video.name for video in told]),
-        action=np.array([actions.index(video.label) for video in told], np.int64),
+        videos=VideoFiles([video.path for video in annotations], short_side=round(size * MARGIN)),
+        ids=[video.name for video in annotations],
+        split=np.array([video.split for video in annotations]),
+        group=np.array([video.name for video in annotations]),
+        action=np.array([actions.index(video.label) for video in annotations], np.int64),
         actions=actions,
-        person=np.full(len(told), -1, np.int64),
-        attributes=np.zeros((len(told), 0), np.float32),
+        person=np.full(len(annotations), -1, np.int64),
+        attributes=np.zeros((len(annotations), 0), np.float32),
     )
-    return clips, told
+    return clips, annotations
 
 
-def _lengths(clips: ClipSet, told: Sequence[Untrimmed]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Frames, and frames a second, of each video; where nobody asks for seconds, one frame a second."""
-    if isinstance(clips.videos, WholeFiles):
-        found = [length_of(video) for video in told]
-        return tuple(one.frames for one in found), tuple(one.frames / one.seconds for one in found)
+def _lengths(clips: ClipSet, annotations: Sequence[Untrimmed]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Frames, and frames per second, of each video; 1 per second where no task needs seconds."""
+    if isinstance(clips.videos, VideoFiles):
+        lengths = [length_of(video) for video in annotations]
+        return tuple(one.frames for one in lengths), tuple(one.frames / one.seconds for one in lengths)
     rate = clips.rate if isinstance(clips, Films) else 1.0
     return tuple(len(clips.videos.frames(row)) for row in range(len(clips))), (rate,) * len(clips)

@@ -2,8 +2,8 @@
 
     R@k = share of test clips with one of their action among the k nearest         mAP over the whole ranking
 
-By cosine of features that were trained for something else, or not at all. No head, no loss: it is a use that features
-may be put to, and is measured like linkage, with actions in the place of people.
+By cosine similarity of features that were trained for another task, or not at all. It needs no head and no loss, and is
+measured like linkage, with actions instead of people.
 """
 
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ class Retrieval:
     """R@k."""
     mean_average_precision: float
     floor: float
-    """R@1 of a neighbour drawn by lot."""
+    """R@1 of a random neighbour."""
     ranked: Linkage
-    """One entry a clip, test clips first: for intervals."""
+    """One entry per clip, test clips first: for intervals."""
 
 
 def retrieval(data: ClipSet, test: Predictions, train: Predictions) -> Retrieval:
-    """Test clips looked up among training clips."""
+    """Test clips are queries, training clips the gallery."""
     features = np.concatenate([test.features, train.features])
     action = np.concatenate([data.action[test.rows], data.action[train.rows]])
-    asked = np.arange(len(features)) < len(test.rows)
-    ranked = rank(features, LinkageSetup(person=action, probes=asked, among=~asked))
+    queries = np.arange(len(features)) < len(test.rows)
+    ranked = rank(features, LinkageSetup(person=action, probes=queries, among=~queries))
     recall = {k: float(np.nanmean(ranked.recall(k))) for k in CUTS}
     return Retrieval(recall, ranked.mean_average_precision, ranked.floor, ranked)

@@ -1,4 +1,4 @@
-"""Several labels of a clip at once, each there or not: binary cross-entropy over those that are known; cMAP.
+"""Several binary labels per clip: binary cross-entropy over the known ones; cMAP.
 
 Private attributes are such labels, and so are actions where a clip shows more than one.
 """
@@ -17,7 +17,7 @@ from vidveil.tasks.task import Predictions, Task, on_device
 
 class Several(Task):
     def __init__(self, truth: NDArray[np.float32], names: Sequence[str], device: torch.device | str) -> None:
-        """`truth` is (N, len(names)), 1 or 0, NaN where nobody knows."""
+        """`truth` is (N, len(names)), 1 or 0, NaN where unknown."""
         self.names = tuple(names)
         self.outputs = len(self.names)
         self.truth = truth
@@ -34,5 +34,5 @@ class Several(Task):
         return logits.float().sigmoid()
 
     def score(self, predictions: Predictions) -> float:
-        """Over those labels that are not the same in all of these clips; NaN where all are."""
+        """Over labels that differ among these clips; NaN if none does."""
         return cmap(self.truth[predictions.rows], predictions.probabilities[self.name], self.names).mean

@@ -1,7 +1,7 @@
-"""What a network may learn of a clip: a head's width, a loss, and a score on validation.
+"""A task: the width of its head, its loss, and its score on validation.
 
-A task is made for one `ClipSet` and keeps that set's labels on the device; batches bring row numbers, so that labels
-are looked up and never travel with pixels.
+A task is made for one `ClipSet` and keeps the set's labels on the device. Batches have row numbers, by which labels are
+looked up.
 """
 
 from abc import ABC, abstractmethod
@@ -15,14 +15,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a network says of some clips of a set."""
+    """Of a network, for some clips of a set."""
 
     rows: NDArray[np.int64]
-    """(n,) which clips."""
+    """(n,) numbers of the clips."""
     features: NDArray[np.float32]
-    """(n, D) mean over views."""
+    """(n, D) means over views."""
     probabilities: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-    """Of each task's head: (n, outputs), mean over views."""
+    """By task: (n, outputs), means over views."""
 
 
 class Task(ABC):
@@ -30,7 +30,7 @@ class Task(ABC):
     outputs: int
     """Width of the head."""
     labels: Tensor
-    """One a clip of the set, on the device."""
+    """One per clip of the set, on the device."""
 
     @abstractmethod
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ class Task(ABC):
 
     @abstractmethod
     def score(self, predictions: Predictions) -> float:
-        """On validation, higher is better: what an epoch and an attacker are chosen by."""
+        """On validation, higher is better: epochs and attackers are chosen by it."""
 
 
 def on_device(values: NDArray[np.generic], device: torch.device | str) -> Tensor:

@@ -4,8 +4,8 @@
     avg ← d_n · avg + (1 - d_n) · weights
 
 The smaller d of the first steps lets the average forget the random start, which a short run would otherwise carry to
-its end. Floating-point buffers are averaged, too, so that the statistics of a BatchNorm belong to the weights beside
-them; counters are copied.
+its end. Floating-point buffers are averaged, too, so that the statistics of a BatchNorm fit the averaged weights;
+counters are copied.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Average:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """The model has the averaged weights in this block, and its own, to the bit, after it."""
+        """The model has the averaged weights inside this block. Afterwards it has its own again, to the bit."""
         own = {name: tensor.clone() for name, tensor in self._live.items()}
         fill(self._live, self.state)
         try:
@@ -47,6 +47,6 @@ class Average:
 
 @torch.no_grad()
 def fill(target: dict[str, Tensor], source: dict[str, Tensor]) -> None:
-    """Copy into the tensors of `target`: whoever holds them, the layout in memory and the device stay."""
+    """Copy into the tensors of `target` in place: their device and layout in memory stay."""
     for name, tensor in target.items():
         tensor.copy_(source[name])

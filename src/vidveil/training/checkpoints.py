@@ -3,8 +3,8 @@
     FOLDER/000017.safetensors     model, average, optimizer, best weights so far, generators
     FOLDER/000017.json            where training stands, and a SHA-256 over both: the pair counts once this is there
 
-Either file is written under another name, brought to the disk, and renamed. The newest two pairs are kept, so that a
-pair that the disk has spoilt costs a minute and not the run. A pair whose hash does not fit is passed over.
+Each file is written under a temporary name, synced to disk, and renamed. The newest two pairs are kept, so that a
+damaged pair costs a minute of training and not the run. A pair whose hash does not match is skipped.
 """
 
 import hashlib
@@ -23,27 +23,29 @@ from vidveil.core.atomic import remove_stale, write_bytes, write_json
 from vidveil.core.bounded import read_bytes, read_json_object, reason
 from vidveil.core.errors import OutputError, TrainingError
 from vidveil.core.text import printable
+from vidveil.training.old_names import with_present_names
 
 LAYOUT = 1
 KEPT = 2
 TENSORS_BYTES = 64 << 30
 COST = 20
-"""Saving takes at most one part in so many of the time, however large the network."""
+"""Saving takes at most 1 / COST of the time, however large the network."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     tensors: dict[str, Tensor]
     about: dict[str, Any]
-    passed_over: str = ""
+    skipped: str = ""
     """Why a newer one could not be read."""
 
     def check_fits(self, about: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], folder: Path | None) -> None:
-        """A checkpoint of something else is an error: nobody could say what came out of going on with it."""
+        """Raise TrainingError if this checkpoint is of other data, options or another network."""
         hint = f"the checkpoint in {folder} does not fit"
-        theirs, ours = self.about.get("options"), about["options"]
-        if not isinstance(theirs, dict) or not {"fingerprint", "batches", "state"} <= self.about.keys():
-            raise TrainingError(f"{hint}: it does not say of what training it is")
+        stored, ours = self.about.get("options"), about["options"]
+        if not isinstance(stored, dict) or not {"fingerprint", "batches", "state"} <= self.about.keys():
+            raise TrainingError(f"{hint}: it does not describe the training that it belongs to")
+        theirs = with_present_names(stored)
         if self.about["fingerprint"] != about["fingerprint"]:
             raise TrainingError(f"{hint}: it was made with other data or another recipe; start a run of another name")
         if differ := sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name)):
@@ -54,16 +56,16 @@ class Checkpoint:
                 f"{hint}: an epoch had {printable(self.about['batches'])} batches, now it has {about['batches']}"
             )
         if {name: tuple(tensor.shape) for name, tensor in self.part("best").items()} != shapes:
-            raise TrainingError(f"{hint}: it is of another network; start a run of another name")
+            raise TrainingError(f"{hint}: it holds another network; start a run of another name")
 
     def part(self, prefix: str) -> dict[str, Tensor]:
-        """The tensors below `prefix/`, by the rest of their names."""
+        """The tensors whose names begin with `prefix/`, without the prefix."""
         start = prefix + "/"
         return {name.removeprefix(start): tensor for name, tensor in self.tensors.items() if name.startswith(start)}
 
 
 class CheckpointManager:
-    """The checkpoints of one folder. Without a folder it keeps nothing."""
+    """Saves and loads the checkpoints of one folder. Without a folder it does nothing."""
 
     def __init__(self, folder: Path | None, seconds: float = 0.0) -> None:
         self.folder, self.seconds = folder, seconds
@@ -71,22 +73,22 @@ class CheckpointManager:
         self._last = monotonic()
 
     def due(self) -> bool:
-        """Whether enough time has passed since the last one."""
+        """Whether enough time has passed since the last checkpoint."""
         wait = max(self.seconds, COST * self._cost) if self.seconds else 0.0
         return self.folder is not None and monotonic() - self._last >= wait
 
     def save(self, parts: Mapping[str, Mapping[str, Tensor]], about: Mapping[str, Any], *, final: bool = False) -> None:
-        """`parts` by prefix. The final one takes the place of all others."""
+        """Write `parts` (by prefix) and `about`. A final checkpoint replaces all others."""
         if self.folder is None:
             return
         began = monotonic()
         data = safetensors.torch.save(_on_host(parts))
         number = max(self._numbers(), default=0) + 1
-        whole = {"layout": LAYOUT, **about, "sha256": _digest(data, about)}
+        header = {"layout": LAYOUT, **about, "sha256": _digest(data, about)}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_bytes(self._path(number, "safetensors"), data)
-            write_json(self._path(number, "json"), whole)
+            write_json(self._path(number, "json"), header)
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             raise OutputError(
@@ -97,7 +99,7 @@ class CheckpointManager:
         self._cost = self._last - began
 
     def load(self) -> Checkpoint | None:
-        """The newest whole one; None where there is none. An error if there are some and none can be read."""
+        """The newest readable checkpoint, or None if there are none. TrainingError if none of them can be read."""
         if self.folder is None:
             return None
         problem = ""
@@ -115,27 +117,25 @@ class CheckpointManager:
         return None
 
     def _read(self, number: int, problem: str) -> Checkpoint:
-        about = read_json_object(self._path(number, "json"), finite=False)
-        if about["layout"] != LAYOUT:
-            raise ValueError(
-                f"layout {printable(about['layout'])} is not of this version of vidveil, which knows {LAYOUT}"
-            )
+        header = read_json_object(self._path(number, "json"), finite=False)
+        if header["layout"] != LAYOUT:
+            raise ValueError(f"layout {printable(header['layout'])}, and this version of vidveil reads layout {LAYOUT}")
         data = read_bytes(self._path(number, "safetensors"), TENSORS_BYTES)
-        told = {name: value for name, value in about.items() if name not in ("layout", "sha256")}
-        if _digest(data, told) != about["sha256"]:
-            raise ValueError("it or the file of tensors beside it is damaged")
-        return Checkpoint(safetensors.torch.load(data), told, problem)
+        about = {name: value for name, value in header.items() if name not in ("layout", "sha256")}
+        if _digest(data, about) != header["sha256"]:
+            raise ValueError("it or its file of tensors is damaged")
+        return Checkpoint(safetensors.torch.load(data), about, problem)
 
     def _remove_all_but(self, count: int) -> None:
         assert self.folder is not None
-        whole = sorted(number for number in self._numbers() if self._path(number, "json").exists())
-        for number in self._numbers() - set(whole[-count:]):
-            for kind in ("json", "safetensors"):  # the first makes the pair count
+        complete = sorted(number for number in self._numbers() if self._path(number, "json").exists())
+        for number in self._numbers() - set(complete[-count:]):
+            for kind in ("json", "safetensors"):  # without the JSON the pair no longer counts
                 self._path(number, kind).unlink(missing_ok=True)
         remove_stale(self.folder)
 
     def _numbers(self) -> set[int]:
-        """Of all pairs, whole or not."""
+        """Numbers of all pairs, complete or not."""
         paths = self.folder.glob("[0-9]*.*") if self.folder is not None else ()
         return {int(path.stem) for path in paths if path.stem.isdigit() and path.suffix in (".json", ".safetensors")}
 
@@ -155,7 +155,7 @@ def _digest(data: bytes, about: Mapping[str, Any]) -> str:
 
 
 def _on_host(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Plain tensors, none of which shares memory with another: safetensors refuses those (tied weights)."""
+    """Plain tensors that share no memory with one another: safetensors refuses shared memory (tied weights)."""
     flat: dict[str, Tensor] = {}
     seen: set[int] = set()
     for prefix, tensors in parts.items():
@@ -181,7 +181,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, names: Mapping[nn.Parame
 def fill_optimizer(
     optimizer: torch.optim.Optimizer, names: Mapping[nn.Parameter, str], saved: Mapping[str, Tensor]
 ) -> None:
-    """Moments get the layout of their parameter: fused AdamW walks through both side by side."""
+    """Put saved moments back, in the memory layout of their parameter: fused AdamW needs the same layout for both."""
     for parameter, name in names.items():
         if f"{name}/step" not in saved:
             continue

@@ -1,12 +1,12 @@
-"""Curves for TensorBoard, written without it: its libraries need not be here, and no file is named after the machine.
+"""Curves for TensorBoard, written without its libraries. File names do not contain the name of the machine.
 
-A file of events is a row of records, and a record is
+An event file is a sequence of records. A record is
 
     length: uint64   crc(length): uint32   data   crc(data): uint32         little-endian
 
-with CRC-32C, rotated and shifted so that a checksum of a checksum is none. The data are an `Event` of protocol buffers:
+with masked CRC-32C. The data are an `Event` of protocol buffers:
 wall_time = 1 (double), step = 2, file_version = 3, summary = 5 { value = 1 { tag = 1, simple_value = 2 (float) } },
-session_log = 7 { status = 1 }. Look at them with `tensorboard --logdir runs`.
+session_log = 7 { status = 1 }. View them with `tensorboard --logdir runs`.
 """
 
 import struct
@@ -20,7 +20,7 @@ DOUBLE, BYTES, FLOAT = 1, 2, 5  # wire types; 0 is a varint
 
 
 class EventFile:
-    """One file of curves. `first_step`: what earlier files say from there on is void, as after a resumption."""
+    """One file of curves. Points of earlier files from `first_step` on are dropped, as after a resumption."""
 
     def __init__(self, folder: Path, first_step: int = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,12 @@
-"""Numbers that are no numbers: noticed without waiting for the GPU, and traced to where they came from.
+"""Detection of NaN and infinite numbers in training, without waiting for the GPU at each step.
 
-Asking a GPU after each step whether the loss is finite would make it idle while the answer travels. So the first step
-with a bad loss or gradient is noted on the device itself, the optimizer skips every update from there on (weights stay
-as they were before it), and the host looks at the note every few steps. The batch of that step is then taken again and
-followed through the network, module by module.
+Reading the loss of each step back from a GPU would leave the GPU idle meanwhile. So the first step with a bad loss or
+gradient is recorded on the device, the optimizer skips every update from there on (weights stay as they were before
+it), and the host reads the record every few steps. The batch of that step is then run again, module by module, to find
+where the first bad number appears.
 
     bad_i   = not (loss_i and every ‖∇_p‖_i are finite)
-    note    = (i, loss_i, (‖∇_p‖_i for all p)) of the smallest i with bad_i
+    record  = (i, loss_i, (‖∇_p‖_i for all p)) of the smallest i with bad_i
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 
 class Finite:
-    """The note. `names` and `parameters` are those that learn."""
+    """The record. `names` and `parameters` are those with requires_grad."""
 
     def __init__(self, model: nn.Module, device: torch.device) -> None:
         learning = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
@@ -30,8 +30,8 @@ class Finite:
         self._norms = torch.zeros(len(learning), device=device)  # (P,)
 
     @torch.no_grad()
-    def watch(self, step: int, loss: Tensor) -> Tensor:
-        """Note this step if it is the first bad one. Gives the length of the whole gradient."""
+    def check(self, step: int, loss: Tensor) -> Tensor:
+        """Record this step if it is the first bad one. Returns the norm of the whole gradient."""
         gradients = [self._zero if p.grad is None else p.grad for p in self.parameters]
         norms = torch.stack(torch._foreach_norm(gradients)).float()  # (P,)
         total: Tensor = torch.linalg.vector_norm(norms)
@@ -43,7 +43,7 @@ class Finite:
         return total
 
     def first_bad(self) -> tuple[int, float, str] | None:
-        """Step, loss, and the first parameter with a bad gradient or "". Waits for the device."""
+        """Step, loss, and the name of the first parameter with a bad gradient, or "". Waits for the device."""
         if not self.bad.item():
             return None
         broken = (~torch.isfinite(self._norms)).nonzero().flatten().tolist()
@@ -51,7 +51,7 @@ class Finite:
 
 
 def explain(bad: tuple[int, float, str], origin: str, steps: int) -> str:
-    """The line for whoever trains. `steps` an epoch; all counts from 1."""
+    """The error message. `steps` is per epoch; numbers in the message count from 1."""
     step, loss, parameter = bad
     return (
         f"training broke at step {step + 1} (epoch {step // steps + 1}, batch {step % steps + 1}): the loss is {loss:g}"
@@ -62,12 +62,12 @@ def explain(bad: tuple[int, float, str], origin: str, steps: int) -> str:
 
 
 def find_origin(model: nn.Module, forward: Callable[[], Any], batch: Any) -> str:
-    """Where the first bad number appears on the way from a batch to its loss; "" if all are finite this time."""
+    """Where the first bad number appears between a batch and its loss; "" if all are finite this time."""
     if any(not bool(torch.isfinite(tensor).all()) for tensor in _tensors(batch)):
         return "the batch itself"
     found: list[str] = []
 
-    def look(name: str) -> Callable[[nn.Module, Any, Any], None]:
+    def hook_of(name: str) -> Callable[[nn.Module, Any, Any], None]:
         def hook(module: nn.Module, _: Any, output: Any) -> None:
             if not found and any(not bool(torch.isfinite(tensor).all()) for tensor in _tensors(output)):
                 found.append(f"the output of {name} ({type(module).__name__})")
@@ -77,7 +77,7 @@ def find_origin(model: nn.Module, forward: Callable[[], Any], batch: Any) -> str
     for name, parameter in model.named_parameters():
         if not bool(torch.isfinite(parameter).all()):
             return f"the weights {name}"
-    hooks = [module.register_forward_hook(look(name or "the model")) for name, module in model.named_modules()]
+    hooks = [module.register_forward_hook(hook_of(name or "the model")) for name, module in model.named_modules()]
     try:
         with torch.no_grad():
             forward()

@@ -1,7 +1,7 @@
-"""What training tells: lines of JSON for programs, curves for TensorBoard, a bar for whoever watches.
+"""The log of a training: lines of JSON for programs, curves for TensorBoard, a progress bar on the console.
 
-Each line of `log.jsonl` is one object with `time` (Unix seconds), `event`, and what belongs to it; docs/training.md
-lists them. A number that is none is null. After a resumption some steps are told twice: the later line counts.
+Each line of `log.jsonl` is one object with `time` (Unix seconds), `event`, and the event's values; docs/training.md
+lists them. NaN and infinity become null. After a resumption some steps appear twice: the later line counts.
 """
 
 import json
@@ -41,7 +41,7 @@ class Log:
             self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")  # one call: lines do not mix
 
     def curves(self, label: str, step: int, values: Mapping[str, float]) -> None:
-        """Points of curves; each label has its own, so that TensorBoard lays them over one another."""
+        """Points of curves. Each label has its own file, so that TensorBoard draws them in one plot."""
         if self._folder is not None:
             if label not in self._curves:
                 self._curves[label] = EventFile(self._folder / "tensorboard" / file_name(label), step)
@@ -53,7 +53,7 @@ class Log:
 
     @contextmanager
     def bar(self, label: str, total: int, done: int = 0) -> Iterator[Phase]:
-        """Steps are counted, and reported on the console if there is one."""
+        """A progress bar of steps, shown if there is a console."""
         with ExitStack() as stack:
             if self.console is not None:
                 stack.enter_context(reporting("training", self.console))
@@ -68,7 +68,7 @@ class Log:
             self._file = None
 
     def _end_torn_line(self) -> None:
-        """A run that was killed may have left half a line; what follows begins a new one."""
+        """A run that was killed may have left half a line: begin a new one."""
         assert self._file is not None
         if size := self._file.seek(0, 2):
             self._file.seek(size - 1)

@@ -1,11 +1,11 @@
-"""The training loop, to be read from top to bottom.
+"""The training loop.
 
     found = fit(model, batches=loader, loss=loss, validate=validate, options=Options(epochs=20), folder=run.part("one"))
 
-AdamW with warm-up and cosine, gradient clipping, a running average of weights, mixed precision; the epoch with the best
-validation is what the model holds in the end. Everything that the next step depends on is in the checkpoint: weights,
-moments, average, best so far, generators, and how many batches of which epoch are done. So a run that was killed
-anywhere goes on as if nothing had been, on a CPU to the bit.
+AdamW with warm-up and cosine, gradient clipping, a running average of weights, mixed precision. In the end the model
+holds the weights of the epoch with the best validation. The checkpoint holds everything that the next step depends on:
+weights, moments, average, best weights, generators, and how many batches of which epoch are done. So a run that was
+killed at any moment continues as if it had not been; on a CPU the result is the same to the bit.
 """
 
 import os
@@ -40,14 +40,14 @@ Validate = Callable[[nn.Module], Mapping[str, float]]
 
 
 class Batches(Protocol):
-    """What is trained on, in an order that depends on the epoch alone."""
+    """Batches in an order that depends on the epoch alone."""
 
     def __len__(self) -> int:
         """Batches an epoch."""
         ...
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
-        """The batches of this epoch (from 0) but the first `start`: the same each time, on the device they are for."""
+        """The batches of this epoch (from 0) without the first `start`: the same each time, on the training device."""
         ...
 
 
@@ -66,10 +66,12 @@ def fit(
 ) -> Fit:
     """Train `model` in place; it ends on the training device, in eval mode, with the weights of the best epoch.
 
-    `loss(model, batch)` and `validate(model)` get the model as Fabric wraps it: call it, or its `features`. A `folder`
-    keeps checkpoints, and where one is there training goes on from it; `fingerprint` (of data and recipe) must be the
-    same then. Without validation the last weights are returned. A `log` of the run is written to, or else one is made
-    in `folder`; `console` is for the latter.
+    Args:
+        loss, validate: get the model as Fabric wraps it: call it, or its `features`. Without validation the model ends
+            with the weights of the last epoch.
+        folder: keeps checkpoints. If it holds one, training continues from it.
+        fingerprint: of data and recipe; a checkpoint with another one is an error.
+        log: is written to, if given; otherwise a log is made in `folder`, with `console`.
     """
     from lightning.fabric import Fabric  # takes seconds to import
 
@@ -107,7 +109,7 @@ def _fit(
     log: Log,
 ) -> Fit:
     world, rank, on_cpu = fabric.world_size, fabric.global_rank, fabric.device.type == "cpu"
-    steps = len(batches) // world  # of an epoch; what is over when ranks share is left out
+    steps = len(batches) // world  # of an epoch; batches that cannot be shared evenly are left out
     if steps == 0:
         raise TrainingError(f"{len(batches)} batches an epoch are too few for {world} processes: use a smaller batch")
     total, warmup = steps * options.epochs, round(steps * options.warmup_epochs)
@@ -121,10 +123,10 @@ def _fit(
     if callable(getattr(model, "features", None)):
         net.mark_forward_method("features")
     names = {parameter: name for name, parameter in model.named_parameters()}
-    weights = dict(model.state_dict())  # the tensors themselves: they change as it learns
+    weights = dict(model.state_dict())  # the tensors themselves: they change during training
     best = {name: tensor.clone() for name, tensor in weights.items()}
     average = Average(weights, options.ema) if options.ema else None
-    judged = average.state if average else weights  # what is validated and returned
+    validated = average.state if average else weights  # what is validated and returned
     finite = Finite(model, fabric.device)
     state, loss_sum = TrainingState(), torch.zeros((), device=fabric.device)  # of this epoch
 
@@ -132,8 +134,8 @@ def _fit(
     manager = CheckpointManager(folder, options.checkpoint_seconds)
     if saved := manager.load():
         saved.check_fits(about, {name: tuple(tensor.shape) for name, tensor in weights.items()}, folder)
-        if saved.passed_over:
-            log.say(f"note: an older checkpoint is used, since the newest cannot be read: {saved.passed_over}")
+        if saved.skipped:
+            log.say(f"note: an older checkpoint is used, since the newest cannot be read: {saved.skipped}")
         try:
             state = from_values(TrainingState, saved.about["state"])
         except ValueError as error:
@@ -146,8 +148,8 @@ def _fit(
             if average is not None:
                 fill(average.state, saved.part("average"))
                 average.count = state.averaged
-            restore(saved.part("random"))  # the last thing before the loop: nothing may draw in between
-            if rank > 0:  # the file is of rank 0, and two ranks must not draw the same
+            restore(saved.part("random"))  # last: nothing may draw numbers between here and the loop
+            if rank > 0:  # the file is of rank 0, and two ranks must not draw the same numbers
                 torch.manual_seed(options.seed + rank + world * state.step)
 
     def save() -> None:
@@ -181,11 +183,11 @@ def _fit(
                 with fabric.autocast():
                     value = loss(net, batch)
                 fabric.backward(value)
-                norm = finite.watch(state.step, value)
+                norm = finite.check(state.step, value)
                 if on_cpu:
-                    check()  # at once: there is nothing to wait for
+                    check()  # at once: a CPU has nothing to wait for
                 else:
-                    adamw.found_inf = finite.bad  # type: ignore[attr-defined]  # then the step changes no weight
+                    adamw.found_inf = finite.bad  # type: ignore[attr-defined]  # where 1, the step changes no weight
                 if options.clip_norm:
                     torch.nn.utils.clip_grads_with_norm_(finite.parameters, options.clip_norm, norm)
                 optimizer.step()
@@ -209,21 +211,21 @@ def _fit(
             loss_sum.zero_()
             if validate is None:
                 state.best_epoch = state.epoch + 1
-                fill(best, judged)
+                fill(best, validated)
             elif state.is_time_to_validate(options):
                 net.eval()
                 with torch.no_grad(), fabric.autocast(), average.in_place() if average else nullcontext():
                     metrics = {name: float(number) for name, number in validate(net).items()}
                 net.train()
                 metrics = dict(fabric.broadcast(metrics))  # all ranks must decide alike
-                if state.judge(metrics, options):
-                    fill(best, judged)
+                if state.update_best(metrics, options):
+                    fill(best, validated)
                 row |= metrics
             state.end_epoch(row)
             log.write("epoch", fit=label, step=state.step, seconds=round(monotonic() - began, 3), **row)
             log.curves(label, state.step, {name: number for name, number in row.items() if name != "epoch"})
-            told = "  ".join(f"{name} {number:.4g}" for name, number in row.items() if name != "epoch")
-            bar.note = f"epoch {state.epoch}/{options.epochs}  {told}"
+            shown = "  ".join(f"{name} {number:.4g}" for name, number in row.items() if name != "epoch")
+            bar.note = f"epoch {state.epoch}/{options.epochs}  {shown}"
             if state.epoch == options.epochs or state.stopped_early:
                 state.finished = True
                 save()
@@ -235,7 +237,7 @@ def _fit(
 
 
 def _share(batches: Batches, state: TrainingState, steps: int, world: int, rank: int) -> Iterator[Any]:
-    """This rank's batches of the epoch that are still to be done: of each `world` in a row, one."""
+    """This rank's remaining batches of the epoch: every `world`-th one."""
     begun = state.batch
     yield from islice(batches.epoch(state.epoch, begun * world), rank, (steps - begun) * world, world)
     if state.batch < steps:

@@ -1,4 +1,4 @@
-"""What training is told: the part that all recipes share, and the recipe of one recognizer."""
+"""The settings that all recipes share, and the recipe that trains one recognizer."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,32 +8,32 @@ from vidveil.core.errors import RecipeError
 
 @dataclass(frozen=True, kw_only=True)
 class LearningRecipe:
-    """Data, clips and the knobs of the loop."""
+    """Data, clips, and settings of the training loop (`training.options` explains those)."""
 
     name: str
-    """Of the run: everything it makes is in `runs/NAME`."""
+    """Of the run: everything it writes is in `runs/NAME`."""
     data: str
     """Dataset, as printed by `vidveil ls data`."""
     data_seed: int = 0
-    """Of built-in worlds: another number makes people that nobody has tuned on."""
+    """Of built-in worlds: another number makes other people, on which nothing was tuned."""
 
     frames: int = 8
-    """Frames a clip."""
+    """Frames per clip."""
     size: int = 64
     """Side of the square that networks see, in pixels."""
     stride: int = 1
-    """Every how many-th frame of the video is one of the clip."""
+    """Frames of the video from one frame of the clip to the next."""
     views: Literal["1x1", "5x1", "5x3"] = "1x1"
-    """At test: clips evenly spaced x crops."""
+    """At test: evenly spaced clips x crops."""
     augment: Literal["none", "light", "crop", "squash", "turn"] = "light"
     """In training: light = small shifts, flips, brightness; crop = random resized crop and flip; squash = the whole
-    picture made square, and light: what a method that masks videos sees of them; turn = turned, stretched, shifted,
-    flipped, brighter: for figures that were turned by lot."""
+    picture made square, as methods that mask videos see it, and light; turn = rotated, stretched, shifted, flipped,
+    brighter: for figures that were rotated at random."""
 
     epochs: int = 20
-    """Times that all training clips are shown."""
+    """Passes over the training clips."""
     batch: int = 32
-    """Clips a step."""
+    """Clips per step."""
     lr: float = 2e-3
     """Of AdamW at its highest, after the warm-up; then it falls to 0 along a cosine."""
     backbone_lr: float = 1.0
@@ -43,21 +43,21 @@ class LearningRecipe:
     warmup_epochs: float = 1.0
     """In which the rate rises."""
     label_smoothing: float = 0.1
-    """Share of certainty that is taken from the right class and given to all."""
+    """Share of the probability that is taken from the right class and spread over all."""
     clip_norm: float = 1.0
-    """Largest norm of a step's gradient; longer ones are shortened."""
+    """Largest norm of a gradient; longer ones are scaled down to it."""
     ema: float = 0.0
-    """Decay of the running mean of the weights, which is then what is judged; 0: off."""
+    """Decay of the running average of weights, which is then what is evaluated; 0: off."""
     patience: int = 0
-    """Validations without a better one after which training stops; 0: never."""
+    """Training stops after this many validations without an improvement; 0: never."""
     validate_every: int = 1
     """Epochs between validations; the last one is always validated."""
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
-    """auto: bfloat16 on accelerators, but for adapters of features."""
+    """auto: bfloat16 on accelerators, except for adapters of features."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Asking for one that is not there is an error."""
+    """A device that is not there is an error."""
     checkpoint_seconds: float = 30.0
-    """Between checkpoints: the most that is lost when a run is killed."""
+    """Seconds between checkpoints: the most that is lost when a run is killed."""
     compile: bool = False
     """Whether torch compiles the networks: worth it for long runs on an accelerator."""
 
@@ -74,14 +74,14 @@ class LearningRecipe:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainRecipe(LearningRecipe):
-    """`vidveil train`: one recognizer on one dataset, the epoch chosen on validation, test looked at once."""
+    """`vidveil train`: one recognizer on one dataset. The epoch is chosen on validation; test is used once."""
 
     recognizer: str = "r3d_tiny"
     """The network; `NAME:pretrained` starts from fetched weights."""
     tasks: tuple[Literal["action", "attributes", "identity"], ...] = ("action",)
-    """What it learns, one head each."""
+    """What it learns: one head per task."""
     seed: int = 0
-    """Of the start, the order of clips and their augmentation."""
+    """Of the first weights, the order of clips and their augmentation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

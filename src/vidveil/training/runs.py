@@ -1,17 +1,17 @@
-"""Runs: `runs/NAME` holds all that one `train` or `evaluate` made.
+"""Runs: `runs/NAME` holds everything that one `train` or `evaluate` wrote.
 
-    runs/NAME/recipe.json       what was asked for
-    runs/NAME/machine.json      what it ran on
+    runs/NAME/recipe.json       the recipe
+    runs/NAME/machine.json      the machine that it ran on
     runs/NAME/state.json        running, done, failed or interrupted; since when, and why
-    runs/NAME/log.jsonl         what happened, a line each
+    runs/NAME/log.jsonl         what happened, one line per event
     runs/NAME/tensorboard/      curves
     runs/NAME/fits/LABEL/       checkpoints of one training
-    runs/NAME/results.json      what came out
+    runs/NAME/results.json      the results
 
 A name is used once: a second run of it is refused, unless it resumes one that was not finished. A process holds a lock
-on its run, which the system takes away when it dies: `running` without a lock means that it was killed.
+on its run, which the system releases when the process dies: `running` without a lock means that it was killed.
 
-Under torchrun the process of rank 0 owns the run; the others read along and write nothing.
+Under torchrun the process of rank 0 owns the run; the others write nothing.
 """
 
 import fcntl
@@ -33,16 +33,17 @@ from vidveil.core.errors import OutputError, UsageError, VidveilError
 from vidveil.core.machine import describe
 from vidveil.core.text import close_to, printable
 from vidveil.training.log import Log, file_name
+from vidveil.training.old_names import with_present_names
 from vidveil.training.options import FREE
 
 
 def runs_folder() -> Path:
-    """`runs` in the current folder, or what VIDVEIL_RUNS says."""
+    """`runs` in the current folder, or the folder in VIDVEIL_RUNS."""
     return Path(os.environ.get("VIDVEIL_RUNS") or "runs").expanduser()
 
 
 class Run:
-    """A run that this process works on. As a context it is finished, or failed with the reason, in the end."""
+    """A run that this process works on. As a context manager it ends as finished, or as failed with the reason."""
 
     def __init__(self, folder: Path, lock: BinaryIO | None, log: Log) -> None:
         self.folder, self.log = folder, log
@@ -60,7 +61,7 @@ class Run:
         accelerator: str = "cpu",
         console: Console | None = None,
     ) -> Self:
-        """Begin a run, or with `resume` go on with one that was not finished. The recipe must then be the same."""
+        """Begin a run, or with `resume` continue one that was not finished; the recipe must then be the same."""
         folder = _folder_of(name)
         if int(os.environ.get("RANK", "0")) > 0:
             return cls(folder, None, Log())
@@ -69,7 +70,7 @@ class Run:
         lock = _take_lock(folder)
         try:
             if (folder / "recipe.json").exists():
-                _check_may_go_on(folder, recipe, resume)  # again: another process may have been here before the lock
+                _check_may_resume(folder, recipe, resume)  # again: another process may have begun before the lock
             else:
                 write_bytes(folder / "recipe.json", _json(recipe))
             write_bytes(folder / "machine.json", _json(describe(accelerator)))
@@ -79,13 +80,13 @@ class Run:
             if isinstance(error, OSError):
                 raise _cannot_write(folder, error) from error
             raise
-        run._tell("running")
+        run._write_state("running")
         run.log.write("run resumed" if resume else "run started", run=name)
         return run
 
     @classmethod
     def may_begin(cls, name: str, recipe: dict[str, Any], *, resume: bool = False) -> None:
-        """Whether `create` would; asked first, nobody decodes videos for hours to hear that a name is taken."""
+        """Raise what `create` would: called early, so that a taken name is reported before videos are decoded."""
         folder = _folder_of(name)
         if int(os.environ.get("RANK", "0")) > 0:
             return
@@ -93,10 +94,10 @@ class Run:
             hint = close_to(name, [info.name for info in list_runs()], "without --resume it starts")
             raise UsageError(f"there is no run {name!r} to resume in {folder.parent}; {hint}")
         if (folder / "recipe.json").exists():
-            _check_may_go_on(folder, json.loads(json.dumps(recipe)), resume)
+            _check_may_resume(folder, json.loads(json.dumps(recipe)), resume)
 
     def part(self, label: str) -> Path:
-        """Where one training of this run keeps its checkpoints."""
+        """The folder of checkpoints of one training of this run."""
         return self.folder / "fits" / file_name(label)
 
     def finish(self) -> None:
@@ -120,16 +121,16 @@ class Run:
     def _end(self, state: str, reason: str) -> None:
         if self._lock is None:
             return
-        self._tell(state, reason)
+        self._write_state(state, reason)
         self.log.write("run " + state, run=self.name, reason=reason)
         self.log.close()
         self._lock.close()
         self._lock = None
 
-    def _tell(self, state: str, reason: str = "") -> None:
-        line = {"state": state, "reason": reason, "started": self._started, "changed": _now()}
+    def _write_state(self, state: str, reason: str = "") -> None:
+        content = {"state": state, "reason": reason, "started": self._started, "changed": _now()}
         try:
-            write_bytes(self.folder / "state.json", _json(line))
+            write_bytes(self.folder / "state.json", _json(content))
         except OSError as error:
             raise _cannot_write(self.folder, error) from error
 
@@ -155,24 +156,23 @@ def list_runs() -> list[RunInfo]:
 
 
 def _info(folder: Path) -> RunInfo:
-    said = _read(folder / "state.json")
-    state, reason = printable(said.get("state", "unknown"), 40), printable(said.get("reason", ""), 200)
+    stored = _read(folder / "state.json")
+    state, reason = printable(stored.get("state", "unknown"), 40), printable(stored.get("reason", ""), 200)
     if state == "running" and not _is_locked(folder):
         state, reason = "interrupted", "killed, or the machine went down"
     results = is_file(folder / "results.json")
-    return RunInfo(folder.name, state, reason, str(said.get("started", "")), _read(folder / "recipe.json"), results)
+    return RunInfo(folder.name, state, reason, str(stored.get("started", "")), _read(folder / "recipe.json"), results)
 
 
-def _check_may_go_on(folder: Path, recipe: dict[str, Any], resume: bool) -> None:
-    said = _read(folder / "state.json")
-    done = said.get("state") == "done"
+def _check_may_resume(folder: Path, recipe: dict[str, Any], resume: bool) -> None:
+    done = _read(folder / "state.json").get("state") == "done"
     if not resume:
-        way = "" if done else "go on with it by --resume, "
+        way = "" if done else "continue it with --resume, "
         how = "is done" if done else "exists and is not finished"
         raise UsageError(f"run {folder.name!r} {how}: {way}choose another name by name=…, or delete {folder}")
     if done:
         raise UsageError(f"run {folder.name!r} is done: there is nothing to resume; choose another name by name=…")
-    before = _read(folder / "recipe.json")
+    before = with_present_names(_read(folder / "recipe.json"))
     keys = (before.keys() | recipe.keys()) - set(FREE)
     if differ := sorted(key for key in keys if before.get(key) != recipe.get(key)):
         was = ", ".join(
@@ -199,11 +199,11 @@ def _take_lock(folder: Path) -> BinaryIO:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            sleep(0.02)  # somebody who lists runs looks at the lock, and holds it for as long as that takes
+            sleep(0.02)  # `list_runs` in another process holds the lock for a moment
         else:
             return lock
     lock.close()
-    raise UsageError(f"run {folder.name!r} is being worked on by another process; choose another name by name=…")
+    raise UsageError(f"run {folder.name!r} is in use by another process; choose another name by name=…")
 
 
 def _is_locked(folder: Path) -> bool:

@@ -5,8 +5,8 @@ With w steps of warm-up out of n in all, step i = 0 … n-1 has the rate
     lr(i) = peak · (i + 1) / w                                  i < w
     lr(i) = peak · (1 + cos(π (i - w) / (n - w))) / 2           i ≥ w
 
-so that the first step already moves, and the step after the last would not. A function of the step alone: nothing of it
-has to be kept in a checkpoint.
+so that the first step already moves, and the step after the last would not. It depends on the step alone, so that
+checkpoints need not hold it.
 """
 
 import math
@@ -28,8 +28,8 @@ def rate(step: int, total: int, warmup: int) -> float:
 def parameter_groups(model: nn.Module, options: Options) -> list[dict[str, Any]]:
     """AdamW's groups. `scale` is a group's factor on the learning rate; parameters that do not learn are left out.
 
-    Decay is for matrices and kernels. A bias, a gain of a norm (one dimension), a token or an embedding of position
-    (not called `weight`) has none: pulling it to zero changes what the network says, not how complex it is.
+    Matrices and kernels have weight decay. Biases and gains of norms (one dimension), tokens and position embeddings
+    (not called `weight`) have none: pulling them to zero changes the output, not the complexity of the network.
     """
     groups: dict[tuple[bool, bool], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():

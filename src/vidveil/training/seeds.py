@@ -1,11 +1,11 @@
-"""Random numbers that can be had again.
+"""Reproducible random numbers.
 
 Three generators are shared by all code of a process: Python's, NumPy's and torch's (one more on each GPU). `seeded`
-sets them for the length of a block and puts them back after it, so that a training run neither depends on what ran
-before nor changes what runs after: whether a network was trained or read from a checkpoint, the next one starts alike.
+sets them for the length of a block and restores them afterwards, so that a training run neither depends on what ran
+before nor changes what runs after. Whether a network was trained or read from a checkpoint, the next one starts alike.
 
-On a CPU the same seed, versions and number of threads give the same bits. On CUDA they do not: sums of many parts are
-added in whatever order they arrive, and making that fixed costs more than it is worth here.
+On a CPU the same seed, versions and number of threads give the same bits. On CUDA they do not: the order of sums varies,
+and a fixed order is too slow.
 """
 
 import random
@@ -20,7 +20,7 @@ from torch import Tensor
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """All generators start from `seed` in this block, and are as they were after it."""
+    """All generators start from `seed` in this block. Afterwards they are as they were before."""
     before = snapshot()
     try:
         random.seed(seed)
@@ -35,7 +35,7 @@ def seeded(seed: int) -> Iterator[None]:
 def deterministic(device: str) -> Iterator[None]:
     """On a CPU: operations that give the same bits each time, or an error that names the one that cannot.
 
-    On CUDA: the fastest kernels for the shapes at hand, and TF32 where 32 bits are asked for.
+    On CUDA: the fastest kernels for the shapes in use, and TF32 instead of 32 bits.
     """
     if device == "cuda":
         benchmark, precision = torch.backends.cudnn.benchmark, torch.get_float32_matmul_precision()
@@ -51,7 +51,7 @@ def deterministic(device: str) -> Iterator[None]:
     memory: Any = torch.utils.deterministic
     filled = memory.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
-    memory.fill_uninitialized_memory = False  # costs time, and helps only who reads what was never written
+    memory.fill_uninitialized_memory = False  # costs time, and matters only if uninitialized memory is read
     try:
         yield
     finally:
@@ -78,7 +78,7 @@ def snapshot() -> dict[str, Tensor]:
 
 
 def restore(states: Mapping[str, Tensor]) -> None:
-    """A GPU that is in `states` and not here, or here and not in `states`, is passed over."""
+    """GPUs that are only in `states` or only here are skipped."""
     gauss = states["python_gauss"].tolist()
     random.setstate((3, tuple(states["python"].tolist()), gauss[0] if gauss else None))
     position, has_gauss = states["numpy_place"].tolist()

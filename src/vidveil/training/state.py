@@ -1,4 +1,4 @@
-"""Where a training stands, and how it went in the end."""
+"""The progress of a training, and its outcome."""
 
 import math
 from collections.abc import Mapping
@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from vidveil.core.errors import TrainingError
 from vidveil.training.options import LAST, Options
 
-OURS = ("epoch", "train_loss")
-"""Names in a row of the history that are not validation's."""
+OWN_METRICS = ("epoch", "train_loss")
+"""Names in a row of the history that are not those of validation."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How it went. Epochs count from 1."""
+    """The outcome of a training. Epochs count from 1."""
 
     best_epoch: int
     best: float
     """The monitored metric at that epoch; NaN where nothing was validated."""
     history: list[dict[str, float]]
-    """A row an epoch: epoch, train_loss, and what `validate` gave."""
+    """One row per epoch: epoch, train_loss, and what `validate` returned."""
     steps: int
     seconds: float
-    """Of all sittings together."""
+    """Of training, over all resumptions."""
     stopped_early: bool
 
 
@@ -31,15 +31,15 @@ class TrainingState:
     """The JSON of a checkpoint: plain numbers only."""
 
     epoch: int = 0
-    """Epochs that are complete."""
+    """Complete epochs."""
     batch: int = 0
-    """Steps of the next one that are done."""
+    """Steps done in the next epoch."""
     step: int = 0
-    """Steps in all."""
+    """Steps done in all."""
     best: float | None = None
     best_epoch: int = 0
     waited: int = 0
-    """Validations since the best."""
+    """Validations since the best one."""
     averaged: int = 0
     seconds: float = 0.0
     finished: bool = False
@@ -51,13 +51,13 @@ class TrainingState:
         return Fit(self.best_epoch, best, self.history, self.step, self.seconds, self.stopped_early)
 
     def is_time_to_validate(self, options: Options) -> bool:
-        """Of the epoch that just ended."""
+        """Whether the epoch that just ended is validated."""
         return (self.epoch + 1) % options.validate_every == 0 or self.epoch + 1 == options.epochs
 
-    def judge(self, metrics: Mapping[str, float], options: Options) -> bool:
-        """Whether this epoch is the best so far; of equals the later one is, since its rate is lower and it has seen
-        more. May call for an early stop: an equal is no better one."""
-        if clash := sorted(metrics.keys() & set(OURS)):
+    def update_best(self, metrics: Mapping[str, float], options: Options) -> bool:
+        """Record this epoch if it is the best so far, and return whether it is. Of equal epochs the later one counts,
+        as it has trained for longer; for early stopping an equal epoch is no improvement."""
+        if clash := sorted(metrics.keys() & set(OWN_METRICS)):
             raise TrainingError(
                 f"validation may not call a metric {', '.join(clash)}: the history has one of that name"
             )
@@ -70,7 +70,7 @@ class TrainingState:
             raise TrainingError(f"validation gives no {name or 'metric'!r} to choose an epoch by; it gives {given}")
         if math.isnan(metrics[name]):
             raise TrainingError(
-                f"validation of epoch {self.epoch + 1} says that {name} is not a number: nothing to choose by"
+                f"validation of epoch {self.epoch + 1} returns NaN for {name}: no epoch can be chosen by it"
             )
         better = self.best is None or metrics[name] > self.best
         as_good = better or metrics[name] == self.best

@@ -1,1 +1,1 @@
-"""Video in and out: sources, probing, reading, writing. Knows nothing of learning."""
+"""Video in and out: sources, probing, reading, writing. Independent of methods and of learning."""

@@ -1,7 +1,7 @@
-"""Sound beside the picture: copied packet by packet, re-encoded where MP4 cannot carry it, or made unrecognisable.
+"""Sound tracks: copied packet by packet, re-encoded where MP4 cannot carry them, or made unrecognisable.
 
-The sound, and whatever else is kept beside the picture, is read by a demuxer of its own, as far as the picture has
-been written. So neither waits for the other, however the source interleaves them, and memory does not grow.
+Sound, subtitles and data are read by a separate demuxer, up to the time that the picture has reached. So neither waits
+for the other, however the source interleaves them, and memory does not grow.
 """
 
 from collections.abc import Iterator
@@ -24,21 +24,21 @@ from vidveil.video.sources import Source
 
 MP4_AUDIO = frozenset({"aac", "mp3", "mp2", "ac3", "eac3", "alac", "opus", "flac", "dts"})
 """Codecs whose packets are copied as they are."""
-SET_BACK_S = Fraction(1, 2)  # smaller steps back are jitter, larger ones a clock that was set anew
+SET_BACK_S = Fraction(1, 2)  # smaller steps back are jitter, larger ones a clock that was reset
 MP4_OTHERS = frozenset({"mov_text", "gpmd"})
 
 
 class _Clock:
-    """The times of a track's packets. Where they were set anew, they go on right after the last packet."""
+    """The times of a track's packets. Where the clock was reset, they continue right after the last packet."""
 
     def __init__(self, tick: Fraction, begin: int) -> None:
-        """`begin`: where the source begins. A track that begins hours before or after that is put there."""
+        """`begin`: where the source begins. A track that begins hours before or after that is moved there."""
         self._far, self._back = int(MAX_GAP_S / tick), int(SET_BACK_S / tick)
         self._last: int | None = None
         self._due = begin
         self._offset = 0
 
-    def mend(self, packet: "Packet[Stream]") -> None:
+    def correct(self, packet: "Packet[Stream]") -> None:
         time = packet.dts if packet.dts is not None else packet.pts
         if time is None:
             time = self._due - self._offset
@@ -65,7 +65,7 @@ class _Track:
 
 
 class SideTracks:
-    """Sound (and with `everything` subtitles and data that MP4 can carry) on the way from the source to the output."""
+    """Copies sound, and with `everything` also the subtitles and data that MP4 can carry, from source to output."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class SideTracks:
                 self.kept.append(f"{stream.type} {_name(stream)}")
         for stream in self._container.streams:
             if stream.index not in self._tracks:
-                stream.discard = Discard.all  # the picture is read by somebody else
+                stream.discard = Discard.all  # the picture is read elsewhere
         self._packets = self._read()
         self._next: Packet[Stream] | None = None
 
@@ -123,7 +123,7 @@ class SideTracks:
         self._container.close()
 
     def mux_until(self, seconds: Fraction | None) -> None:
-        """Write everything before this time (None: everything that is left)."""
+        """Write all packets before this time (None: all that are left)."""
         while True:
             packet = self._next or next(self._packets, None)
             self._next = None
@@ -148,12 +148,12 @@ class SideTracks:
             try:
                 packet = next(packets)
             except (StopIteration, IndexError, av.error.FFmpegError):
-                return  # a damaged source: the picture's reader says so
+                return  # a damaged source: the picture's reader reports it
             if not packet.size or not packet.time_base:
                 continue
             if packet.is_discard and (packet.pts is None or not -PREROLL_S <= packet.pts * packet.time_base < 0):
-                continue  # cut off by whoever edited the source: it stays cut off
-            self._tracks[packet.stream_index].clock.mend(packet)
+                continue  # removed by an edit list of the source
+            self._tracks[packet.stream_index].clock.correct(packet)
             assert packet.pts is not None
             begin = packet.pts * packet.time_base
             if self._begin is not None and begin + (packet.duration or 0) * packet.time_base <= self._begin:
@@ -176,7 +176,7 @@ class SideTracks:
         packet.stream = track.target
         packet.rescale_ts(AVRational(track.target.time_base))
         order = packet.dts if packet.dts is not None else packet.pts
-        if track.last is not None and order <= track.last:  # MP4 wants every packet later than the one before
+        if track.last is not None and order <= track.last:  # in MP4, every packet is later than the one before
             order = packet.dts = track.last + 1
             packet.pts = max(packet.pts, order)
         track.last = order
@@ -184,7 +184,7 @@ class SideTracks:
 
 
 def _mp4_takes(stream: AudioStream) -> bool:
-    """Whether the muxer does, whatever its reasons: it refuses MP3 below 16 kHz, for one."""
+    """Whether the MP4 muxer accepts the codec as it is: it refuses MP3 below 16 kHz, for example."""
     try:
         with av.open(BytesIO(), "w", format="mp4") as output:
             output.add_stream_from_template(stream)

@@ -1,4 +1,4 @@
-"""An iterator that works ahead in a thread of its own, a few items at most."""
+"""An iterator that works ahead in its own thread, by a few items at most."""
 
 import queue
 import threading
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 @contextmanager
 def ahead(items: Iterable[T], size: int) -> Iterator[Iterator[T]]:
-    """Iterate over `items` in a thread, at most `size` of them ahead of whoever consumes them here.
+    """Iterate over `items` in a thread, at most `size` of them ahead of the consumer.
 
-    An error in the thread is raised here, in its place. Leaving the context stops the thread, wherever it is.
+    An error in the thread is raised in the consumer. Leaving the context stops the thread.
     FFmpeg, OpenCV and x264 all work without Python's lock, so stages joined this way run side by side.
     """
     channel: queue.Queue[tuple[T | None, BaseException | None, bool]] = queue.Queue(maxsize=size)

@@ -1,7 +1,7 @@
-"""A source that is open: its packets, and what the decoder makes of them.
+"""An open source: its packets, decoded.
 
-What goes into the decoder is compared with what comes out. A packet whose picture never appears, or appears damaged, is
-given without a picture at the packet's own time, so that none is missing and no half-decoded one is taken for whole.
+Packets that go into the decoder are matched with the pictures that come out. A packet whose picture never appears, or
+is damaged, is reported without a picture at the packet's time, so that no frame is missing or half-decoded.
 """
 
 import math
@@ -38,14 +38,14 @@ PREROLL_S = 1  # containers index by decoding time, which is earlier than displa
 NEVER_SIDE_BY_SIDE = frozenset({"ffv1"})
 """Decoders that must not work on several frames at once, only on several slices of one.
 
-FFmpeg's FFV1 (8.1) with a thread for each frame corrupts memory after a packet that breaks off, most of all the first
-one after a key picture: now and then the whole process dies of it, or hangs. With slices alone it never did.
+FFmpeg's FFV1 (8.1) with a thread for each frame corrupts memory after a truncated packet, most often the first one
+after a key picture: now and then the process crashes or hangs. With slice threads it never did.
 """
 
 
 class Decoded(NamedTuple):
     pts: int | None
-    """In the connection's time base, from the source's origin on; None if there is none."""
+    """In the connection's time base, from the source's origin; None if unknown."""
     duration: int
     picture: VideoFrame | None
     lost: str | None
@@ -53,7 +53,7 @@ class Decoded(NamedTuple):
 
 
 class Connection:
-    """One opening of a source, until it ends or breaks off. The `line` tells it to stop."""
+    """An open source, until it ends or breaks off. `line` can stop it."""
 
     def __init__(self, source: Source, line: Line, max_pixels: int | None = None) -> None:
         self.source, self._line = source, line
@@ -64,7 +64,7 @@ class Connection:
         self._reached = 0  # the time at which the last packet ends
         self._open()
         self.zero = math.floor(self.info.origin / self.info.time_base)
-        """Taken off all timestamps, in ticks: they count from the source's origin, however far from 0 that is."""
+        """Subtracted from all timestamps, in ticks, so that they count from the source's origin."""
 
     def _open(self) -> None:
         self._container = open_source(self.source, self._max_pixels)
@@ -93,9 +93,9 @@ class Connection:
         whole: bool = True,
         sighted: Callable[[Sighting], None] | None = None,
     ) -> Iterator[Decoded]:
-        """Everything from a key picture before `start` on. `whole` if the length that the header tells should be there.
+        """All frames from a key picture before `start` on. With `whole`, the length is compared with the header.
 
-        Of a source that was away, `sighted` is told first what time it is there.
+        After an outage, `sighted` is first called with the source's current time.
         """
         if start:
             self._seek(start + self.info.origin)
@@ -136,7 +136,7 @@ class Connection:
             yield packet
 
     def _until_its_end(self, packets: Iterator[Packet]) -> Iterator[Packet]:
-        """Packets of the picture's stream, then the empty one that empties the decoder, come what may."""
+        """Packets of the picture's stream, then always the empty one that flushes the decoder."""
         while not self._line.stopped:
             asked = monotonic()
             try:
@@ -149,7 +149,7 @@ class Connection:
                 self.broken = f"{gone} ({SILENT if timeout else (error.strerror or type(error).__name__).lower()})"
                 break
             now = monotonic()
-            if self.source.live and now - asked >= TIMEOUT_S:  # it had waited for its end; only the timeout freed it
+            if self.source.live and now - asked >= TIMEOUT_S:  # it waited for the end until the timeout
                 self.broken = f"was lost ({SILENT})"
                 break
             self._line.arrived = now
@@ -162,22 +162,20 @@ class Connection:
         yield empty
 
     def _short_of_its_header(self, end: Fraction) -> str | None:
-        """Whether a file ends before its header says. Packets may be fewer than counted: editors trim by a list."""
+        """How a file ends before its header says, if it does. An edit list may leave fewer packets than counted."""
         declared, there, counted = self.info.declared, self.packets, self.info.frames
         if declared is None or end >= declared - Fraction(3, 2) / self.info.rate:
             return None
         if there >= counted > 0 and self.info.format != "avi":
             return None  # the picture ends before the sound
-        end = max(
-            end, reach(self.source) - self.info.origin
-        )  # of all streams: reads the file once more, if something is odd with it
+        end = max(end, reach(self.source) - self.info.origin)  # of all streams: this reads the file once more
         if end >= declared - (Fraction(3, 2) / self.info.rate if counted else 1):
             return None
         frames = f"{there} of {counted} frames" if counted else f"{float(end):.1f} of {float(declared):.1f} s"
         return f"ends early or is damaged: {frames} are there"
 
     def _seek(self, seconds: Fraction) -> None:
-        """Go to a key frame well before a time, where that is sure to work; otherwise read from the beginning."""
+        """Seek to a key frame well before a time, if that is reliable; otherwise read from the beginning."""
         indexed = self.info.format in SEEKABLE_FORMATS and (self.info.frames or "matroska" in self.info.format)
         target = seconds - PREROLL_S
         if not indexed or target <= 0:

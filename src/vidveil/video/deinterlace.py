@@ -1,4 +1,4 @@
-"""Interlaced pictures made progressive, one out for each one in, so that nothing else need know of fields."""
+"""Deinterlacing: one progressive picture for each interlaced one, so that no other module handles fields."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from vidveil.core.frame import Frame
 
 
 class Deinterlacer:
-    """FFmpeg's bwdif, one frame out for each frame in. It looks one frame ahead, so records wait for their pictures."""
+    """FFmpeg's bwdif, one frame out for each frame in. It looks one frame ahead, so frames wait for their pictures."""
 
     def __init__(self, like: VideoFrame, time_base: Fraction) -> None:
         self.frames = 0
-        """Interlaced ones so far."""
+        """Interlaced frames so far."""
         self._graph = av.filter.Graph()
         source = self._graph.add_buffer(width=like.width, height=like.height, format=like.format, time_base=time_base)
         filter_ = self._graph.add("bwdif", "mode=send_frame:deint=interlaced")

@@ -1,4 +1,4 @@
-"""Bookkeeping of a decoder: which packets gave a picture, and when each picture is to be shown."""
+"""Which packets gave a picture, and when each picture is shown."""
 
 import heapq
 from collections import deque
@@ -9,15 +9,15 @@ from fractions import Fraction
 import av
 
 MAX_GAP_S = 6 * 3600  # a later jump is a broken clock, not a pause
-JITTER_FRAMES = 2  # smaller steps back are jitter, larger ones a clock that was set anew
+JITTER_FRAMES = 2  # smaller steps back are jitter, larger ones a clock that was reset
 EPOCH = 1 << 44  # ticks: half a year at the finest clock in use, and room for half a million epochs
 IN_ORDER_FORMATS = frozenset({"avi", "rm"})
-"""Containers that count slots and say nothing of the order in which pictures are shown."""
+"""Containers that number frames, without the order in which they are shown."""
 
 
 @dataclass(slots=True)
 class Ticket:
-    """A packet that went into the decoder, and should give a picture."""
+    """A packet that was sent to the decoder and should give a picture."""
 
     number: int
     pts: int
@@ -28,8 +28,8 @@ class Ticket:
 class Ledger:
     """Which packets have given a picture, and which never will because a later picture is out already.
 
-    A picture bears the timestamp of its packet. Where the source's clock is set back, which happens when recordings are
-    joined, the same timestamps come again: from then on packets are sent through the decoder one epoch later.
+    A picture has the timestamp of its packet. Where the source's clock is set back, which happens when recordings are
+    joined, timestamps repeat: from then on an epoch is added before packets go to the decoder.
     """
 
     def __init__(self, codec: str, step: int, rate: Fraction) -> None:
@@ -42,13 +42,13 @@ class Ledger:
         self._last_dts: int | None = None
 
     def enter(self, packet: "av.Packet[av.VideoStream]") -> None:
-        """Note a packet before it is decoded."""
+        """Register a packet before it is decoded."""
         self._number += 1
         if packet.dts is not None:
             self._epoch += self._last_dts is not None and packet.dts < self._last_dts
             self._last_dts = packet.dts
         if any(time is not None and abs(time) >= EPOCH // 2 for time in (packet.pts, packet.dts)):
-            packet.pts = packet.dts = None  # no clock shows that
+            packet.pts = packet.dts = None  # no valid clock value
         if packet.pts is None or packet.is_discard or not self._due(packet):
             return
         ticket = Ticket(self._number, packet.pts, packet.duration or 0)
@@ -59,12 +59,12 @@ class Ledger:
         self._of_key.setdefault(packet.pts, deque()).append(ticket)
 
     def failed(self, packet: "av.Packet[av.VideoStream]") -> Iterator[Ticket]:
-        """What is lost when the decoder refuses a packet: known later, by its time, unless it has none."""
+        """What is lost when the decoder refuses a packet: reported later, by its time, unless it has none."""
         if packet.pts is None and packet.size:
             yield Ticket(self._number, NO_TIME, packet.duration or 0)
 
     def settle(self, key: int | None, *, interlaced: bool) -> Iterator[Ticket]:
-        """Note that the packet sent with this timestamp has its picture; give those before it that are lost."""
+        """Register the picture of the packet sent with this timestamp; yield the lost packets before it."""
         if key is None:
             return
         waiting = self._of_key.get(key)
@@ -87,7 +87,7 @@ class Ledger:
         return None if key is None else (key + EPOCH // 2) % EPOCH - EPOCH // 2
 
     def gave_up(self, key: int | None) -> bool:
-        """Whether this picture comes after a black one took its place."""
+        """Whether this picture comes too late: it was reported as lost."""
         return key in self._given_up
 
     def rest(self) -> Iterator[Ticket]:
@@ -100,7 +100,7 @@ class Ledger:
 
 
 class InOrderLedger(Ledger):
-    """For containers that do not know when pictures are shown: each picture takes the next slot, as players do."""
+    """For containers without presentation times: each picture takes the next time, as in players."""
 
     def __init__(self, codec: str, step: int, rate: Fraction) -> None:
         super().__init__(codec, step, rate)
@@ -124,7 +124,7 @@ class InOrderLedger(Ledger):
         return self._next_slot().pts if self._slots else None
 
     def rest(self) -> Iterator[Ticket]:
-        while self._slots and self._failures:  # without a failure, what is left over was never a picture
+        while self._slots and self._failures:  # without a failure, remaining slots were never pictures
             yield self._next_slot()
 
     def _next_slot(self) -> Ticket:
@@ -133,11 +133,11 @@ class InOrderLedger(Ledger):
 
 
 NO_TIME = 1 << 62
-"""In place of a timestamp that is missing; the clock then takes the next step."""
+"""In place of a missing timestamp; the clock then takes the next step."""
 
 
 class _Due:
-    """Whether a packet should give a picture. Some are there for the decoder alone, or say: show the last one again."""
+    """Whether a packet should give a picture. Some are for the decoder alone, or repeat the last picture."""
 
     def __init__(self, codec: str) -> None:
         self._codec = codec
@@ -147,13 +147,13 @@ class _Due:
         if not packet.size:
             return False
         if self._codec.startswith("vp8"):
-            return bool(bytes(packet)[0] & 0x10)  # a frame that others refer to, never shown itself
+            return bool(bytes(packet)[0] & 0x10)  # reference frames are never shown
         if self._codec == "mpeg4":
             return self._due_in_mpeg4(packet)
         return True
 
     def _due_in_mpeg4(self, packet: "av.Packet[av.VideoStream]") -> bool:
-        # Old files pack two pictures into one packet and put an empty one after it, to keep count.
+        # Old files pack two pictures into one packet, followed by an empty one that keeps the count.
         self._packed += max(0, bytes(packet).count(b"\0\0\1\xb6") - 1)
         if packet.size > 7:
             return True
@@ -164,7 +164,7 @@ class _Due:
 
 
 class _Fields:
-    """Some interlaced sources have a packet a field, and the second gives no picture: it must not count as lost."""
+    """Interlaced sources with a packet per field: the second one gives no picture, and must not count as lost."""
 
     def __init__(self, step: int, rate: Fraction) -> None:
         self._near = step if rate > 45 else step * 0.75  # a rate of 50 or 60 may count fields
@@ -183,11 +183,12 @@ class _Fields:
 
 
 class Clock:
-    """Turns timestamps as found into timestamps that strictly increase."""
+    """Turns the timestamps of a source into strictly increasing ones."""
 
     def __init__(self, time_base: Fraction, rate: Fraction) -> None:
         self.step = max(1, round(1 / (rate * time_base)))
-        self.mended = 0
+        self.corrected = 0
+        """Timestamps that were changed."""
         self._last: int | None = None
         self._offset = 0
         self._far = min(int(MAX_GAP_S / time_base), 1 << 28)  # MP4 has 32 bits for a few gaps together
@@ -210,9 +211,9 @@ class Clock:
             if found < last - self._back or found > last + self._far:
                 self._offset += last + step - found
                 found = last + step
-                self.mended += 1
+                self.corrected += 1
             elif found <= last:
                 found = last + 1
-                self.mended += 1
+                self.corrected += 1
         self._last = found
         return found

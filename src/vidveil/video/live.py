@@ -1,7 +1,7 @@
-"""What is different about cameras and streams: they are joined midway, break off, come back, and have no end.
+"""Cameras and streams: they are joined midway, break off, come back, and have no end.
 
-Time in the file goes on while a source is away. Its clock may start anywhere when it is back, so the first frame after
-an outage is placed by this machine's clock, and those after it by the source's.
+Time in the file continues during an outage. The source's clock may start anywhere when it is back, so the first frame
+after an outage is placed by this machine's clock, and those after it by the source's.
 """
 
 import signal
@@ -21,44 +21,44 @@ from vidveil.video.ledger import Clock
 T = TypeVar("T")
 Packet: TypeAlias = "av.Packet[av.VideoStream]"
 
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 5.0)  # before each try to reach a source again, and the last one for ever
-WAITED_S = 0.005  # a packet that took longer was waited for; one that took less had been there
-BACKLOG_S = 1.0  # a source that is still ahead after this long does not send at the speed of life
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 5.0)  # before each attempt to reconnect; the last one repeats
+WAITED_S = 0.005  # a packet that took longer is new; one that took less was buffered
+BACKLOG_S = 1.0  # a source that is ahead for longer does not send in real time
 
 
 class Line:
-    """The line to a source that may go dead: when it was last heard, and for how long it is tried again."""
+    """The state of a connection that may break off: when data last came, and how long to reconnect."""
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
         """Seconds after which a silent source is given up."""
         self.heard: float | None = None
-        """When the last packet came that pictures were made of; None before the first."""
+        """When the last packet came that gave pictures; None before the first."""
         self.arrived = 0.0
-        """When the last packet came, whether or not it was of use."""
+        """When the last packet came, with or without pictures."""
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Nothing more is wanted. May be called from any thread, and by a signal."""
+        """End the recording. May be called from any thread, and by a signal handler."""
         self._stop.set()
 
     @property
     def stopped(self) -> bool:
         return self._stop.is_set()
 
-    def redial(self, dial: Callable[[], T], until: float) -> T | None:
-        """What `dial` gives, tried with growing pauses; None if the source is not there at `until`, or on `stop`."""
+    def reconnect(self, connect: Callable[[], T], until: float) -> T | None:
+        """The result of `connect`, tried with growing pauses; None if it still fails at `until`, or on `stop`."""
         for pause in chain(PAUSES_S, repeat(PAUSES_S[-1])):
             left = until - monotonic()
             if left <= 0 or self._stop.wait(min(pause, left)):
                 break
             with suppress(InputError):
-                return dial()
+                return connect()
         return None
 
 
 class Sighting(NamedTuple):
-    """A moment at which both clocks are known."""
+    """A time on both clocks."""
 
     pts: int | None
     """On the source's clock; None if it has none."""
@@ -67,10 +67,10 @@ class Sighting(NamedTuple):
 
 
 def backlog_first(packets: Iterator[Packet], sighted: Callable[[Sighting], None], step: int) -> Iterator[Packet]:
-    """All packets; before the first, `sighted` is told when they came.
+    """All packets; before the first, `sighted` is called with a time on both clocks.
 
-    While a stream is being opened, packets pile up. They say nothing of when they came, so they are all taken out until
-    one has to be waited for. That one is new; of several, the one that was least late counts.
+    While a stream is opened, packets are buffered, and their arrival times are unknown. So they are read until one has
+    to be waited for. That one is new; of several, the one with the smallest delay counts.
     """
     backlog: list[Packet] = []
     ages: list[tuple[float, Sighting]] = []
@@ -89,7 +89,7 @@ def backlog_first(packets: Iterator[Packet], sighted: Callable[[Sighting], None]
     except StopIteration:
         pass
     except (av.error.FFmpegError, IndexError) as error:
-        failure = error  # after what came before it
+        failure = error  # raised after the packets before it
     sighted(min(ages)[1] if ages else Sighting(None, begun))
     _date(backlog, step)
     yield from backlog
@@ -99,7 +99,7 @@ def backlog_first(packets: Iterator[Packet], sighted: Callable[[Sighting], None]
 
 
 def _date(packets: list[Packet], step: int) -> None:
-    """Give times to the first packets, which RTSP has none for until the server has told how its clocks relate."""
+    """Set the times of the first packets, which RTSP has only after the server has reported how its clocks relate."""
     first = next((i for i, packet in enumerate(packets) if packet.pts is not None), 0)
     for i, packet in enumerate(packets[:first]):
         if packet.size:
@@ -107,13 +107,13 @@ def _date(packets: list[Packet], step: int) -> None:
 
 
 class LiveClock(Clock):
-    """A clock that can go on where it was, when a source is back with another one."""
+    """A clock that continues when a source is back with another clock."""
 
     def resume(self, pts: int | None, ticks: int) -> None:
-        """From now on `pts` is shown `ticks` after the last frame."""
+        """Show `pts` `ticks` after the last frame, and later timestamps accordingly."""
         at = self.now + min(max(ticks, self.step), self._far)
         if pts is None:
-            self._last = at - self.step  # the next time is one step on
+            self._last = at - self.step  # the next frame is one step later
         else:
             self._offset = at - pts
 
@@ -121,21 +121,21 @@ class LiveClock(Clock):
 def whole_from_here(picture: VideoFrame | None, codec: str) -> bool:
     """Whether this picture and those after it are whole, in a stream that was joined midway.
 
-    Most decoders fill in what they miss with grey until a picture comes that was made without others. That of H.264
-    knows better: it gives nothing before, and there are streams renewed stripe by stripe, without any such picture.
+    Most decoders fill in missing references with grey until an intra picture comes. The H.264 decoder returns nothing
+    before that, and there are streams that refresh stripe by stripe, without any intra picture.
     """
     return picture is not None and (codec == "h264" or picture.key_frame or picture.pict_type == PictureType.I)
 
 
 def whole_packets(packets: Iterator[Packet], codec: str, extradata: bytes | None) -> Iterator[Packet]:
-    """All but the first and the last, where those may have been cut off midway.
+    """All packets but the first and the last, which may be incomplete.
 
-    Some decoders make half a picture of half a packet without a word. Nobody can tell whether the last packet before an
-    outage is whole: each is held back until the next is there.
+    Some decoders return half a picture for half a packet without an error. Whether the last packet before an outage is
+    complete is unknown, so each is held back until the next one comes.
     """
     joining, held = True, None
     for packet in packets:
-        if not packet.size:  # the one that empties the decoder
+        if not packet.size:  # the one that flushes the decoder
             yield packet
             return
         joining = joining and begins_midway(packet, codec, extradata)
@@ -146,13 +146,13 @@ def whole_packets(packets: Iterator[Packet], codec: str, extradata: bytes | None
         held = packet
 
 
-SLICES = {"h264": frozenset({1, 2, 5}), "hevc": frozenset(range(32))}  # units that hold a piece of a picture, by type
+SLICES = {"h264": frozenset({1, 2, 5}), "hevc": frozenset(range(32))}  # types of units with a slice of a picture
 
 
 def begins_midway(packet: Packet, codec: str, extradata: bytes | None) -> bool:
-    """Whether the first piece of a picture is missing. A decoder would make up what it showed, and call it whole.
+    """Whether the first slice of a picture is missing. A decoder would fill it in without reporting it.
 
-    H.264 and HEVC can cut a picture into slices, each sent by itself. The header of the first begins with a set bit.
+    H.264 and HEVC can split a picture into slices, sent one by one. The header of the first begins with a set bit.
     """
     if codec not in SLICES or (extradata or b"").startswith(b"\1"):  # as in MP4, where packets are whole
         return False
@@ -168,14 +168,14 @@ def begins_midway(packet: Packet, codec: str, extradata: bytes | None) -> bool:
 
 @contextmanager
 def interrupts_as(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM call `stop`, where they would raise in the middle of a write. The second time they raise."""
+    """Ctrl-C and SIGTERM call `stop` instead of raising in the middle of a write. The second time they raise."""
 
     def handle(number: int, _: object) -> None:
         signal.signal(number, signal.default_int_handler)
         stop()
 
     numbers: list[int] = []
-    if threading.current_thread() is threading.main_thread():  # no other may set handlers, nor is interrupted
+    if threading.current_thread() is threading.main_thread():  # other threads cannot set handlers
         numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is signal.default_int_handler]
     for number in numbers:
         signal.signal(number, handle)

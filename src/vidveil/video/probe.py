@@ -1,4 +1,4 @@
-"""Opening a source safely, and what can be known of it before decoding."""
+"""Open a source safely, and describe it before decoding."""
 
 import re
 import struct
@@ -19,35 +19,35 @@ from vidveil.video.sources import Kind, Source
 from vidveil.video.tag_names import CHAPTER, codec_tag, known_and_others
 
 MAX_PIXELS = {Kind.IMAGE: 100_000_000, Kind.VIDEO: 40_000_000, Kind.CAMERA: 40_000_000, Kind.STREAM: 40_000_000}
-"""More than 8K, more than most photographs: a small file must not ask for gigabytes."""
+"""More than 8K, and more than most photographs: a small file must not allocate gigabytes."""
 TIMEOUT_S = 10.0
 
-# Demuxers that read one file as it is. Playlists and scripts (HLS, concat, DASH), which would open other files and
-# hosts in the user's name, and text as pictures (tty) are left out.
+# Demuxers that read a single file. Not among them: playlists and scripts (HLS, concat, DASH), which would open other
+# files and hosts, and text rendered as pictures (tty).
 FILE_FORMATS = (
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,m4v,h264,hevc,av1,obu,ivf,asf,flv,ogg,gif,apng,"
     "mxf,dv,mjpeg,yuv4mpegpipe,rm,nut,vc1,wtv,image2,png_pipe,jpeg_pipe,bmp_pipe,webp_pipe,tiff_pipe,"
-    "mp3,wav,aac,flac,aiff,w64,amr"  # sound, so that it is called sound and not garbage
+    "mp3,wav,aac,flac,aiff,w64,amr"  # sound, so that the error says that it is sound
 )
 STREAM_FORMATS = FILE_FORMATS + ",rtsp,rtp,sdp,hls,mpjpeg,video4linux2,v4l2,avfoundation"
 CLOCKED_FORMATS = frozenset({"mpegts", "mpeg", "rtsp", "rtp", "sdp"})
 """Formats whose clock starts anywhere: their first timestamp is never kept."""
 PREROLL_S = Fraction(1, 10)
-"""What decoders of sound need from before the first moment, and players do not play."""
+"""Sound before time 0 that decoders need and players do not play."""
 
 DECLARING_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi", "flv", "mxf", "asf"})
-"""Formats that write their duration into the header. Of the others FFmpeg estimates it from what is there."""
+"""Formats with the duration in the header. For others, FFmpeg estimates it."""
 SEEKABLE_FORMATS = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"})
 
 PREVIEW = "vidveil preview: shows what is hidden"
-"""The comment in a preview: lying in a folder of videos, it must not be taken for one of them."""
+"""The comment in a preview, by which it is never taken as input."""
 
 HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
 
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """What a source says of itself. Sizes are as stored: a rotation tag is not applied."""
+    """The properties of a source by its header. Sizes are as stored: a rotation tag is not applied."""
 
     format: str
     codec: str
@@ -56,19 +56,19 @@ class Info:
     rate: Fraction
     time_base: Fraction
     frames: int
-    """As the header counts them; 0 if it does not."""
+    """The number in the header; 0 if there is none."""
     duration: Fraction | None
-    """Seconds of the whole, from `origin` on."""
+    """Seconds, from `origin`."""
     declared: Fraction | None
-    """The same, where it is what the header of the format says."""
+    """`duration`, if it is from the header and not an estimate."""
     origin: Fraction
-    """Seconds on the source's clock at which it begins, with the picture or the sound: players show this as 0."""
+    """Seconds on the source's clock at which picture or sound begin: players show this as 0."""
     tags: tuple[str, ...]
-    """Well-known names of the file's own tags, never their values."""
+    """Well-known names of the file's tags, without their values."""
     unknown_tags: int
-    """How many others it has."""
+    """Number of other tags."""
     inner_tags: tuple[str, ...]
-    """Well-known names of tags of streams and chapters that are not among the file's own."""
+    """Well-known names of tags of streams and chapters that the file itself does not have."""
     unknown_inner_tags: int
     streams: tuple[str, ...]
     """Streams other than the picture: `audio aac`, `data gpmd`, `cover mjpeg`."""
@@ -76,16 +76,16 @@ class Info:
 
     @property
     def length(self) -> int | None:
-        """Frames to expect, counted or estimated."""
+        """Expected number of frames."""
         if self.frames:
             return self.frames
         return round(self.duration * self.rate) if self.duration else None
 
 
 def open_source(source: Source, max_pixels: int | None = None) -> InputContainer:
-    """The container, opened. Raises InputError with a line that a person can act on.
+    """The opened container. InputError with a line that says what to do.
 
-    What has more than `max_pixels` is not decoded, not even to look at its first picture, as FFmpeg may do here.
+    Pictures of more than `max_pixels` are not decoded, not even the first one, which FFmpeg may probe here.
     """
     try:
         source.location.encode()
@@ -112,20 +112,20 @@ def _open(source: Source, max_pixels: int) -> InputContainer:
         options["protocol_whitelist"] = "file"
         file, format_ = (file, "avfoundation") if sys.platform == "darwin" else (f"/dev/video{int(file)}", "v4l2")
     if not source.live:
-        file = f"file:{file}"  # or a colon in a name would be taken for a protocol
-        options["pattern_type"] = "none"  # and a %d for a numbered series
+        file = f"file:{file}"  # otherwise a colon in a name would mean a protocol
+        options["pattern_type"] = "none"  # and %d a numbered series
     return av.open(
         file, "r", format=format_, options=options, metadata_errors="replace", timeout=timeout, buffer_size=1 << 16
     )
 
 
 def ffmpeg_limit(max_pixels: int) -> str:
-    """FFmpeg counts rows that are padded to 64 pixels. What it lets through because of that, we count ourselves."""
+    """A limit for FFmpeg, which counts rows padded to 64 pixels. What passes because of that is checked separately."""
     return str(min(max_pixels + 64 * 65_536, 2**31 - 1))
 
 
 def check_size(source: Source, stream: VideoStream, max_pixels: int) -> None:
-    """Raises InputError for pictures of more pixels than that, by their header: nothing is decoded."""
+    """InputError if the header declares more than `max_pixels`: nothing is decoded."""
     size = stream.width, stream.height
     if not all(size) and not source.live:
         size = _refused_size(source, max_pixels)
@@ -137,7 +137,7 @@ def check_size(source: Source, stream: VideoStream, max_pixels: int) -> None:
 
 
 def _refused_size(source: Source, max_pixels: int) -> tuple[int, int]:
-    """Width and height of pictures that FFmpeg did not look at because of their size, as it logs them; else 0, 0."""
+    """Width and height of pictures that FFmpeg refused because of their size, from its log; else 0, 0."""
     before = av.logging.get_level(), av.logging.get_skip_repeated()
     av.logging.set_level(av.logging.ERROR)
     av.logging.set_skip_repeated(False)
@@ -154,7 +154,7 @@ def _refused_size(source: Source, max_pixels: int) -> tuple[int, int]:
 
 
 def turned_by_exif(path: Path) -> tuple[int, ...] | None:
-    """The display matrix that a picture's EXIF orientation asks for, None if it has none or asks for nothing."""
+    """The display matrix of a picture's EXIF orientation; None if there is none, or it changes nothing."""
     with path.open("rb") as file:
         head = file.read(1 << 18)
     for mark in (b"Exif\0\0", b"eXIf", b"EXIF"):  # JPEG, PNG, WebP
@@ -208,7 +208,7 @@ def _reason(error: av.error.FFmpegError) -> str:
 
 
 def picture_stream(container: InputContainer) -> VideoStream:
-    """The stream to work on: the first video stream that is not a cover picture or a thumbnail."""
+    """The first video stream that is not a cover picture or a thumbnail."""
     still = Disposition.attached_pic | Disposition.timed_thumbnails
     for stream in container.streams.video:
         if not stream.disposition & still:
@@ -228,7 +228,7 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
     tags, unknown_tags = known_and_others(_tags(container))
     inner_tags, unknown_inner_tags = known_and_others(_inner_tags(container))
     if duration is not None and "matroska" in container.format.name and duration > origin:
-        duration -= origin  # its header says when the last stream ends, those of others how long the streams are
+        duration -= origin  # its header says when the last stream ends; others say how long the streams are
     return Info(
         format=container.format.name,
         codec=stream.codec_context.name,
@@ -252,7 +252,7 @@ def describe(container: InputContainer, stream: VideoStream) -> Info:
 def _origin(container: InputContainer, picture: VideoStream) -> Fraction:
     """Seconds at which the picture begins or, if that is earlier, the sound.
 
-    Sound that begins hours before is on another clock. What lies just before 0 is what its decoder needs.
+    Sound that begins hours before the picture is on another clock. Sound just before 0 is preroll of its decoder.
     """
     first = _start(picture)
     earliest = first

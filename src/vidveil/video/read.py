@@ -1,7 +1,7 @@
-"""Frames of a source, every one of them, with the times they are shown at.
+"""All frames of a source, with their presentation times.
 
-A picture that could not be decoded becomes a `Frame` without one: the anonymizer paints it black, and the length of the
-video stays what it was.
+A picture that could not be decoded becomes a `Frame` without a picture: the anonymizer paints it black, and the length
+of the video stays the same.
 """
 
 import math
@@ -24,11 +24,11 @@ from vidveil.video.sources import Kind, Source
 
 @dataclass(slots=True)
 class ReadReport:
-    """What the reader met, complete when it has ended."""
+    """What happened while reading, complete at the end."""
 
     packets: int = 0
     frames: int = 0
-    mended_times: int = 0
+    corrected_times: int = 0
     resized: int = 0
     deinterlaced: int = 0
     reconnects: int = 0
@@ -36,14 +36,14 @@ class ReadReport:
     """Why the source ended before its end."""
     warnings: list[str] = field(default_factory=list)
     away_s: float = 0.0
-    """Seconds that a live source was away, all outages together."""
+    """Seconds of all outages of a live source together."""
 
     def warn(self, message: str) -> None:
         if message not in self.warnings:
             self.warnings.append(message)
 
     def came_back(self, after_s: float) -> None:
-        """Note an outage. One line tells of all."""
+        """Note an outage. One warning covers all outages."""
         self.reconnects += 1
         self.away_s += after_s
         self.cut_short = None
@@ -56,12 +56,12 @@ class ReadReport:
 class Reader:
     """Iterates over the frames of a source from `start` to before `end` (seconds). Use it once, in a `with`.
 
-    `start` and `end` count from where the source begins, as players do, whatever its first timestamp says. The times of
-    frames count from the first of them; with `sound`, from the sound if that begins earlier; after a cut, from `start`.
-    With `keep_offset` nothing but `start` is taken off the source's own times, but for live sources and formats whose
-    clocks begin anywhere.
-    A live source that breaks off is waited for, `reconnect` seconds at most. Pictures of more than `max_pixels` are not
-    decoded (None: MAX_PIXELS of its kind): InputError if the header says so, and lost frames if they come midway.
+    `start` and `end` count from where the source begins, as in players, whatever its first timestamp is. Times of
+    frames count from the first frame; with `sound`, from the sound if that begins earlier; after a cut, from `start`.
+    With `keep_offset` only `start` is subtracted from the source's times, except for live sources and formats whose
+    clocks start anywhere.
+    A live source that breaks off is waited for, at most `reconnect` seconds. Pictures of more than `max_pixels` (None:
+    MAX_PIXELS of the kind) are not decoded: InputError if the header declares them, lost frames if they come midway.
     """
 
     def __init__(
@@ -81,22 +81,22 @@ class Reader:
         self._max_pixels = max_pixels
         self._connection = Connection(source, self._line, max_pixels)
         self.info = self._connection.info
-        """Of the first connection, whose time base and rate hold for all frames."""
+        """Of the first connection; its time base and rate apply to all frames."""
         self.colours: dict[str, int] = {}
-        """How the first picture's numbers mean colours: range, matrix, transfer, primaries."""
+        """The first picture's colour range, matrix, transfer and primaries."""
         self.matrix: tuple[int, ...] | None = None
         """The display matrix of the first picture: rotation and mirroring, as 9 fixed-point numbers."""
         self.start, self.end = start, end
         meaningless = source.live or not CLOCKED_FORMATS.isdisjoint(self.info.format.split(","))
         keep_offset = keep_offset and not meaningless
         self.shift = (Fraction(0) if keep_offset else self.info.origin) + (start or 0)
-        """Seconds to take off the source's clock. Final when the first frame is out."""
+        """Seconds to subtract from the source's clock. Final when the first frame is out."""
         sound = sound and any(name.startswith("audio") for name in self.info.streams)
         self._begin_with_picture = start is None and not sound and not keep_offset
         self._clock = LiveClock(self.info.time_base, self.info.rate)
         self._back_again = False
         self.size: tuple[int, int] | None = None
-        """Width and height of the first picture, and so of all."""
+        """Width and height of all pictures: those of the first."""
         self.pixel_shape = self._connection.pixel_shape
         """Width over height of a pixel, where it is not 1."""
 
@@ -110,7 +110,7 @@ class Reader:
         self._connection.close()
 
     def stop(self) -> None:
-        """End soon, with what is there: at the next packet, or at once while a source is away. For any thread."""
+        """End with the next packet, or at once during an outage. May be called from any thread."""
         self._line.stop()
 
     @property
@@ -118,7 +118,7 @@ class Reader:
         return self._line.stopped
 
     def __iter__(self) -> Iterator[Frame]:
-        waiting: list[Frame] = []  # lost frames from before the first picture, whose size nobody knows yet
+        waiting: list[Frame] = []  # lost frames before the first picture, whose size is not known yet
         for frame in self._deinterlaced(self._numbered()):
             if frame.picture is not None:
                 self._fit(frame)
@@ -140,7 +140,7 @@ class Reader:
             raise InputError("no frame lies between start and end" if cut else "holds no frame")
 
     def _numbered(self) -> Iterator[Frame]:
-        """Frames in order of time, lost ones in their places, on the source's clock less `shift`."""
+        """Frames in order of time, including lost ones, on the source's clock minus `shift`."""
         tick, zero = self.info.time_base, self._connection.zero
         first = None if self.start is None else -(-(self.start + self.info.origin) // tick) - zero
         last = None if self.end is None else -(-(self.end + self.info.origin) // tick) - zero
@@ -149,7 +149,7 @@ class Reader:
         for found, duration, picture, lost in self._decoded():
             before = self._clock.now
             pts = self._clock.next(found, duration)
-            self.report.mended_times = self._clock.mended
+            self.report.corrected_times = self._clock.corrected
             after_gap, self._back_again = self._back_again, False
             if after_gap:
                 self.report.came_back(float((pts - before) * tick))
@@ -157,7 +157,7 @@ class Reader:
                 continue
             if last is not None and pts >= last:
                 return
-            if index == 0 and (pts < shift or self._begin_with_picture):  # MP4 would hide what comes before zero
+            if index == 0 and (pts < shift or self._begin_with_picture):  # MP4 hides frames before zero
                 shift, self.shift = pts, (pts + zero) * tick
             length = duration or self._clock.step
             frame = Frame(index=index, pts=pts - shift, duration=length, width=0, height=0, picture=picture, lost=lost)
@@ -166,7 +166,7 @@ class Reader:
             index += 1
 
     def _decoded(self) -> Iterator[Decoded]:
-        """Of all connections, in ticks of the first. What a live source sends before a key picture is left out."""
+        """Frames of all connections, in ticks of the first. A live source begins with its first key picture."""
         whole = self.start is None and self.end is None
         first = self._connection
         for connection in self._connections():
@@ -182,19 +182,19 @@ class Reader:
             self.report.packets += connection.packets
             self.report.cut_short = connection.broken or self.report.cut_short
         if self.stopped:
-            self.report.cut_short = None  # whoever ends a recording during an outage does not miss the rest
+            self.report.cut_short = None  # a recording that was stopped during an outage is complete
 
     def _connections(self) -> Iterator[Connection]:
-        """The first, and another each time that a live source breaks off and comes back."""
+        """The first connection, and another each time that a live source comes back."""
         yield self._connection
-        # What has a length is a file, wherever it lies: opened again, it would begin again.
+        # A source with a duration is a file: opened again, it would begin again.
         while self.source.live and self.info.duration is None and self._line.heard is not None:
             until = self._line.heard + self._line.patience
-            if self.end is not None:  # nothing is taken from after it
+            if self.end is not None:  # nothing after it is read
                 left = self.end - self._clock.now * self.info.time_base
                 until = min(until, self._line.heard + float(left))
             self._connection.close()
-            connection = self._line.redial(lambda: Connection(self.source, self._line, self._max_pixels), until)
+            connection = self._line.reconnect(lambda: Connection(self.source, self._line, self._max_pixels), until)
             if connection is None:
                 if self._line.patience > 0 and self.report.cut_short is None and not self.stopped:
                     self.report.warn("the stream ended, and did not come back")
@@ -203,7 +203,7 @@ class Reader:
             yield connection
 
     def _resume(self, sighting: Sighting) -> None:
-        """Let the clock go on after an outage, by as much as passed on this machine's clock."""
+        """Continue the clock after an outage, by the time that passed on this machine's clock."""
         assert self._line.heard is not None
         away = sighting.at - self._line.heard
         scale = self._connection.info.time_base / self.info.time_base
@@ -212,7 +212,7 @@ class Reader:
         self._back_again = True
 
     def _deinterlaced(self, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """Frames as they are until the first interlaced one, from there through a filter that keeps their number."""
+        """Unchanged frames up to the first interlaced one, from there deinterlaced ones, as many as before."""
         for frame in frames:
             if frame.picture is not None and frame.picture.interlaced_frame:
                 self.report.warn("interlaced video was deinterlaced")
@@ -224,12 +224,12 @@ class Reader:
             yield frame
 
     def _fit(self, frame: Frame) -> None:
-        """Bring a picture to 8-bit 4:2:0 and to the size of the first."""
+        """Convert a picture to 8-bit 4:2:0 and to the size of the first."""
         picture = frame.picture
         assert picture is not None
         if self.size is None:
             self.size = (picture.width, picture.height)
-            self._look_at(picture)
+            self._describe(picture)
         width, height = self.size
         resized = (picture.width, picture.height) != self.size
         if resized:
@@ -257,8 +257,8 @@ class Reader:
         if not self.colours:
             self.colours = {name: getattr(picture, name) for name in COLOURS}
 
-    def _look_at(self, picture: VideoFrame) -> None:
-        """Note what the first picture tells: its rotation, and what 8 bits will lose."""
+    def _describe(self, picture: VideoFrame) -> None:
+        """Set the rotation of the first picture, and warn of what 8 bits will lose."""
         bits = max((c.bits for c in picture.format.components), default=8)
         if bits > 8:
             self.report.warn(f"{bits}-bit pictures become 8-bit")
@@ -275,7 +275,7 @@ class Reader:
 def _display_matrix(picture: VideoFrame) -> tuple[int, ...] | None:
     try:
         data = cast("SideData | None", picture.side_data.get("DISPLAYMATRIX"))
-    except ValueError:  # PyAV stumbles over side data that it has no name for, but knows the angle
+    except ValueError:  # PyAV fails on unknown side data, but has the angle
         turn = math.radians(picture.rotation)
         c, s = round(65536 * math.cos(turn)), round(65536 * math.sin(turn))
         return (c, -s, 0, s, c, 0, 0, 0, 1 << 30) if picture.rotation else None

@@ -1,4 +1,4 @@
-"""Sound that is decoded, treated, and encoded anew as AAC, every sample at the time that the source gives it."""
+"""Re-encode sound as AAC, distorted on request, with every sample at its time in the source."""
 
 import ctypes
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ from vidveil.video.vocoder import Samples, Vocoder
 
 AAC_RATES = frozenset({16_000, 22_050, 24_000, 32_000, 44_100, 48_000})
 GAP_S = Fraction(1, 50)  # less is the rounding of a coarse clock; one lost packet is more
-OVERLAP_S = Fraction(1, 10)  # more than GAP_S, or a trembling clock would have silence and cuts in turn
+OVERLAP_S = Fraction(1, 10)  # more than GAP_S, or clock jitter would alternate silence and cuts
 
 
 class Recoder:
     """Decodes a track, makes it mono or stereo, distorts it if asked to, and encodes it to AAC.
 
-    What the source lacks, because packets are missing or could not be decoded, becomes silence of the same length.
+    Where packets are missing or could not be decoded, there is silence of the same length.
     """
 
     def __init__(self, source: AudioStream, output: OutputContainer, *, shift: Fraction, distort: bool) -> None:
@@ -42,8 +42,8 @@ class Recoder:
         self._tick = source.time_base or Fraction(1, self._rate)
         self._resampler = self._new_resampler()
         self._vocoder = Vocoder(self._rate) if distort else None
-        self._taken = Fraction(0)  # where in time the next decoded sample belongs, in samples
-        self._skip = 0  # samples that were there already
+        self._taken = Fraction(0)  # time of the next decoded sample, in samples
+        self._skip = 0  # samples to drop, since they were there already
         self._written: int | None = None
 
     def feed(self, packet: "Packet[Stream]") -> "Iterator[Packet[Stream]]":
@@ -52,7 +52,7 @@ class Recoder:
     def flush(self) -> "Iterator[Packet[Stream]]":
         yield from self._decode(None)
         if self._written is None:
-            return  # not one sample: an AAC encoder that never got any would be emptied for ever
+            return  # no sample at all: flushing the AAC encoder would never end
         for piece in self._resampler.resample(None):
             yield from self._treat(_samples(piece))
         if self._vocoder is not None:
@@ -63,7 +63,7 @@ class Recoder:
         try:
             frames = self._source.codec_context.decode(cast("Packet[AudioStream] | None", packet))
         except av.error.FFmpegError:
-            return  # the next frame's time tells how long the silence is
+            return  # the next frame's time gives the length of the silence
         for frame in frames:
             if frame.samples and frame.sample_rate:
                 yield from self._keep_time(frame)
@@ -71,7 +71,7 @@ class Recoder:
                     yield from self._treat(_samples(piece))
 
     def _keep_time(self, frame: AudioFrame) -> "Iterator[Packet[Stream]]":
-        """Silence up to the frame, or note how much of it has been heard before."""
+        """Write silence up to the frame, or drop the part of it that overlaps."""
         length = Fraction(frame.samples * self._rate, frame.sample_rate)
         due = self._taken if frame.pts is None else (frame.pts * self._tick - self._shift) * self._rate
         gap = round(due - self._taken)
@@ -79,7 +79,7 @@ class Recoder:
             self._written, self._taken = round(due), due
         elif GAP_S * self._rate < gap <= MAX_GAP_S * self._rate:
             self._taken += gap
-            while gap > 0:  # by the second: memory must not grow with the gap
+            while gap > 0:  # second by second: memory must not grow with the gap
                 piece = min(gap, self._rate)
                 yield from self._treat(np.zeros((len(self.stream.layout.channels), piece), np.float32))
                 gap -= piece
@@ -118,36 +118,36 @@ class Recoder:
 
 
 def _samples(frame: AudioFrame) -> Samples:
-    """(channels, n), of a frame that we resampled: PyAV reads past the planes of one with eight channels."""
-    # Damaged sound decodes to anything, and over huge numbers the encoder ponders for ever.
+    """(channels, n) of a resampled frame: PyAV reads past the planes of a frame with eight channels."""
+    # Damaged sound may decode to any value, and huge values make the encoder hang.
     return np.nan_to_num(cast(Samples, frame.to_ndarray()), nan=0.0, posinf=1.0, neginf=-1.0).clip(-1, 1)
 
 
 def _make_decodable(source: AudioStream) -> int:
-    """The number of channels, once it is certain that PyAV can decode and mix them.
+    """The number of channels. InputError if PyAV cannot decode and mix them.
 
-    PyAV frees an order of channels of the source's own making, as 7.1 in .mov is, once too often: with each look at
-    the stream's layout, and with each decoded frame. PCM decoders take whatever order they are told to, so they are
-    told the usual one for that number; others are refused before they decode anything.
+    PyAV frees a custom channel order, such as that of 7.1 in .mov, once too often: with each access to the stream's
+    layout, and with each decoded frame. PCM decoders accept any order, so they get the default one for that number;
+    other codecs are refused before anything is decoded.
     """
     context = source.codec_context
-    name, channels, own = _look(source)
-    if own and context.name.startswith("pcm_"):
+    name, channels, custom = _layout_of(source)
+    if custom and context.name.startswith("pcm_"):
         context.options = {**context.options, "ch_layout": f"{channels} channels"}
-    with suppress(av.error.FFmpegError):  # what cannot be decoded is silence
-        context.open(strict=False)  # decoders may find an order of their own in their header
-        name, channels, own = _look(source)
-    if own or (channels and not _can_mix(name)):
+    with suppress(av.error.FFmpegError):  # what cannot be decoded becomes silence
+        context.open(strict=False)  # decoders may read a custom order from the header
+        name, channels, custom = _layout_of(source)
+    if custom or (channels and not _can_mix(name)):
         raise InputError(
             f"its sound has {channels} channel{'s' * (channels != 1)} in an order that cannot be read; use --audio drop"
         )
     return channels
 
 
-def _look(source: AudioStream) -> tuple[str, int, bool]:
-    """Name of the layout, number of channels, and whether their order is one of the source's own."""
+def _layout_of(source: AudioStream) -> tuple[str, int, bool]:
+    """Name of the layout, number of channels, and whether their order is a custom one."""
     layout = source.codec_context.layout
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(layout))  # never let go of, and so never freed: see above
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(layout))  # kept, and so never freed: see above
     return layout.name, layout.nb_channels, " channels (" in layout.name or "ambisonic" in layout.name
 
 

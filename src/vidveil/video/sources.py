@@ -1,6 +1,6 @@
-"""What a user can point at: a file, a folder, a glob, an image, a camera number, a stream's URL.
+"""Sources: files, folders, globs, images, camera numbers and URLs of streams.
 
-`find` turns the words of the command line into sources. naming.py gives every source an output of its own.
+`find` turns the arguments of the command line into sources; `app/naming.py` gives each its own output.
 """
 
 import errno
@@ -26,7 +26,7 @@ URL_SCHEMES = frozenset("rtsp rtsps rtmp rtmps http https udp tcp srt".split())
 MARK = "_anonymized"
 SHEET = "_review.png"
 SHEET_TAG = b"Software\0vidveil review"
-"""Stands at the beginning of every contact sheet: a user's own picture may have such a name, too."""
+"""At the beginning of every contact sheet, since a user's own picture may have such a name, too."""
 
 
 class Kind(Enum):
@@ -40,13 +40,13 @@ class Kind(Enum):
 class Source:
     kind: Kind
     location: str
-    """What to open: a path, a camera's device, a URL. May hold a password: never printed."""
+    """What to open: a path, a camera's number, a URL. It may contain a password and is never printed."""
     name: str
-    """What people see, and what the output is named after."""
+    """The name in messages, after which the output is named."""
     below: Path = Path()
-    """The folder of a file, relative to the folder or glob that it was found through."""
+    """The folder of a file, relative to the folder or glob where it was found."""
     root: Path | None = None
-    """The folder that was given, where one was given."""
+    """The folder on the command line, if there was one."""
 
     @property
     def live(self) -> bool:
@@ -54,12 +54,12 @@ class Source:
 
     @property
     def given(self) -> str:
-        """The name with its folder, where two sources of one name must be told apart."""
+        """The name with its folder, to distinguish two sources of one name."""
         return self.name if self.live else self.location
 
     @property
     def label(self) -> str:
-        """The name as it stands in messages: with its folder, where a whole tree was given."""
+        """The name in messages: with its folder, if a whole tree was given."""
         return self.name if self.live else str(self.below / self.name)
 
     @property
@@ -71,7 +71,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A word of the command line, or a file, that will not be worked on, and why."""
+    """An argument of the command line, or a file, that is refused, and why."""
 
     name: str
     error: VidveilError
@@ -84,7 +84,7 @@ class _Found(NamedTuple):
 
 
 def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], list[Path]]:
-    """Sources in a stable order, what was refused, and which files in folders were passed over as no media."""
+    """Sources in a stable order, what was refused, and files in folders that are no media."""
     sources: dict[str, Source] = {}
     refused: list[Refusal] = []
     passed_over: list[Path] = []
@@ -95,19 +95,19 @@ def find(words: Iterable[str]) -> tuple[list[Source], list[Refusal], list[Path]]
         except VidveilError as error:
             refused.append(Refusal(shown(word), error))
             continue
-        except OSError as error:  # a name that is too long, a folder that may not be entered
+        except OSError as error:  # a name that is too long, a folder without permission
             refused.append(Refusal(shown(word), _unreadable(error)))
             continue
         refused += found.refused
         passed_over += found.passed_over
         for source in found.sources:
             key = source.location if source.live else real.of(source.path)
-            sources.setdefault(key, source)  # the same file given twice is worked on once
+            sources.setdefault(key, source)  # a file that is given twice is processed once
     return list(sources.values()), refused, passed_over
 
 
 class _RealPaths:
-    """`os.path.realpath` of many files: what all files of a folder share is looked up once."""
+    """`os.path.realpath` of many files, with one lookup for each folder."""
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
@@ -121,13 +121,13 @@ class _RealPaths:
 
 
 def shown(word: str) -> str:
-    """A source as printed: user names, passwords and tokens in URLs stay out of terminals and logs."""
+    """A source as printed: without user names, passwords and tokens of URLs."""
     scheme, separator, rest = word.partition("://")
     if not separator:
         return word
     secret, _, address = rest.rpartition("@")
     address = re.split(r"[?#]", address)[0]
-    doubtful = re.search(r"[?#]", secret)  # in a password, or before a token with an @ in it? Nobody can tell
+    doubtful = re.search(r"[?#]", secret)  # in a password, or before a token with an @ in it? It is ambiguous
     return f"{scheme}://{'...' if doubtful or address.startswith('/') or not address else address}"
 
 
@@ -164,7 +164,7 @@ def _file(path: Path, below: Path = Path(), root: Path | None = None) -> Source:
 
 
 def is_output(path: Path) -> bool:
-    """Whether the name is one that vidveil gives: an output, its manifest or sheet, or an unfinished one of these."""
+    """Whether vidveil gives such a name: to an output, its manifest or sheet, or an unfinished one of these."""
     name = path.name
     return f"{MARK}." in name or is_part(name) or (name.endswith(SHEET) and is_sheet(path))
 
@@ -176,7 +176,7 @@ def is_sheet(path: Path) -> bool:
             return False
         with path.open("rb") as file:
             return SHEET_TAG in file.read(100)
-    except OSError:  # whoever works on it will say why not
+    except OSError:  # reading it will report the error
         return False
 
 
@@ -202,7 +202,7 @@ def _glob(pattern: str) -> _Found:
 
 
 def _closed(pattern: Path) -> Iterator[tuple[str, OSError]]:
-    """Folders that match and cannot be listed or entered. `glob` passes them over without a word."""
+    """Folders that match and cannot be listed or entered, which `glob` skips silently."""
     for path in [pattern, *map(Path, glob.glob(str(pattern), recursive=True))]:
         try:
             if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
@@ -212,7 +212,7 @@ def _closed(pattern: Path) -> Iterator[tuple[str, OSError]]:
 
 
 def _gather(paths: Iterable[Path], base: Path, closed: dict[str, OSError], nothing: str) -> _Found:
-    """The media among `paths`, below the folder `base`; and a refusal for each folder that hides what is in it."""
+    """The media among `paths`, below the folder `base`, and a refusal for each folder that cannot be read."""
     files = []
     for path in paths:
         try:

@@ -1,7 +1,7 @@
-"""Names of tags that may be written out: those that formats, players and makers of cameras define.
+"""Names of tags that manifests may contain: those that formats, players and cameras define.
 
-Anybody may give a tag a name of their own (`Patient Jane=1`), and a name in a manifest outlives the tag. So only names
-that stand in these lists are written, whatever their case; all others are counted.
+A tag may have any name (`Patient Jane=1`), which a manifest would keep. So only names in these lists are written,
+in any case; all others are counted.
 """
 
 from collections.abc import Iterable
@@ -118,7 +118,7 @@ klva id3 scte subt clcp sbtl encv enca encs enct mp4a mp4v avc1 hvc1 hev1
 """Tags of streams without a decoder: subtitles, timecodes, sensors of cameras. In lower case."""
 
 CHAPTER = "chapter "
-"""Stands before a tag of a chapter."""
+"""Prefix of a chapter's tags."""
 
 
 def is_known(name: str) -> bool:

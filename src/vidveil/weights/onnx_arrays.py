@@ -1,6 +1,6 @@
-"""Stored arrays out of an ONNX file, without the library for it.
+"""Read stored arrays from an ONNX file without the onnx library.
 
-An exporter folds transposed matrices and gives them numbers for names, but a matrix can still be told by its bias:
+An exporter folds transposed matrices and gives them numbers for names, but a matrix is identified by its bias:
 
     Add(MatMul(x, A), b),   b named `….query.bias`   ⇒   A is the transpose of `….query.weight`
 """
@@ -42,7 +42,7 @@ def read_graph(model: bytes) -> tuple[dict[str, Any], list[Node]]:
 
 
 def matrices_by_bias(arrays: dict[str, Any], nodes: list[Node]) -> dict[str, Any]:
-    """Matrices under the names that their biases give away, the way torch stores them: (out, in)."""
+    """Matrices, named by their biases, in torch's order (out, in)."""
     product = {node.outputs[0]: node.inputs[1] for node in nodes if node.op == "MatMul" and node.inputs[1] in arrays}
     found = {}
     for node in nodes:
@@ -67,7 +67,7 @@ def _node(message: bytes) -> Node:
 
 
 def _tensor(message: bytes) -> tuple[str, Any]:
-    """Name and array; None for what is no raw float32."""
+    """Name and array; None unless it is raw float32."""
     name, shape, kind, raw = "", list[int](), 0, b""
     for number, wire, value in fields(message):
         if number == TENSOR_NAME:

@@ -1,4 +1,4 @@
-"""Tensors out of safetensors files."""
+"""Read tensors from safetensors files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

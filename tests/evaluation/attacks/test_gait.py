@@ -13,7 +13,7 @@ from vidveil.core.recipe import as_values
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.attacks.gait import Gait, Walks, energy, look_up
 from vidveil.evaluation.measures.measure import Measure
-from vidveil.evaluation.protocols.clips import engine_for, refuse_mistakes
+from vidveil.evaluation.protocols.clips import protocol_of, refuse_mistakes
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
 from vidveil.report.tables import table
@@ -36,13 +36,13 @@ def walks(people: int = 12, *, condition: bool = False, split: tuple[str, ...] =
     """Of each person four walks from each of two views, the first two of them gallery. Pixels are noise."""
     rows = [(p, v, r) for p in range(people) for v in VIEWS for r in range(4)]
     person, view, repetition = (np.array(column) for column in zip(*rows, strict=True))
-    lots = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     tags = {"view": view, "gallery": (repetition < 2).astype(np.int64)}
     if condition:
         tags["condition"] = (repetition == 3).astype(np.int64)
     return ClipSet(
         name="walks",
-        videos=Arrays(lots.integers(0, 256, (len(rows), 4, 16, 16, 3), dtype=np.uint8)),
+        videos=Arrays(rng.integers(0, 256, (len(rows), 4, 16, 16, 3), dtype=np.uint8)),
         ids=[f"{p}/{v}_{r}" for p, v, r in rows],
         split=np.array(split)[person % len(split)],
         group=person.astype(str),
@@ -69,7 +69,7 @@ def measured(data: ClipSet, *features: np.ndarray):
 def evaluate(data: ClipSet, **changes: object) -> Results:
     recipe = replace(RECIPE, **changes)
     with Run.create(recipe.name, as_values(recipe)) as run:
-        return engine_for(recipe)(recipe, data, run, None, Console(quiet=True)).evaluate()
+        return protocol_of(recipe)(recipe, data, run, None, Console(quiet=True)).evaluate()
 
 
 def test_who_is_known_from_one_side_is_found_from_that_side_alone():
@@ -183,7 +183,7 @@ def test_an_evaluation_that_was_interrupted_looks_at_nothing_twice(tmp_path):
         raise RuntimeError("cut")
 
     def engine(run: Run):
-        return engine_for(recipe)(recipe, data, run, None, None)
+        return protocol_of(recipe)(recipe, data, run, None, None)
 
     def cut_short() -> None:
         with Run.create(recipe.name, as_values(recipe)) as run:

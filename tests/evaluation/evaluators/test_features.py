@@ -8,7 +8,7 @@ import torch
 
 from tests.evaluation.made_features import clips_of, made, read
 from vidveil.core.errors import RecipeError
-from vidveil.evaluation.evaluators.features import Head, seen, space, teach
+from vidveil.evaluation.evaluators.features import Head, seen, space, train_head
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.tasks import TASKS
 
@@ -21,9 +21,9 @@ def data(tmp_path_factory):
     return read(made(tmp_path_factory.mktemp("features") / "store"))
 
 
-def taught(data, kind="linear", task="action", recipe=RECIPE, **words):
+def trained_heads(data, kind="linear", task="action", recipe=RECIPE, **words):
     chosen = {"epochs": 8, "lr": 1e-2, "seed": 0} | words
-    return teach(data, kind, TASKS[task](data.labels, "cpu", 0.0), recipe, **chosen)
+    return train_head(data, kind, TASKS[task](data.labels, "cpu", 0.0), recipe, **chosen)
 
 
 def changed_in(data, split, value=50.0):
@@ -39,7 +39,7 @@ def same(one, other):
 @pytest.mark.parametrize("kind", ["linear", "mlp"])
 @pytest.mark.parametrize("task", ["action", "attributes"])
 def test_heads_tell_what_is_in_features(data, kind, task, tmp_path):
-    found = taught(data, kind, task).on(data, tmp_path)
+    found = trained_heads(data, kind, task).on(data, tmp_path)
     assert found.scores[task] > 0.9
     assert found.network == kind
     assert set(found.predictions) == {"train", "val", "test"}
@@ -61,7 +61,7 @@ def test_an_mlp_tells_what_no_line_does(data):
     crossed = replace(data, labels=labels, clips=replace(data.clips, all=features))
     scores = {}
     for kind in ("linear", "mlp"):
-        head = taught(crossed, kind, "attributes", epochs=60)
+        head = trained_heads(crossed, kind, "attributes", epochs=60)
         said = head.head(features[torch.from_numpy(clips_of(crossed, "test"))])[:, 0] > 0
         truth = labels.attributes[rows, 0][clips_of(crossed, "test")] == 1
         scores[kind] = float((said.numpy() == truth).mean())
@@ -87,8 +87,8 @@ def test_features_are_brought_to_their_mean_and_deviation_first():
 
 
 def test_test_videos_have_no_say_in_a_head(data):
-    assert same(taught(data), taught(changed_in(data, "test")))
-    assert not same(taught(data), taught(changed_in(data, "train", 0.5)))
+    assert same(trained_heads(data), trained_heads(changed_in(data, "test")))
+    assert not same(trained_heads(data), trained_heads(changed_in(data, "train", 0.5)))
 
 
 def test_validation_chooses_the_epoch_and_nothing_else(data):
@@ -96,7 +96,7 @@ def test_validation_chooses_the_epoch_and_nothing_else(data):
     val = data.labels.split == "val"
     turned = np.where(val, (data.labels.action + 1) % 3, data.labels.action)
     other = replace(data, labels=replace(data.labels, action=turned))
-    late, early = taught(data, epochs=6), taught(other, epochs=6)
+    late, early = trained_heads(data, epochs=6), trained_heads(other, epochs=6)
     assert torch.equal(late.head.mean, early.head.mean)
     test = data.labels.indices("test")
     clips = data.clips.even(test)[:, 0]
@@ -108,14 +108,14 @@ def test_the_same_seed_teaches_the_same_and_the_callers_draws_go_on(data):
     torch.manual_seed(1)
     wanted = torch.rand(3)
     torch.manual_seed(1)
-    one, again, other = (taught(data, "mlp", seed=seed, epochs=2) for seed in (3, 3, 4))
+    one, again, other = (trained_heads(data, "mlp", seed=seed, epochs=2) for seed in (3, 3, 4))
     assert torch.equal(torch.rand(3), wanted)
     assert same(one, again)
     assert not same(one, other)
 
 
 def test_a_video_is_told_by_the_mean_probability_over_five_clips(data, tmp_path):
-    one = taught(data)
+    one = trained_heads(data)
     row = int(data.labels.indices("test")[0])
     each = one.head(data.clips.even(np.array([row]))[0]).softmax(1)
     assert each.shape == (5, 3)
@@ -126,7 +126,7 @@ def test_a_video_is_told_by_the_mean_probability_over_five_clips(data, tmp_path)
 
 def test_a_head_can_be_asked_about_features_that_it_did_not_learn_on(data, tmp_path):
     blank = replace(data, clips=replace(data.clips, all=torch.zeros_like(data.clips.all)))
-    found = taught(data).on(blank, tmp_path)
+    found = trained_heads(data).on(blank, tmp_path)
     assert found.scores["action"] == pytest.approx(1 / 3)
 
 
@@ -145,7 +145,7 @@ def test_a_space_is_the_mean_of_a_videos_clips_and_forgets_what_was_learned_in_i
 
 
 def test_a_head_at_one_of_several_rates_is_called_by_it(data):
-    assert taught(data, recipe=replace(RECIPE, attacker_lr=(1e-3, 1e-2)), epochs=1).name == "linear lr 0.01"
+    assert trained_heads(data, recipe=replace(RECIPE, attacker_lr=(1e-3, 1e-2)), epochs=1).name == "linear lr 0.01"
 
 
 @pytest.mark.parametrize(("changes", "words"), [

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from vidveil.evaluation.evaluators.mlp import WIDTH, identifying, taught, with_heads
+from vidveil.evaluation.evaluators.mlp import WIDTH, identity_space, trained_heads, with_heads
 from vidveil.tasks import Predictions, Task
 
 CLASSES, DIM = 3, 6
@@ -78,7 +78,7 @@ def test_the_number_of_steps_that_does_best_on_validation_is_taken_and_of_equal_
     told = with_heads(said, [task], "cpu", 0)
     assert next(scores, None) is None
     rows = torch.arange(300)
-    heads = taught(torch.from_numpy(features[:300]), CLASSES, lambda logits: task.loss(logits, rows), 0)
+    heads = trained_heads(torch.from_numpy(features[:300]), CLASSES, lambda logits: task.loss(logits, rows), 0)
     wanted = [
         {name: head(torch.from_numpy(said[name].features)).softmax(-1).detach().numpy() for name in ("val", "test")}
         for head in heads
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_head_and_the_callers_draws_go_on():
     torch.manual_seed(1)
     wanted = torch.rand(3)
     torch.manual_seed(1)
-    heads = [list(taught(features, CLASSES, lambda said: F.cross_entropy(said, truth), 4))[-1] for _ in range(2)]
+    heads = [list(trained_heads(features, CLASSES, lambda said: F.cross_entropy(said, truth), 4))[-1] for _ in range(2)]
     assert torch.equal(torch.rand(3), wanted)
     assert torch.equal(heads[0](features), heads[1](features))
 
@@ -110,7 +110,7 @@ def test_a_space_that_tells_training_people_apart_tells_others_apart_too():
         loud = 8 * rng.normal(size=(len(person), 16))  # whatever varies most is not who it is
         return np.hstack([centres[person] + 0.2 * rng.normal(size=(len(person), 4)), loud]), person
 
-    to = identifying(*clips(np.arange(30)))
+    to = identity_space(*clips(np.arange(30)))
     seen, person = clips(np.arange(30, 40))
 
     def rank1(vectors):
@@ -126,8 +126,8 @@ def test_clips_of_nobody_are_left_out():
     rng = np.random.default_rng(0)
     features, person = rng.normal(size=(40, DIM)), np.repeat(np.arange(8), 5)
     more = np.vstack([features, 50 + rng.normal(size=(3, DIM))])
-    ours = identifying(more, np.append(person, [-1, -1, -1]))(features)
-    np.testing.assert_allclose(ours, identifying(features, person)(features), atol=1e-6)
+    ours = identity_space(more, np.append(person, [-1, -1, -1]))(features)
+    np.testing.assert_allclose(ours, identity_space(features, person)(features), atol=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, 7.5])
@@ -135,4 +135,4 @@ def test_features_that_are_all_alike_tell_nothing_and_break_nothing(value):
     features = np.full((600, DIM), value, np.float32)
     told = with_heads(split_up(features), [Told(np.arange(600) % CLASSES)], "cpu", 0)
     assert np.isfinite(told["test"].probabilities["action"]).all()
-    assert np.isfinite(identifying(features[:20], np.arange(20) % 4)(features)).all()
+    assert np.isfinite(identity_space(features[:20], np.arange(20) % 4)(features)).all()

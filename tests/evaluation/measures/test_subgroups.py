@@ -61,9 +61,9 @@ def test_the_gap_is_that_of_the_two_and_stands_out_of_groups_by_lot(tmp_path):
 
 def test_a_gap_that_nobody_made_is_at_its_floor_and_its_interval_reaches_below_0(tmp_path):
     data = tagged()
-    lots = np.random.default_rng(3)
-    good = lots.random(PEOPLE)[data.person[data.indices("test")] - 4]  # some people are easier than others
-    found = measured(data, [lots.random(len(good)) < good for _ in range(2)], tmp_path)
+    rng = np.random.default_rng(3)
+    good = rng.random(PEOPLE)[data.person[data.indices("test")] - 4]  # some people are easier than others
+    found = measured(data, [rng.random(len(good)) < good for _ in range(2)], tmp_path)
     gap = found["action_top1_gap"]
     assert gap.leak.value.value > 0
     assert gap.leak.value.low < 0 < gap.leak.value.high

@@ -5,8 +5,8 @@ import pytest
 
 from vidveil.evaluation.measures.untrimmed import Drawn, Weighted, anomaly_numbers, detection_numbers
 from vidveil.statistics.intervals import Resamples
-from vidveil.tasks.anomaly import Told, Watched, frame_auc, video_auc
-from vidveil.tasks.detection import Detections, Spans, Untrimmed, detection_map
+from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos, frame_auc, video_auc
+from vidveil.tasks.detection import Detections, Spans, DetectionVideos, detection_map
 
 VIDEOS, CLASSES = 6, 3
 
@@ -59,7 +59,7 @@ def untrimmed(truth):
         [(*truth.span[i], int(truth.label[i])) for i in np.flatnonzero(truth.video == video)] for video in range(VIDEOS)
     ]
     features = [np.zeros((70, 2), np.float32)] * VIDEOS
-    return Untrimmed(features, [1.0] * VIDEOS, segments, ["test"] * VIDEOS, ("a", "b", "c"))
+    return DetectionVideos(features, [1.0] * VIDEOS, segments, ["test"] * VIDEOS, ("a", "b", "c"))
 
 
 def drawn(count=VIDEOS, permutations=40):
@@ -96,7 +96,7 @@ def watched(*, labelled=True, count=12):
         seen[10:20] = 1
     features = tuple(np.ones((8, 2), np.float32) for _ in range(count))
     label, split = np.arange(count) % 2, np.array(["test"] * count)
-    return Watched("made", features, label, split, tuple(frames) if labelled else None)
+    return AnomalyVideos("made", features, label, split, tuple(frames) if labelled else None)
 
 
 def said(data, *, when, seed=0):
@@ -105,7 +105,7 @@ def said(data, *, when, seed=0):
     segments = 0.2 * rng.random((len(data.label), 8)) + 0.5 * data.label[:, None]
     if when:
         segments[:, 2:4] += 0.2 * data.label[:, None]
-    return Told(segments, segments.max(1))
+    return AnomalyScores(segments, segments.max(1))
 
 
 def test_who_knows_the_video_and_not_the_moment_is_told_from_who_knows_both():

@@ -14,11 +14,11 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.core.recipe import as_values
 from vidveil.data.clips import ClipSet
 from vidveil.data.single_frames import by_frame
-from vidveil.evaluation.evaluators.mlp import identifying
+from vidveil.evaluation.evaluators.mlp import identity_space
 from vidveil.evaluation.measures import measure
 from vidveil.evaluation.per_clip import read_per_clip
 from vidveil.evaluation.protocols import clips as engine
-from vidveil.evaluation.protocols.clips import Engine, refuse_mistakes
+from vidveil.evaluation.protocols.clips import ClipsProtocol, refuse_mistakes
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
 from vidveil.report.tables import table
@@ -51,7 +51,7 @@ def _own_folders(tmp_path, monkeypatch):
 def evaluate(data: ClipSet, recipe: EvaluateRecipe = RECIPE, **changes: object) -> Results:
     recipe = replace(recipe, **changes)
     with Run.create(recipe.name, as_values(recipe)) as run:
-        return Engine(recipe, data, run, None, Console(quiet=True)).evaluate()
+        return ClipsProtocol(recipe, data, run, None, Console(quiet=True)).evaluate()
 
 
 def test_raw_video_has_excess_one_and_retention_one():
@@ -116,14 +116,14 @@ def test_an_attacker_chosen_on_test_would_be_caught():
 def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_network_too():
     """The toy's actions are bright and dark squares: what a network from nothing embeds tells them."""
     results = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"))
-    use = results.raw.metrics["action_top1"]
-    assert use.measured_by == "r3d_tiny:frozen"
-    assert use.value > use.floor
+    utility = results.raw.metrics["action_top1"]
+    assert utility.measured_by == "r3d_tiny:frozen"
+    assert utility.value > utility.floor
     tried = set(results.raw.metrics["linkage_rank1"].others)
     assert "r3d_tiny:frozen, MLP" in tried
     assert "resnet_tiny, MLP" not in tried
     again = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"), name="again")
-    assert again.raw.metrics["action_top1"].value == use.value
+    assert again.raw.metrics["action_top1"].value == utility.value
 
 
 def test_hits_of_every_attacker_are_kept_for_who_wants_to_choose_among_them_otherwise():
@@ -136,13 +136,13 @@ def test_hits_of_every_attacker_are_kept_for_who_wants_to_choose_among_them_othe
 
 
 def test_a_small_network_behind_a_frozen_one_is_taught_once_for_all_rows(monkeypatch):
-    taught = []
-    monkeypatch.setattr(measure, "identifying", lambda *given: taught.append(1) or identifying(*given))
+    trained_heads = []
+    monkeypatch.setattr(measure, "identifying", lambda *given: trained_heads.append(1) or identity_space(*given))
     frozen = {"utility": "r3d_tiny:frozen", "attackers": ("r3d_tiny:frozen",), "attack": ("linkage",)}
     first = evaluate(toy(), name="before", **frozen)
-    assert len(taught) == 1
+    assert len(trained_heads) == 1
     second = evaluate(toy(), name="after", method="blur:strong", raw="before", **frozen)
-    assert len(taught) == 2
+    assert len(trained_heads) == 2
     assert second.raw.metrics["linkage_rank1"] == first.raw.metrics["linkage_rank1"]
 
 
@@ -202,7 +202,7 @@ def test_an_evaluation_that_was_interrupted_goes_on(tmp_path):
     stamp = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs" / "toy").rglob("weights.safetensors")}
     assert stamp
     with Run.create("toy", as_values(recipe), resume=True) as run:
-        second = Engine(recipe, toy(), run, None, None).evaluate()
+        second = ClipsProtocol(recipe, toy(), run, None, None).evaluate()
     assert {path: path.stat().st_mtime_ns for path in stamp} == stamp  # found, not trained again
     assert {name: metric.value for name, metric in second.raw.metrics.items()} == {
         name: metric.value for name, metric in first.raw.metrics.items()
@@ -214,7 +214,7 @@ def _cut_short(recipe: EvaluateRecipe) -> None:
         raise RuntimeError("cut")
 
     with Run.create(recipe.name, as_values(recipe)) as run:
-        engine = Engine(recipe, toy(), run, None, None)
+        engine = ClipsProtocol(recipe, toy(), run, None, None)
         engine.measure.linkage = cut  # type: ignore[assignment, method-assign]
         engine.evaluate()
 

@@ -14,7 +14,7 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.core.recipe import as_values
 from vidveil.evaluation.attacks import inversion
 from vidveil.evaluation.protocols import features as feature_engine
-from vidveil.evaluation.protocols.features import INVERTED, FeatureEngine, run
+from vidveil.evaluation.protocols.features import INVERTED, FeaturesProtocol, run
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.evaluation.results import read
 from vidveil.methods.splavu import run as train_adapter
@@ -151,16 +151,16 @@ def test_braces_that_mean_something_else_are_a_name_like_any_other(recipe):
 
 def evaluate(recipe, data, name):
     with Run.create(name, as_values(recipe)) as made_run:
-        return FeatureEngine(replace(recipe, name=name), data, [None], made_run, None).evaluate()
+        return FeaturesProtocol(replace(recipe, name=name), data, [None], made_run, None).evaluate()
 
 
 def test_labels_of_test_people_change_nothing_of_what_is_chosen(recipe, place):
     recipe = replace(recipe, attacker_lr=(1e-3, 1e-2), epochs=4, attacker_epochs=4)
     data = read_features(place / "store")
     labels, test = data.labels, data.labels.indices("test")
-    dealt = np.random.default_rng(3).permutation(test)
+    permuted = np.random.default_rng(3).permutation(test)
     person, action, attributes = labels.person.copy(), labels.action.copy(), labels.attributes.copy()
-    person[test], action[test] = labels.person[dealt], labels.action[dealt]
+    person[test], action[test] = labels.person[permuted], labels.action[permuted]
     attributes[test] = labels.attributes[np.random.default_rng(4).permutation(test)]
     other = replace(data, labels=replace(labels, person=person, action=action, attributes=attributes))
     first, second = (evaluate(recipe, which, f"who{i}") for i, which in enumerate((data, other)))
@@ -258,7 +258,7 @@ def test_whom_features_serve_worse_is_told_before_and_after_an_adapter(recipe, a
     recipe = replace(recipe, name="bias", method=adapters, attack=("linkage",), epochs=30, resamples=200)
     with Run.create("bias", as_values(recipe)) as made_run:
         data = shortcut(read_features(place / "store"))
-        found = FeatureEngine(recipe, data, [loaded[0]], made_run, None).evaluate()
+        found = FeaturesProtocol(recipe, data, [loaded[0]], made_run, None).evaluate()
     raw, after = found.raw.metrics, found.points[0].metrics
     names = ("action_top1_shortcut_f", "action_top1_shortcut_m", "action_top1_shortcut_gap")
     assert {
@@ -284,6 +284,6 @@ def test_subgroups_of_too_few_people_are_not_told_and_that_is_said(recipe, place
     data = replace(data, labels=replace(data.labels, tags={"subgroup": nearly}))
     short = replace(recipe, name="few", epochs=2, attacker_epochs=2)
     with Run.create("few", as_values(short)) as made_run:
-        found = FeatureEngine(short, data, [None], made_run, Console(stderr=True)).evaluate()
+        found = FeaturesProtocol(short, data, [None], made_run, Console(stderr=True)).evaluate()
     assert not any("gap" in name for name in found.raw.metrics)
     assert "accuracy by subgroup is not measured: 7 f and 1 m are tested" in capsys.readouterr().err

@@ -208,8 +208,8 @@ def test_a_part_that_a_set_does_not_have_is_refused_before_clips_are_drawn(monke
 
 def test_a_network_learns_on_the_part_that_is_asked_for(monkeypatch):
     seen = []
-    monkeypatch.setattr(train_method, "refuse_part", lambda *_: None)
-    monkeypatch.setitem(train_method.PARTS, "person_crop", lambda clips: seen.append(clips) or clips)
+    monkeypatch.setattr(train_method, "check_video_part", lambda *_: None)
+    monkeypatch.setitem(train_method.VIDEO_PARTS, "person_crop", lambda clips: seen.append(clips) or clips)
     run(replace(RECIPE, part="person_crop", epochs=1))
     assert len(seen) == 1
 

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.evaluation.made_features import WIDTH, directions, made, read
-from tests.evaluation.made_videos import BEND, untrimmed, watched
+from tests.evaluation.made_videos import BEND, detection_videos, anomaly_videos
 from vidveil.core.errors import DataError, RecipeError
 from vidveil.methods.splavu.contrastive import chance, nt_xent
 from vidveil.methods.splavu.long_videos import classes_of, fingerprint, means_of_classes
@@ -32,7 +32,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(data):
-    return {"detection": untrimmed(data), "anomaly": watched(data)}
+    return {"detection": detection_videos(data), "anomaly": anomaly_videos(data)}
 
 
 def joint(data, whole, recipe=RECIPE, **changes):
@@ -62,9 +62,11 @@ def test_each_task_adds_its_loss_and_consistency_is_the_mean_over_batches(data, 
     after = [adapt(z) for z in before]
     action = F.cross_entropy(model.heads["action"](after[0]), torch.from_numpy(data.labels.action)[drawn.rows])
     tridet, mgfn = (one.network for one in model.others)
-    batch = next(detection.Draws(whole["detection"], seed=0, batch=4).epoch(0))
-    detecting = tridet.loss(detection.adapted(lambda z: adapt(z / scale), batch.features, batch.mask), *batch[1:3])
-    rows = next(anomaly.Pairs(whole["anomaly"], batch=4, seed=0).epoch(0))
+    batch = next(detection.TrainingBatches(whole["detection"], seed=0, batch=4).epoch(0))
+    adapted = torch.zeros_like(batch.features)
+    adapted[batch.mask] = adapt(batch.features[batch.mask] / scale)
+    detecting = tridet.loss(adapted, *batch[1:3])
+    rows = next(anomaly.BalancedBatches(whole["anomaly"], batch=4, seed=0).epoch(0))
     clips, counts = whole["anomaly"].clips(rows)
     watching = mgfn.loss(*all_into_segments(adapt(clips / scale), counts).chunk(2))
     latent = torch.stack([F.mse_loss(a, b) for a, b in zip(after, before, strict=True)]).mean()
@@ -206,13 +208,13 @@ def test_the_action_alone_is_erased_as_if_there_were_no_other_tasks(data):
 
 
 def test_a_feature_is_of_the_action_that_goes_on_in_its_middle(data):
-    videos = detection.Untrimmed(
+    videos = detection.DetectionVideos(
         [np.zeros((6, WIDTH), np.float32), np.ones((2, WIDTH), np.float32)], [2.0, 1.0],
         [[(1.0, 5.0, 1), (7.5, 12.0, 0)], []], ["train", "test"], ("a", "b"),
     )  # fmt: skip
     assert classes_of(videos, 0).tolist() == [1, 1, 2, 2, 0, 0]
     assert classes_of(videos, 1).tolist() == [2, 2]
-    seen = watched(data)
+    seen = anomaly_videos(data)
     assert set(classes_of(seen, 1).tolist()) == {1}
     assert set(classes_of(seen, 0).tolist()) == {0}
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from safetensors.torch import load_file
 
 from tests.evaluation.made_features import WIDTH, made, read
-from tests.evaluation.made_videos import untrimmed, watched
+from tests.evaluation.made_videos import detection_videos, anomaly_videos
 from vidveil.app.run_recipe import carry_out
 from vidveil.core.errors import DataError, RecipeError, TrainingError, UsageError
 from vidveil.core.recipe import as_values
@@ -253,7 +253,7 @@ def asked(folder, monkeypatch):
         return lambda *words, **named: asked.append((words, named)) or make(data)
 
     module = types.ModuleType("vidveil.tasks.long_videos")
-    module.load_untrimmed, module.load_watched = loads(untrimmed), loads(watched)
+    module.load_detection_videos, module.load_anomaly_videos = loads(detection_videos), loads(anomaly_videos)
     monkeypatch.setitem(sys.modules, "vidveil.tasks.long_videos", module)
     return asked
 
@@ -290,8 +290,8 @@ def test_a_training_does_not_go_on_with_other_whole_videos(folder, recipe, monke
         stop_at(patch, 4)
         with pytest.raises(KeyboardInterrupt):
             run(replace(recipe, **SEVERAL))
-    other = untrimmed(read(folder), (9, 4, 4))
-    monkeypatch.setattr(sys.modules["vidveil.tasks.long_videos"], "load_untrimmed", lambda *_, **__: other)
+    other = detection_videos(read(folder), (9, 4, 4))
+    monkeypatch.setattr(sys.modules["vidveil.tasks.long_videos"], "load_detection_videos", lambda *_, **__: other)
     with pytest.raises(TrainingError, match="other data"):
         run(replace(recipe, **SEVERAL), resume=True)
 

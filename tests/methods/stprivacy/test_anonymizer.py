@@ -397,11 +397,11 @@ def test_a_guard_does_not_silence_what_is_said_of_drawings(runs, tmp_path, monke
     monkeypatch.setitem(DETECTORS, "discs", Discs)
     kept(runs, data="ucf101_5")
     film = media.Film(frames=8, width=64, height=48).make(tmp_path / "film.mp4")
-    done = CliRunner().invoke(app, ["anonymize", str(film), "--method", "stprivacy:mine", "--guard", "discs"])
+    done = CliRunner().invoke(app, ["anonymize", str(film), "--method", "stprivacy:mine", "--also-hide", "discs"])
     assert done.exit_code == 0, done.output
     told = json.loads(film.with_name("film_anonymized.json").read_text())
     assert any("draws what it keeps" in line for line in told["warnings"])
-    assert any("the guard marks where somebody is" in line for line in told["warnings"])
+    assert any("--also-hide marks where somebody is" in line for line in told["warnings"])
 
 
 @pytest.mark.parametrize("anonymize", [True, False])

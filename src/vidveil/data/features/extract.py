@@ -24,8 +24,8 @@ from torch import Tensor
 from vidveil.core.progress import phase
 from vidveil.data.clips import ClipSet, Videos
 from vidveil.data.store.features import FeatureStore, Vectors, fill
+from vidveil.data.video_files import FrameStreams
 from vidveil.data.views import cropped, even_picks
-from vidveil.data.whole import Streamed
 from vidveil.models.encoders.encoder import Encoder
 
 STATIC = 4
@@ -104,17 +104,17 @@ def _shown(
     videos: Videos, row: int, encoder: Encoder, stride: int, static: int, hop: int
 ) -> tuple[int, Iterator[_Clip]]:
     """How many clips a video has, and each: static or not, and its frames (T, H, W, 3)."""
-    length = videos.length(row) if isinstance(videos, Streamed) else len(frames := videos.frames(row))
+    length = videos.length(row) if isinstance(videos, FrameStreams) else len(frames := videos.frames(row))
     moving = clip_picks(length, encoder.frames, stride, hop)
     still = np.repeat(even_picks(length, 1, 1, static), encoder.frames, axis=1)[: static or 0]
     wanted = [("clips", pick) for pick in moving] + [("static", pick) for pick in still]
-    if isinstance(videos, Streamed):
+    if isinstance(videos, FrameStreams):
         return len(wanted), _while_read(videos, row, wanted)
     video = torch.from_numpy(np.array(frames))  # (T, H, W, 3)
     return len(wanted), ((kind, video[torch.from_numpy(pick)]) for kind, pick in wanted)
 
 
-def _while_read(videos: Streamed, row: int, wanted: Sequence[tuple[str, NDArray[np.int64]]]) -> Iterator[_Clip]:
+def _while_read(videos: FrameStreams, row: int, wanted: Sequence[tuple[str, NDArray[np.int64]]]) -> Iterator[_Clip]:
     """Clips as soon as their last frame is there; frames are kept for as long as one waits for them.
 
     The header of a file may tell of more frames than there are: then the last one stands for those that are missing.

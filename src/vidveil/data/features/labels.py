@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from vidveil.core.atomic import new_path
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet, Gallery
-from vidveil.data.readers.small_sets import codes, read_manifest
+from vidveil.data.readers.annotations import read_table
+from vidveil.data.readers.splits import numbered
 from vidveil.data.store.features import FeatureStore
 
 FILE = "labels.csv"
@@ -71,7 +72,7 @@ def labelled(store: FeatureStore) -> ClipSet:
     path = store.folder / FILE
     if not path.is_file():
         raise DataError(f"{store.folder} has no {FILE}: who is in it is not known (see docs/features.md)")
-    lines = read_manifest(path, ("id", "split", "action"))
+    lines = read_table(path, ("id", "split", "action"))
     rows = {row["id"]: row for row in lines}
     if len(rows) < len(lines):
         again = next(name for name, count in Counter(row["id"] for row in lines).items() if count > 1)
@@ -122,5 +123,5 @@ def labelled(store: FeatureStore) -> ClipSet:
 
 def _codes(words: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
     """Numbers for words, and the words; -1 for the empty one, which is nobody's name."""
-    numbers, names = codes(words)
+    numbers, names = numbered(words)
     return (numbers - 1, names[1:]) if names[0] == "" else (numbers, names)

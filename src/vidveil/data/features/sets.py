@@ -23,7 +23,7 @@ from vidveil.data.clips import ClipSet, Videos
 from vidveil.data.features.extract import CUT, STATIC, extract, told
 from vidveil.data.features.labels import FeatureRows, labelled
 from vidveil.data.store.features import FeatureStore, is_store, read_about
-from vidveil.data.store.files import turn
+from vidveil.data.store.files import store_lock
 from vidveil.data.store.videos import cache_folder
 from vidveil.models.encoders import check_encoder, load_encoder
 from vidveil.models.encoders.encoder import Encoder
@@ -129,7 +129,7 @@ def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device
     folder = cache_folder() / "stores" / f"{clips.name.partition(':')[0]}-{key}"
     with suppress(DataError):  # not there, cut off or damaged: what is missing is made below
         return FeatureStore.open(folder)
-    with turn(folder):
+    with store_lock(folder):
         _clear_nonsense(folder)
     with told(f"features of {clips.name}", len(clips)) as progress:
         return extract(clips, encoder, folder, stride=stride, static=static, hop=hop, device=device, progress=progress)

@@ -2,17 +2,17 @@
 
     Avenue Dataset/training_videos/01.avi ... 16.avi                  normal all the time; also under avenue/
     Avenue Dataset/testing_videos/01.avi ... 21.avi
-    ground_truth_demo/testing_label_mask/1_label.mat ... 21_label.mat        beside Avenue Dataset, or in it: volLabel,
+    ground_truth_demo/testing_label_mask/1_label.mat ... 21_label.mat        next to Avenue Dataset, or in it: volLabel,
                                                                       a cell with the mask of each frame
-    ground_truth_demo/testing_label_mask/1_label.npy ...              instead, if you have them: (T,) 0 or 1 a frame
+    ground_truth_demo/testing_label_mask/1_label.npy ...              used instead, where present: (T,) of 0 or 1
 
     for video in read_videos(root):
         decode(video.path)                                 # (T, H, W, 3), whole and in order
         untrimmed.frame_labels(video, video.frames)        # (T,) 0 or 1, of the tested ones
 
-A frame is abnormal if anything is in its mask. Videos are 640 × 360 at 25 frames a second, 15,328 frames to train on
-and 15,324 to test; all of them are kept, a little larger than the views. The .mat files in training_vol and testing_vol
-are the same videos in grey, and are not read. A few frames of training are not normal; they stay, as in all reports.
+A frame is abnormal if its mask is not empty. Videos are 640 × 360 at 25 frames a second, 15,328 frames to train on
+and 15,324 to test; all frames are kept, a little larger than the views. The .mat files in training_vol and testing_vol
+are the same videos in grey and are not read. A few training frames are not normal; they stay, as in other work.
 """
 
 from pathlib import Path
@@ -21,44 +21,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.arrays import read_array
-from vidveil.core.errors import DataError, UsageError
+from vidveil.core.errors import DataError
 from vidveil.data.catalogue import AVENUE
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import decode, decoder
+from vidveil.data.readers.annotations import first_folder, no_argument, parse_file_names
 from vidveil.data.readers.matlab import nonzero_cells
-from vidveil.data.readers.one_class import sum_of, tested, trained, window_set
-from vidveil.data.readers.published import MARGIN, named_files
-from vidveil.data.untrimmed import Untrimmed, find_folder
+from vidveil.data.readers.one_class import files_hash, test_video, training_videos, window_set
+from vidveil.data.readers.subsampled import MARGIN
+from vidveil.data.untrimmed import Untrimmed
 
 LABELS = Path("ground_truth_demo/testing_label_mask")
 FRAMES = 30_652  # of all videos
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
-    if argument is not None:
-        raise UsageError(f"avenue takes nothing after a colon, not {argument!r}: its split is the official one")
+    no_argument("avenue", argument)
     videos = read_videos(root)
     short_side = round(size * MARGIN)
     return window_set(
         "avenue",
         videos,
         lambda video: decode(video.path, short_side=short_side),
-        {"files": sum_of([video.path for video in videos]), "short_side": short_side, "decoder": decoder()},
+        {"files": files_hash([video.path for video in videos]), "short_side": short_side, "decoder": decoder()},
         expected_bytes=FRAMES * 3 * short_side * short_side * 16 // 9,
     )
 
 
 def read_videos(root: Path) -> list[Untrimmed]:
-    """All videos, those to train on first."""
-    folder = find_folder(root, AVENUE)
+    """All videos, training first."""
+    folder = first_folder(root, AVENUE)
     train, test = (_numbered(folder / part) for part in ("training_videos", "testing_videos"))
-    labels = find_folder(folder, (str(LABELS), str(Path("..") / LABELS))).resolve()
-    return trained(train) + [tested(name, path, read_labels(labels, int(path.stem))) for name, path in test.items()]
+    labels = first_folder(folder, (str(LABELS), str(Path("..") / LABELS))).resolve()
+    return training_videos(train) + [
+        test_video(name, path, read_labels(labels, int(path.stem))) for name, path in test.items()
+    ]
 
 
 def _numbered(folder: Path) -> dict[str, Path]:
-    """01.avi, 02.avi and so on by name, none left out."""
-    names = [name for name, _ in named_files(folder, r"\d\d\.avi", "01.avi")]
+    """01.avi, 02.avi and so on by name, without a gap."""
+    names = [name for name, _ in parse_file_names(folder, r"\d\d\.avi", "01.avi")]
     wanted = [f"{number:02d}.avi" for number in range(1, len(names) + 1)]
     if missing := next((name for name in wanted if name not in names), None):
         raise DataError(f"{folder} has no {missing}: unpack the set again")
@@ -66,11 +68,13 @@ def _numbered(folder: Path) -> dict[str, Path]:
 
 
 def read_labels(folder: Path, number: int) -> NDArray[np.bool_]:
-    """(T,) of a tested video."""
+    """(T,) of a test video."""
     masks, array = folder / f"{number}_label.mat", folder / f"{number}_label.npy"
     if not array.is_file():
         if not masks.is_file():
-            raise DataError(f"no {masks.name} in {folder}: unpack Avenue's ground_truth_demo.zip beside Avenue Dataset")
+            raise DataError(
+                f"no {masks.name} in {folder}: unpack Avenue's ground_truth_demo.zip next to Avenue Dataset"
+            )
         return nonzero_cells(masks, "volLabel")
     try:
         labels: NDArray[np.generic] = read_array(array)

@@ -4,9 +4,9 @@
     counts (240,)   frames of each walk
     bits            np.packbits of all frames one after the other
 
-Identity is in motion and shape alone. The usual protocol trains nothing: repetitions 1 and 2 are the gallery, 3 and 4
-the probe (tag `gallery`), all of it test. `casia_a_gait:people` leaves people out instead, for attackers that learn: 10
-to train on, 3 for validation, 7 for test.
+Only motion and shape show the identity. The usual protocol trains nothing: repetitions 1 and 2 are the gallery, 3 and
+4 the probe (tag `gallery`), and all clips are test. `casia_a_gait:people` splits by people instead, for attackers that
+are trained: 10 people in training, 3 in validation, 7 in test.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from vidveil.core.arrays import read_archive
 from vidveil.core.bounded import open_regular
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.small_sets import codes
+from vidveil.data.readers.splits import numbered
 from vidveil.data.store.videos import VideoStore, cache_folder
 
 SIDE = 64
@@ -38,12 +38,12 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
     parts = [re.fullmatch(r"([^/]+)/(\d+)_(\d+)", name) for name in names]
     if not all(parts):
         raise DataError(f"{path}: walks are called person/view_repetition, not {names[parts.index(None)]!r}")
-    who, views, repetitions = zip(*(part.groups() for part in parts if part), strict=True)
-    person, people = codes(who)
+    people, views, repetitions = zip(*(part.groups() for part in parts if part), strict=True)
+    person, names_of_people = numbered(people)
     split = np.full(len(names), "test", dtype="<U5")
     if argument == "people":
-        if len(people) != len(PARTS):
-            raise DataError(f"{path} has {len(people)} people, {len(PARTS)} are to be split")
+        if len(names_of_people) != len(PARTS):
+            raise DataError(f"{path} has {len(names_of_people)} people, {len(PARTS)} are to be split")
         split = np.array(PARTS)[person]
     repetition = np.array(repetitions, np.int64)
     return ClipSet(
@@ -51,7 +51,7 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         videos=VideoStore.cached(folder, about, lambda: _walks(counts, bits)),
         ids=names,
         split=split,
-        group=np.array(who),
+        group=np.array(people),
         action=np.zeros(len(names), np.int64),
         actions=("walk",),
         person=person,
@@ -70,7 +70,7 @@ def _read(path: Path) -> tuple[list[str], NDArray[np.int64], NDArray[np.uint8], 
         names, counts, bits = file["names"], file["counts"].astype(np.int64), file["bits"]
         with open_regular(path) as stored:
             digest = hashlib.file_digest(stored, "sha256").hexdigest()
-    except Exception as error:  # a damaged archive can fail in any way; none of them says more than this
+    except Exception as error:  # a damaged archive can fail in any way
         raise DataError(f"{path} cannot be read: it should hold names, counts and bits") from error
     if names.ndim != 1 or names.dtype.kind != "U" or counts.ndim != 1 or bits.dtype != np.uint8:
         raise DataError(f"{path} is damaged: it should hold names, counts and bits")

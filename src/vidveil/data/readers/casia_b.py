@@ -6,17 +6,17 @@
                           cl-01, cl-02                          in a coat
                                 000, 018, ..., 180              degrees
 
-The first 74 people are trained on, the other 50 tested. Validation is every fifth of the 74. nm-01 to nm-04 are the
-gallery (tag `gallery`), nm-05 and nm-06 the probe, bg and cl two harder ones (tag `condition`: 0 nm, 1 bg, 2 cl).
+The first 74 people are the training part, the other 50 test. Validation is every fifth of the 74. nm-01 to nm-04 are
+the gallery (tag `gallery`), nm-05 and nm-06 the probe, bg and cl two harder probes (tag `condition`: 0 nm, 1 bg, 2 cl).
 `casia_b:all` tests all 124, for protocols that train nothing.
 
 A silhouette is cut at head and foot, made 64 high, and centred on its middle column of 64, as gait recognition does it
-and as `casia_a_gait` has it: white on black. Pictures of less than 40 white pixels, before somebody comes or after they
-left, are passed over.
+and as `casia_a_gait` has it: white on black. Pictures of less than 40 white pixels, before a person enters or after
+they left, are skipped.
 
-The published set lacks some walks (person 005 is known for it), and has empty folders for some. A folder that is not
-there is no error. Empty ones are passed over and counted (`videos.about["empty"]`), up to one in fifty: more is a copy
-that was not unpacked. Walks with pictures but nobody in any of them are an error that names them.
+The published set lacks some walks (person 005 is known for it), and has empty folders for some. A missing folder is no
+error. Empty ones are skipped and counted (`videos.about["empty"]`), up to one in fifty: more is a copy that was not
+unpacked. Walks whose pictures show nobody are an error that names them.
 """
 
 import hashlib
@@ -36,16 +36,15 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import WORKERS
-from vidveil.data.readers.published import hold_out_people
-from vidveil.data.readers.small_sets import codes
+from vidveil.data.readers.splits import hold_out_people, numbered
 from vidveil.data.store.decoded import ensure_room
 from vidveil.data.store.videos import VideoStore, cache_folder
 
 FOLDER = "GaitDatasetB-silh"
 SIDE = 64
-SOMEBODY = 40  # white pixels of 320 x 240
-PEOPLE, TRAINED = 124, 74
-CONDITIONS = {"nm": 6, "bg": 2, "cl": 2}  # and how often
+MIN_PIXELS = 40  # white ones of 320 x 240, if a person is in the picture
+PEOPLE, TRAINING_PEOPLE = 124, 74
+CONDITIONS = {"nm": 6, "bg": 2, "cl": 2}  # repetitions of each
 GALLERY = {("nm", number) for number in range(1, 5)}
 VIEWS = tuple(f"{18 * i:03d}" for i in range(11))
 EMPTY = 50  # one folder in so many may be empty
@@ -69,7 +68,7 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
     folder = root / FOLDER
     walks, empty = read_walks(folder)
     people = [walk.person for walk in walks]
-    official = ["train" if int(person) <= TRAINED and not argument else "test" for person in people]
+    official = ["train" if int(person) <= TRAINING_PEOPLE and not argument else "test" for person in people]
     split = np.array(official)
     if not argument:
         split = hold_out_people("casia_b", people, ["walk"] * len(walks), official)
@@ -81,7 +80,7 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         group=np.array(people),
         action=np.zeros(len(walks), np.int64),
         actions=("walk",),
-        person=codes(people)[0],
+        person=numbered(people)[0],
         attributes=np.zeros((len(walks), 0), np.float32),
         tags={
             "view": np.array([walk.view for walk in walks], np.int64),
@@ -93,7 +92,7 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
 
 
 def read_walks(folder: Path) -> tuple[list[Walk], int]:
-    """All walks that have pictures, in the order of their names, and how many have none."""
+    """All walks with pictures, in the order of their names, and the number of those without."""
     walks: list[Walk] = []
     empty: list[Walk] = []
     for person in _folders(folder, "a person, 001 to 124", [f"{number:03d}" for number in range(1, PEOPLE + 1)]):
@@ -114,7 +113,7 @@ def read_walks(folder: Path) -> tuple[list[Walk], int]:
 
 
 def _folders(folder: Path, what: str, known: Sequence[str]) -> list[Path]:
-    """What is in a folder, none of it called otherwise than it should be."""
+    """The folders in a folder; one that is not known is an error."""
     try:
         found = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
         packed = next(iter(sorted(folder.glob("*.tar.gz"))), None)
@@ -154,10 +153,10 @@ def _silhouettes(folder: Path, walks: Sequence[Walk], empty: int) -> VideoStore:
 
 
 def _read_all(folder: Path, walks: Sequence[Walk]) -> Iterator[NDArray[np.uint8]]:
-    """(T, 64, 64, 3) of each; if there is nobody in some of them, they are named when all have been read."""
+    """(T, 64, 64, 3) of each. Walks that show nobody are named in one error after all have been read."""
     nobody = []
     workers = min(WORKERS, os.cpu_count() or 1)
-    starts = range(0, len(walks), 8 * workers)  # a few at a time, since the disk may be slower than we are
+    starts = range(0, len(walks), 8 * workers)  # a few at a time, since the disk may be slow
     with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-decode") as pool:
         for start in counted(starts, "reading casia_b", len(starts), "parts"):
             some = walks[start : start + 8 * workers]
@@ -185,11 +184,11 @@ def _read(folder: Path, walk: Walk) -> NDArray[np.uint8]:
 
 
 def aligned(body: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """Head at the top, feet at the bottom, as many columns of the body to the left as to the right. (64, 64)
+    """(64, 64) head at the top, feet at the bottom, half of the body's pixels on either side of the middle.
 
-    None where next to nobody is in the picture.
+    None for a picture without a person.
     """
-    if np.count_nonzero(body) < SOMEBODY:
+    if np.count_nonzero(body) < MIN_PIXELS:
         return None
     rows = np.flatnonzero(body.any(axis=1))
     body = body[rows[0] : rows[-1] + 1]

@@ -1,4 +1,4 @@
-"""A folder of videos of which nobody said anything: what features are made of, and nothing can be trained on."""
+"""A folder of videos without labels: features can be extracted from it, but nothing can be trained on it."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def videos_in(folder: Path, *, size: int) -> ClipSet:
     """All videos in it, however deep, by their names there.
 
     Args:
-        size: of the squares that will be seen: pictures are decoded no larger than that along their short side.
+        size: of the views; pictures are decoded with a short side of at most that.
     """
     found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file()]
     ids = [path.relative_to(folder).as_posix() for path in found if not path.name.startswith(".")]

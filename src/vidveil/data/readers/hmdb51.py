@@ -1,22 +1,22 @@
-"""HMDB51 in its official layout, and VP-HMDB51's labels of what can be told about the people in it.
+"""HMDB51 in its official layout, and VP-HMDB51's labels of visible private attributes.
 
     hmdb51/brush_hair/April_09_brush_hair_u_nm_np1_ba_goo_0.avi     class, clip
     testTrainMulti_7030_splits/brush_hair_test_split1.txt           April_09_brush_hair_u_nm_np1_ba_goo_0.avi 1
                                                                     0: in no split, 1: training, 2: test
     hmdb51_privacy_attribute_label.pickle                           optional: {"brush_hair/April_….mp4": array (1, 5)}
 
-Lists and labels lie beside `hmdb51` or in it.
+Lists and labels lie next to `hmdb51` or in it.
 
-Nobody has said who is seen, so `person` is -1. What is known of a clip's source is its file name: a title, the class,
-and six tags. We guess that clips of one title are of one film or upload. Only letters are compared, so that parts join
-(`Return_of_the_King_1` to `_13`, `Oceans11` to `13`): too many joined costs nothing, a film on both sides would. That
-gives 1,255 films to 6,766 clips. Titles that differ in letters may still be one film.
+Identities are unknown, so `person` is -1. What is known of a clip's source is its file name: a title, the class, and
+six tags. We assume that clips of one title are of one film or upload. Only letters are compared, so that parts are
+joined (`Return_of_the_King_1` to `_13`, `Oceans11` to `13`): joining too many does no harm, a film in two splits would.
+That gives 1,255 films for 6,766 clips. Titles that differ in letters may still be one film.
 
-Validation is a fifth of training, in whole films: it shares none with what is left to train on. Test is the official
-one, whose authors kept titles apart within a class, but neither between classes nor the parts of a film. In split 1, by
-our guess, 128 films are in training and in test, with 544 of the 1,530 test clips: an actor or a place may be known
-from training, and test may come out better than validation. `group` is the film, and in test another group of its own;
-the tag `film` is the same in both.
+Validation is a fifth of training, in whole films: it shares none with the rest of training. Test is the official one,
+whose authors separated titles within a class, but neither across classes nor the parts of a film. In split 1, by this
+rule, 128 films are in training and in test, with 544 of the 1,530 test clips: an actor or a place may be known from
+training, and test results may be better than those of validation. `group` is the film, and in test another group of its
+own; the tag `film` is the same in both.
 """
 
 import re
@@ -29,13 +29,15 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.published import find_labels, list_lines, match_labels, thinned
-from vidveil.data.readers.small_sets import ATTRIBUTES, codes, parse_split
+from vidveil.data.readers.annotations import read_lines
+from vidveil.data.readers.splits import numbered, split_number
+from vidveil.data.readers.subsampled import subsampled
+from vidveil.data.readers.vp_labels import ATTRIBUTES, find_labels, match_labels
 
 LABELS = "hmdb51_privacy_attribute_label.pickle"
 LISTS = "testTrainMulti_7030_splits"
 VALIDATION = 0.2  # of a class's training clips, at most
-USUAL = 51  # frames that are left of a clip: PA-HMDB51's 515 have 102 on the mean
+USUAL = 51  # frames that are kept of a clip: PA-HMDB51's 515 have 102 on average
 
 # visible part of the body, camera, people, view, quality, running number
 TAGS = re.compile(r"_[fhlu]_(?:cm|nm)_np\d+_(?:ba|fr|le|ri)_(?:bad|goo|med)_\d+$")
@@ -47,7 +49,7 @@ class Clip:
     """`brush_hair/April_09_brush_hair_u_nm_np1_ba_goo_0.avi`"""
     action: str
     film: str
-    """A guess, see above."""
+    """Guessed from the title, see above."""
     part: str
     """`train`, `test`, or `unused`."""
 
@@ -56,7 +58,7 @@ PARTS = {"0": "unused", "1": "train", "2": "test"}
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
-    number = parse_split("hmdb51", argument)
+    number = split_number("hmdb51", argument)
     clips = [clip for clip in read_split(root, number) if clip.part != "unused"]
     attributes = np.zeros((len(clips), 0), np.float32)
     if labels := labels_in(root):
@@ -67,17 +69,17 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
 def clip_set(
     name: str, clips: Sequence[Clip], parts: Sequence[str], attributes: NDArray[np.float32], *, root: Path, size: int
 ) -> ClipSet:
-    """Clips that are trained on or tested; a fifth of the former becomes validation."""
+    """Training and test clips; a fifth of the former becomes validation."""
     paths, films = [clip.path for clip in clips], [clip.film for clip in clips]
-    action, actions = codes([clip.action for clip in clips])
-    film, names = codes(films)
+    action, actions = numbered([clip.action for clip in clips])
+    film, names = numbered(films)
     split = np.array(parts, dtype="<U5")
     training = split == "train"
     held_out = validation_films(film[training], action[training], (len(names), len(actions)))
     split[training & np.isin(film, held_out)] = "val"
     return ClipSet(
         name=name,
-        videos=thinned("hmdb51", root / "hmdb51", paths, size=size, usual=USUAL),
+        videos=subsampled("hmdb51", root / "hmdb51", paths, size=size, usual=USUAL),
         ids=paths,
         split=split,
         group=np.where(training, films, [f"{name}, tested" for name in films]),
@@ -91,19 +93,19 @@ def clip_set(
 
 
 def validation_films(film: NDArray[np.int64], action: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Films to hold out of training: in a fixed random order, each that takes no more than a fifth of any class.
+    """Films to hold out of training: in a fixed random order, as long as no class loses more than a fifth.
 
     Args:
         film, action: (N,) of the training clips.
-        shape: how many films and classes there are.
+        shape: numbers of films and classes.
     """
-    holds = np.zeros(shape, np.int64)
-    np.add.at(holds, (film, action), 1)
-    room = np.ceil(VALIDATION * holds.sum(axis=0)).astype(np.int64)  # (classes,)
+    clips = np.zeros(shape, np.int64)
+    np.add.at(clips, (film, action), 1)
+    room = np.ceil(VALIDATION * clips.sum(axis=0)).astype(np.int64)  # (classes,)
     chosen = []
-    for number in np.random.default_rng(0).permutation(len(holds)):
-        if holds[number].any() and (holds[number] <= room).all():
-            room -= holds[number]
+    for number in np.random.default_rng(0).permutation(len(clips)):
+        if clips[number].any() and (clips[number] <= room).all():
+            room -= clips[number]
             chosen.append(number)
     return np.array(chosen, np.int64)
 
@@ -127,7 +129,7 @@ def labels_in(root: Path) -> Path | None:
 
 
 def film_of(file: str, action: str) -> str:
-    """The letters of the title in a clip's name; the title itself where it has none."""
+    """The letters of the title in a clip's name; the title itself if it has no letters."""
     title = TAGS.sub("", Path(file).stem).casefold().removesuffix(f"_{action.casefold()}")
     return re.sub("[^a-z]+", "", title) or title
 
@@ -141,7 +143,7 @@ def _lists_in(root: Path) -> Path:
 
 def _read_class(path: Path, action: str) -> list[Clip]:
     clips = []
-    for line in list_lines(path, "HMDB51"):
+    for line in read_lines(path, "HMDB51"):
         words = line.split()
         if len(words) != 2 or words[1] not in PARTS or not re.fullmatch(r"[^/\\]+\.avi", words[0]):
             raise DataError(f"{path}: a line is clip.avi and 0, 1 or 2 (in no split, training, test), not {line!r}")

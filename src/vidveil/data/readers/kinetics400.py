@@ -3,18 +3,17 @@
     kinetics400/train/abseiling/-3B32lodo2M_000059_000069.mp4      class, then YouTube's id and the seconds; val alike
     kinetics400/train.csv, val.csv or validate.csv                 optional, also in kinetics400/annotations:
                                                                    label,youtube_id,time_start,time_end,split
-    kinetics400_label_map.txt                                      optional, here, in kinetics400 or in labels: a class
-                                                                   a line, in the order of pretrained networks
+    kinetics400_label_map.txt                                      optional, here, in kinetics400 or in labels: one
+                                                                   class per line, in the order of pretrained networks
 
-With a list, a video may lie in any folder of its part, or in none, and its class is the listed one. Videos go from
-YouTube, so every copy lacks some: those that are listed and absent, or empty files, are left out, and a line says how
-many are there. Accuracies on two copies are of two different sets. Without lists, what lies there is all there is.
+With a list, a video may lie in any folder of its part, or in none, and its class is the listed one. Videos disappear
+from YouTube, so every copy lacks some: videos that are listed but missing, or empty files, are left out, and a line
+says how many are there. Accuracies on two copies are of two different sets. Without lists, the set is what lies there.
 Names of classes are compared by letters and digits, as folders are often called `air_drumming`.
 
-Test is the official validation, since labels of the official test are not public. Validation is a twentieth of each
-class of training, by YouTube's id: those with the lowest sums of it, so that copies that differ hold out nearly the
-same. Lists have a YouTube video once; where one is trained on and tested all the same, it is not trained on.
-`group` is the id, and nobody knows who is seen: `person` is -1.
+Test is the official validation part, since labels of the official test are not public. Validation is a twentieth of
+each class of training, chosen by YouTube id (`hold_out_videos`). A YouTube video that is in training and in test is
+left out of training. `group` is the id; identities are unknown, so `person` is -1.
 """
 
 import re
@@ -25,11 +24,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.errors import DataError, UsageError
+from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.published import list_lines, thinned
-from vidveil.data.readers.small_sets import read_manifest
-from vidveil.data.readers.youtube import ID, LENGTH, files_in, letters, those_there, validation_videos
+from vidveil.data.readers.annotations import first_file, no_argument, read_lines, read_table
+from vidveil.data.readers.splits import hold_out_videos
+from vidveil.data.readers.subsampled import subsampled
+from vidveil.data.readers.youtube import ID, LENGTH, files_in, letters, present_files
 
 NAMES = "kinetics400_label_map.txt"
 LISTS = {"train": ("train.csv",), "val": ("val.csv", "validate.csv")}
@@ -50,22 +50,21 @@ class Clip:
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
-    if argument is not None:
-        raise UsageError(f"kinetics400 takes no argument, not {argument!r}")
+    no_argument("kinetics400", argument)
     folder = root / "kinetics400"
-    tested = read_part(folder, "val")
-    seen = {clip.video for clip in tested}
-    trained = [clip for clip in read_part(folder, "train") if clip.video not in seen]
-    if not trained:
+    test = read_part(folder, "val")
+    test_ids = {clip.video for clip in test}
+    train = [clip for clip in read_part(folder, "train") if clip.video not in test_ids]
+    if not train:
         raise DataError(f"all videos in {folder / 'train'} are in {folder / 'val'} too: nothing is left to train on")
-    clips = trained + tested
+    clips = train + test
     action, actions = number_classes(root, [clip.action for clip in clips])
-    held_out = validation_videos([clip.video for clip in trained], action[: len(trained)])
-    split = ["val" if clip.video in held_out else "train" for clip in trained] + ["test"] * len(tested)
+    held_out = hold_out_videos([clip.video for clip in train], action[: len(train)])
+    split = ["val" if clip.video in held_out else "train" for clip in train] + ["test"] * len(test)
     paths = [clip.path for clip in clips]
     return ClipSet(
         name="kinetics400",
-        videos=thinned("kinetics400", folder, paths, size=size),
+        videos=subsampled("kinetics400", folder, paths, size=size),
         ids=paths,
         split=np.array(split, dtype="<U5"),
         group=np.array([clip.video for clip in clips]),
@@ -77,9 +76,9 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
 
 
 def read_part(folder: Path, part: str) -> list[Clip]:
-    """What is there of the official `train` or `val`, by the alphabet or as listed."""
+    """The present clips of the official `train` or `val`, in alphabetical order or as listed."""
     places = [place / name for place in (folder, folder / "annotations") for name in LISTS[part]]
-    listed = next((place for place in places if place.is_file()), None)
+    listed = first_file(places)
     videos = _videos_in(folder / part, by_class=listed is None)
     if not videos:
         raise DataError(f"{folder / part} holds no video: CLASS/ID_000012_000022.mp4 and so on belong there")
@@ -105,8 +104,8 @@ def _videos_in(folder: Path, *, by_class: bool) -> list[str]:
 
 
 def _read_list(listed: Path, folder: Path, videos: dict[str, str]) -> list[Clip]:
-    """Those of the list that are among `videos`, paths in `folder` by name."""
-    rows = read_manifest(listed, COLUMNS)
+    """The listed clips that are among `videos`, which are paths in `folder` by name."""
+    rows = read_table(listed, COLUMNS)
     part, clips = folder.name, {}
     for line, row in enumerate(rows, 2):
         label, video, start, end = values = [row[column].strip() for column in COLUMNS]
@@ -122,14 +121,13 @@ def _read_list(listed: Path, folder: Path, videos: dict[str, str]) -> list[Clip]
             raise DataError(f"{listed}, line {line}: {name} is listed twice")
         clips[name] = Clip(f"{part}/{videos.get(name, name)}", label, video)
     listed_clips = list(clips.values())
-    return [listed_clips[i] for i in those_there("kinetics400", listed, folder, list(clips), videos)]
+    return [listed_clips[i] for i in present_files("kinetics400", listed, folder, list(clips), videos)]
 
 
 def number_classes(root: Path, labels: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
-    """(N,) and the names: those of the map in its order, else the ones that occur by the alphabet."""
-    places = [folder / NAMES for folder in (root / "kinetics400", root, root / "labels")]
-    path = next((place for place in places if place.is_file()), None)
-    names = [line.strip() for line in list_lines(path, "Kinetics-400")] if path else sorted(set(labels))
+    """(N,) and the names: those of the label map in its order, else those that occur, sorted."""
+    path = first_file(folder / NAMES for folder in (root / "kinetics400", root, root / "labels"))
+    names = [line.strip() for line in read_lines(path, "Kinetics-400")] if path else sorted(set(labels))
     number: dict[str, int] = {}
     for i, name in enumerate(names):
         first = number.setdefault(letters(name), i)
@@ -138,6 +136,6 @@ def number_classes(root: Path, labels: Sequence[str]) -> tuple[NDArray[np.int64]
             raise DataError(
                 f"{where}: {names[first]!r} and {name!r} are one class by their letters; rename one of them"
             )
-    if strange := next((label for label in labels if letters(label) not in number), None):
-        raise DataError(f"{path} has no class {strange!r}: it should name every class of the videos, one a line")
+    if unknown := next((label for label in labels if letters(label) not in number), None):
+        raise DataError(f"{path} has no class {unknown!r}: it should name every class of the videos, one per line")
     return np.array([number[letters(label)] for label in labels], np.int64), names

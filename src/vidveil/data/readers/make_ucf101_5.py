@@ -1,10 +1,10 @@
-"""`ucf101_5` made out of UCF101 as it is published: five whole classes, small enough to measure on often.
+"""`ucf101_5` made from UCF101 as it is published: five whole classes, small enough for frequent experiments.
 
     UCF-101/Lunges/v_Lunges_g01_c01.avi   →   ucf101_5/Lunges/v_Lunges_g01_c01.mp4      short side 128, every second
                                                                                         frame, 96 frames at most
     ucfTrainTestlist/, VP-UCF101's labels →   ucf101_5/manifest.csv
 
-The manifest comes last: where it is, everything is. Begun again, it makes what is missing.
+The manifest is written last: where it exists, the set is complete. A second run makes only what is missing.
 """
 
 import csv
@@ -19,9 +19,10 @@ from vidveil.core.atomic import new_path
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import say
 from vidveil.data.decode import decode_all
-from vidveil.data.readers.published import EVERY, LIMIT, find_labels, match_labels
-from vidveil.data.readers.small_sets import ATTRIBUTES
+from vidveil.data.readers.subsampled import EVERY, LIMIT
 from vidveil.data.readers.ucf101 import LABELS, Clip, read_classes, read_split
+from vidveil.data.readers.ucf101_5 import COLUMNS
+from vidveil.data.readers.vp_labels import find_labels, match_labels
 from vidveil.data.store.files import Failed
 
 CLASSES = ("BodyWeightSquats", "BoxingPunchingBag", "JugglingBalls", "JumpingJack", "Lunges")
@@ -29,11 +30,10 @@ SHORT_SIDE = 128
 RATE = Fraction(25, EVERY)
 QUALITY = {"crf": "18", "preset": "medium"}
 SPLITS = (1, 2, 3)
-COLUMNS = ("skin_color", *ATTRIBUTES[1:])
 
 
 def make(source: Path, root: Path) -> Path:
-    """The folder `ucf101_5` in `root`, out of the official download in `source`."""
+    """Make the folder `ucf101_5` in `root` from the official download in `source`; returns it."""
     folder = _official(source)
     made = root / "ucf101_5"
     if (made / "manifest.csv").is_file():
@@ -57,7 +57,7 @@ def make(source: Path, root: Path) -> Path:
 
 
 def _official(source: Path) -> Path:
-    """The folder that holds UCF-101 and ucfTrainTestlist: this one, one in it, or the one that it lies in."""
+    """The folder that holds UCF-101 and ucfTrainTestlist: this one, one in it, or its parent."""
     places = [source, source / "ucf101", *([source.parent] if source.name == "UCF-101" else [])]
     found = next((place for place in places if (place / "UCF-101").is_dir()), None)
     if found is None:
@@ -85,7 +85,7 @@ def _write_videos(source: Path, made: Path, paths: Sequence[str]) -> None:
 
 
 def write_video(path: Path, frames: NDArray[np.uint8]) -> None:
-    """(T, H, W, 3) as H.264; it takes its name when it is whole. Odd sides lose their last pixel."""
+    """Write (T, H, W, 3) as H.264, atomically. Odd sides lose their last pixel."""
     try:
         import av
     except ModuleNotFoundError:
@@ -107,10 +107,10 @@ def write_manifest(
     def rows() -> Iterator[list[str]]:
         yield ["path", "class", "group", "clip", *(f"split{number}" for number in SPLITS), *COLUMNS]
         for i, clip in enumerate(clips):
-            told = [""] * len(COLUMNS) if attributes is None else [_label(value) for value in attributes[i]]
+            labels = [""] * len(COLUMNS) if attributes is None else [_label(value) for value in attributes[i]]
             stem = Path(clip.path).with_suffix(".mp4").as_posix()
             number = str(int(clip.path.rpartition("_c")[2].removesuffix(".avi")))
-            yield [stem, clip.action, str(clip.group), number, *(split[clip.path] for split in splits), *told]
+            yield [stem, clip.action, str(clip.group), number, *(split[clip.path] for split in splits), *labels]
 
     with new_path(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows())

@@ -1,10 +1,10 @@
 """Which cells of a cell array in a .mat file (MATLAB's level 5, versions 5 to 7) hold anything but zeros.
 
-    nonzero_cells(path, "volLabel")       # (T,) bool: a mask a frame, and what we ask is whether there is anything
+    nonzero_cells(path, "volLabel")       # (T,) bool: whether the mask of each frame has any pixel
 
-All that is needed of the format: a header of 128 bytes, then elements of a type, a length and as many bytes, which
-may be compressed. A matrix is an element that holds its flags, its dimensions, its name, and then its numbers or, of
-a cell array, matrices. How numbers are written does not matter to whether one of them is not zero.
+Only the needed part of the format is read: a header of 128 bytes, then elements of a type, a length and that many
+bytes, which may be compressed. A matrix is an element that holds its flags, its dimensions, its name, and then its
+numbers or, for a cell array, matrices. The type of the numbers does not matter: zero is all bytes zero in each.
 """
 
 import zlib
@@ -69,14 +69,14 @@ def _inflated(data: memoryview) -> memoryview:
 
 
 def _matrix(data: memoryview) -> tuple[str, int, Iterator[tuple[int, memoryview]]]:
-    """Name, class, and the elements with what is in it."""
+    """Name, class, and the elements with its content."""
     parts = _elements(data)
     flags, _dimensions, name = next(parts)[1], next(parts)[1], next(parts)[1]
     return bytes(name).decode("ascii"), flags[0], parts
 
 
 def _any(data: memoryview) -> bool:
-    """Whether a matrix of numbers holds another than 0; an empty one does not."""
+    """Whether a matrix holds any number but 0; an empty one does not."""
     if not len(data):
         return False
     _, number, parts = _matrix(data)

@@ -1,11 +1,11 @@
-"""Sets to find anomalies in that were never shown: training is normal all the time, and test has a label a frame.
+"""One-class anomaly detection: training videos are normal throughout, test videos have a label per frame.
 
-Methods for them read whole videos in order (`Untrimmed`, with ranges of frames as events). Whatever reads clips gets
-windows instead: 64 frames without overlap, so that every frame is in one of them; a rest of 32 or less belongs to the
+Methods for it read whole videos in order (`Untrimmed`, with ranges of frames as events). Code that reads clips gets
+windows instead: 64 frames without overlap, so that every frame is in one of them; a rest of 32 or fewer belongs to the
 window before it. A window is abnormal if any of its frames is.
 
-Validation is every fifth video of training, from the third on: it is normal, too. So one action is trained on, and
-`vidveil evaluate` judges none there.
+Validation is every fifth training video, from the third on: it is normal, too. So training has one action only, and
+`vidveil evaluate` reports no action accuracy there.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, frame_labels
 WINDOW = 64
 ABNORMAL = "Abnormal"
 
-RegionSource = Callable[[Untrimmed], NDArray[np.uint8]]
+FrameSource = Callable[[Untrimmed], NDArray[np.uint8]]
 """All frames of a video, (T, H, W, 3) RGB."""
 
 
-def trained(paths: Mapping[str, Path], frames: Mapping[str, int] | None = None) -> list[Untrimmed]:
+def training_videos(paths: Mapping[str, Path], frames: Mapping[str, int] | None = None) -> list[Untrimmed]:
     """Normal videos by name: every fifth is validation, from the third on; of fewer than three the last one.
 
     Args:
-        frames: how many each has, where that is known without looking into it.
+        frames: of each video, if known without decoding.
     """
     names = list(paths)
     held_out = set(names[2::5] or names[1:])
@@ -47,11 +47,11 @@ def trained(paths: Mapping[str, Path], frames: Mapping[str, int] | None = None) 
     return [Untrimmed(name, path, split(name), NORMAL, (), "frames", known.get(name)) for name, path in paths.items()]
 
 
-def tested(name: str, path: Path, labels: NDArray[Any]) -> Untrimmed:
-    """A video with its labels (T,): what is not 0 is abnormal."""
+def test_video(name: str, path: Path, labels: NDArray[Any]) -> Untrimmed:
+    """A video with its labels (T,), 0 for normal frames."""
     around = np.concatenate([[0], labels != 0, [0]])
-    turns = np.flatnonzero(np.diff(around))  # starts and one past the ends, in turn, from 0
-    events = tuple(Event(int(start) + 1, int(end), ABNORMAL) for start, end in turns.reshape(-1, 2))
+    edges = np.flatnonzero(np.diff(around))  # starts and one past the ends, alternating, from 0
+    events = tuple(Event(int(start) + 1, int(end), ABNORMAL) for start, end in edges.reshape(-1, 2))
     return Untrimmed(name, path, "test", ABNORMAL if events else NORMAL, events, "frames", len(labels))
 
 
@@ -62,13 +62,13 @@ def windows(length: int) -> list[tuple[int, int]]:
 
 
 def window_set(
-    name: str, videos: Sequence[Untrimmed], watch: RegionSource, about: Mapping[str, Any], expected_bytes: int
+    name: str, videos: Sequence[Untrimmed], read_frames: FrameSource, about: Mapping[str, Any], expected_bytes: int
 ) -> ClipSet:
-    """A row a window; its tags say where it starts, counted from 0, and how many of its frames are abnormal.
+    """One row per window; its tags are its first frame, counted from 0, and the number of its abnormal frames.
 
     Args:
-        about: what the pixels are made of, sizes of files above all: a cache is found again by it.
-        expected_bytes: about how much the pixels take; refused at once where there is no room for them.
+        about: what the pixels depend on, such as the sizes of files; the key of the cache.
+        expected_bytes: approximate size of the pixels; an error at once if there is no room for them.
     """
     known = {"data": name, "window": WINDOW, "videos": [video.name for video in videos], **about}
     key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:12]
@@ -76,7 +76,7 @@ def window_set(
     def make() -> Iterator[tuple[NDArray[np.uint8], Mapping[str, NDArray[np.int64]]]]:
         ensure_room(expected_bytes)
         for i, video in counted(enumerate(videos), f"decoding {name}", len(videos), "videos"):
-            frames = watch(video)
+            frames = read_frames(video)
             for start, stop in windows(len(frames)):
                 yield frames[start:stop], {"window": np.array([i, start, stop], np.int64)}
 
@@ -100,15 +100,15 @@ def window_set(
 
 
 def _labels(name: str, video: Untrimmed, frames: int) -> NDArray[np.uint8]:
-    """(T,) of a video that has so many frames. A label too many or too few would shift all that follow."""
+    """(T,) of a video with this number of frames. A surplus or missing label would shift all later ones."""
     if video.frames is not None and video.frames != frames:
         raise DataError(
             f"{name}: {video.name} has {frames} frames and {video.frames} labels: one of them is of another copy of "
-            "the set; if only the decoder counts otherwise, set VIDVEIL_DECODER to av or opencv"
+            "the set; if only the decoder counts differently, set VIDVEIL_DECODER to av or opencv"
         )
     return frame_labels(video, frames)
 
 
-def sum_of(paths: Sequence[Path]) -> str:
-    """Over names and sizes of files: it changes when they do."""
+def files_hash(paths: Sequence[Path]) -> str:
+    """sha256 of the names and sizes of files."""
     return hashlib.sha256(json.dumps([[path.name, path.stat().st_size] for path in paths]).encode()).hexdigest()

@@ -5,23 +5,23 @@
     hvu/HVU_Tags_Categories_V1.0.csv               Tag,Category: 739 actions, 1,678 objects, 248 scenes, and others
     hvu/train/ID_000057_000067.mp4, hvu/val/...    also videos_train and videos_val, with folders in them or without
 
-Names end in seconds, and the official program writes one more underscore behind them (ID_000057_000067_.mp4); that of
-MMAction2 counts tenths of a second (ID_000570_000670.mp4). All videos of a part are taken to be called in the one way
-by which most are found. Should a list have one twice, the first line counts.
+Names end in seconds, and the official program writes one more underscore after them (ID_000057_000067_.mp4); that of
+MMAction2 counts tenths of a second (ID_000570_000670.mp4). The naming by which most videos of a part are found is used
+for all of the part. If a list has a video twice, the first line counts.
 
-What is done is recognized, several actions at once (`action_labels`, with `action` -1 of all), while objects and scenes
-should not be (STPrivacy, table 5): these are the attributes.
+The task is to recognize several actions at once (`action_labels`, with `action` -1 for all). The private attributes are
+objects and scenes (STPrivacy, table 5):
 
-    p_hvu, p_hvu:both         objects and scenes that one in a hundred videos of the official training list has: of the
-                              rarer ones a part of the set has too few to learn from or to judge by
+    p_hvu, p_hvu:both         objects and scenes of at least one in a hundred videos of the official training list: of
+                              rarer ones a part of the set has too few for training or evaluation
     p_hvu:objects, :scenes    only these
-    p_hvu:both,every          every tag of the categories, as the published numbers have it
+    p_hvu:both,every          every tag of the categories, as in published results
 
-P-HVU itself is published as two numbers, 245,212 videos to train on and 16,012 to test. We take each video of HVU's
-lists that has a tag of all three categories; that this gives these numbers we assume.
+P-HVU itself is published as two numbers, 245,212 training and 16,012 test videos. We take each video of HVU's lists
+that has a tag of all three categories, and assume that these are the same videos.
 
-Test is the official validation. Validation is a twentieth of training, by YouTube's id. A YouTube video that is trained
-on and tested is not trained on. `group` is the id, and nobody knows who is seen: `person` is -1.
+Test is the official validation. Validation is a twentieth of training, by YouTube id. A YouTube video in training and
+test is left out of training. `group` is the id; identities are unknown, so `person` is -1.
 """
 
 import re
@@ -35,15 +35,16 @@ from numpy.typing import NDArray
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.catalogue import HVU
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.published import thinned
-from vidveil.data.readers.small_sets import read_manifest
-from vidveil.data.readers.youtube import ID, files_in, those_there, validation_videos
+from vidveil.data.readers.annotations import first_file, first_folder, read_table
+from vidveil.data.readers.splits import hold_out_videos
+from vidveil.data.readers.subsampled import subsampled
+from vidveil.data.readers.youtube import ID, files_in, present_files
 
 LISTS = {part: HVU[part] for part in ("train", "val")}
 CATEGORIES = HVU["tags"]
 COLUMNS = ("Tags", "youtube_id", "time_start", "time_end")
 WHICH = {"both": ("object", "scene"), "objects": ("object",), "scenes": ("scene",)}
-OFTEN = 0.01
+FREQUENT = 0.01  # share of the training list that has a tag
 NUMBER = re.compile(r"\d{1,6}(\.\d*)?", re.ASCII)
 NAMES: tuple[Callable[[str, float, float], str], ...] = (
     lambda video, start, end: f"{video}_{int(start):06d}_{int(end):06d}.mp4",
@@ -62,7 +63,7 @@ class Clip:
 
 
 Categories = dict[str, dict[str, int]]
-"""Of each category its tags, and their numbers in it."""
+"""For each category its tags, with their indices."""
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
@@ -72,30 +73,30 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
     folder = root / "hvu"
     categories = read_categories(find(folder, CATEGORIES))
     lists = {part: read_list(find(folder, file), categories) for part, file in LISTS.items()}
-    tested, tested_paths = _present(folder, "val", lists["val"])
-    trained, trained_paths = _present(folder, "train", lists["train"])
-    seen = {clip.video for clip in tested}
-    keep = [i for i, clip in enumerate(trained) if clip.video not in seen]
+    test, test_paths = _present(folder, "val", lists["val"])
+    train, train_paths = _present(folder, "train", lists["train"])
+    test_ids = {clip.video for clip in test}
+    keep = [i for i, clip in enumerate(train) if clip.video not in test_ids]
     if not keep:
-        raise DataError(f"all videos of {LISTS['train']} that are there are tested, too: nothing is left to train on")
-    trained = [trained[i] for i in keep]
-    paths = [trained_paths[i] for i in keep] + tested_paths
-    clips = trained + tested
-    held_out = validation_videos([clip.video for clip in trained], np.zeros(len(trained), np.int64))
-    split = ["val" if clip.video in held_out else "train" for clip in trained] + ["test"] * len(tested)
-    hidden = [(kind, tag) for kind in WHICH[which] for tag in _columns(lists["train"], categories[kind], bool(every))]
+        raise DataError(f"all videos of {LISTS['train']} that are there are in test, too: nothing is left to train on")
+    train = [train[i] for i in keep]
+    paths = [train_paths[i] for i in keep] + test_paths
+    clips = train + test
+    held_out = hold_out_videos([clip.video for clip in train], np.zeros(len(train), np.int64))
+    split = ["val" if clip.video in held_out else "train" for clip in train] + ["test"] * len(test)
+    private = [(kind, tag) for kind in WHICH[which] for tag in _columns(lists["train"], categories[kind], bool(every))]
     actions = categories["action"]
     return ClipSet(
         name=f"p_hvu:{which}{comma}{every}",
-        videos=thinned("p_hvu", folder, paths, size=size),
+        videos=subsampled("p_hvu", folder, paths, size=size),
         ids=paths,
         split=np.array(split, dtype="<U5"),
         group=np.array([clip.video for clip in clips]),
         action=np.full(len(clips), -1, np.int64),
         actions=tuple(actions),
         person=np.full(len(clips), -1, np.int64),
-        attributes=tagged(clips, [tag for _, tag in hidden]),
-        attribute_names=tuple(f"{kind}_{tag}" for kind, tag in hidden),
+        attributes=tagged(clips, [tag for _, tag in private]),
+        attribute_names=tuple(f"{kind}_{tag}" for kind, tag in private),
         action_labels=tagged(clips, tuple(actions)),
     )
 
@@ -112,17 +113,16 @@ def tagged(clips: Sequence[Clip], tags: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _columns(listed: Sequence[Clip], tags: dict[str, int], every: bool) -> list[str]:
-    """Which tags of a category are attributes. By the whole list, so that they are the same for every copy."""
+    """The tags of a category that are attributes. Counted in the whole list, so that every copy has the same."""
     count = np.zeros(len(tags), np.int64)
     for clip in listed:
         count[[tags[tag] for tag in set(clip.tags) if tag in tags]] += 1
-    return [tag for tag, times in zip(tags, count, strict=True) if every or times >= OFTEN * len(listed)]
+    return [tag for tag, times in zip(tags, count, strict=True) if every or times >= FREQUENT * len(listed)]
 
 
 def find(folder: Path, file: str) -> Path:
     """A file that comes with HVU."""
-    places = (folder / file, folder / "annotations" / file)
-    path = next((place for place in places if place.is_file()), None)
+    path = first_file((folder / file, folder / "annotations" / file))
     if path is None:
         packed = folder / file.replace(".csv", ".zip")
         raise DataError(f"{packed} is still packed: unpack it" if packed.is_file() else f"no {file} in {folder}")
@@ -131,7 +131,7 @@ def find(folder: Path, file: str) -> Path:
 
 def read_categories(path: Path) -> Categories:
     categories: Categories = {"action": {}, "object": {}, "scene": {}}
-    for line, row in enumerate(read_manifest(path, ("Tag", "Category")), 2):
+    for line, row in enumerate(read_table(path, ("Tag", "Category")), 2):
         tag, category = row["Tag"].strip(), row["Category"].strip()
         if not tag or not category:
             raise DataError(f"{path}, line {line}: a tag and its category are wanted, such as dance,action")
@@ -144,11 +144,11 @@ def read_categories(path: Path) -> Categories:
 
 
 def read_list(path: Path, categories: Categories) -> list[Clip]:
-    """Those of the list with a tag of all three categories, once each, in its order."""
+    """The listed videos with a tag of all three categories, once each, in the order of the list."""
     known = {tag for tags in categories.values() for tag in tags}
     wanted = [categories[category].keys() for category in ("action", "object", "scene")]
     clips: dict[tuple[str, float, float], Clip] = {}
-    for line, row in enumerate(read_manifest(path, COLUMNS), 2):
+    for line, row in enumerate(read_table(path, COLUMNS), 2):
         text, video, start, end = (row[column].strip() for column in COLUMNS)
         times = NUMBER.fullmatch(start) and NUMBER.fullmatch(end) and float(start) < float(end)
         if not times or not re.fullmatch(ID, video, re.ASCII):
@@ -157,9 +157,9 @@ def read_list(path: Path, categories: Categories) -> list[Clip]:
                 f"not {video!r}, {start!r}, {end!r}"
             )
         tags = tuple(text.split("|"))
-        strange = next((tag for tag in tags if tag not in known), None)
-        if strange is not None:
-            raise DataError(f"{path}, line {line}: {strange!r} is in no category; tags are joined by |, as dance|beach")
+        unknown = next((tag for tag in tags if tag not in known), None)
+        if unknown is not None:
+            raise DataError(f"{path}, line {line}: {unknown!r} is in no category; tags are joined by |, as dance|beach")
         if all(not category.isdisjoint(tags) for category in wanted):
             key = video, float(start), float(end)
             clips.setdefault(key, Clip(*key, tags))
@@ -169,13 +169,12 @@ def read_list(path: Path, categories: Categories) -> list[Clip]:
 
 
 def _present(folder: Path, part: str, listed: Sequence[Clip]) -> tuple[list[Clip], list[str]]:
-    """Of the listed ones those that are there, and their paths in `folder`."""
-    place = next((place for place in (part, f"videos_{part}") if (folder / place).is_dir()), part)
-    found = {Path(path).name: path for path in files_in(folder / place)}
-    ways = [[name(clip.video, clip.start, clip.end) for clip in listed] for name in NAMES]
-    wanted = max(ways, key=lambda names: sum(name in found for name in names))
-    there = those_there("p_hvu", find(folder, LISTS[part]), folder / place, wanted, found)
-    twice: dict[str, int] = {}
-    for i in there:
-        twice.setdefault(wanted[i], i)
-    return [listed[i] for i in twice.values()], [f"{place}/{found[name]}" for name in twice]
+    """The listed videos that are present, and their paths in `folder`."""
+    place = first_folder(folder, (part, f"videos_{part}"))
+    found = {Path(path).name: path for path in files_in(place)}
+    namings = [[name(clip.video, clip.start, clip.end) for clip in listed] for name in NAMES]
+    names = max(namings, key=lambda names: sum(name in found for name in names))
+    first: dict[str, int] = {}
+    for i in present_files("p_hvu", find(folder, LISTS[part]), place, names, found):
+        first.setdefault(names[i], i)
+    return [listed[i] for i in first.values()], [f"{place.name}/{found[name]}" for name in first]

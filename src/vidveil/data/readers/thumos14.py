@@ -1,11 +1,11 @@
 """THUMOS14's temporal action detection: 20 sports in untrimmed videos (Jiang et al. 2014).
 
-    thumos14/validation/video_validation_0000051.mp4       trained on: 200 videos, 3,003 events
-    thumos14/TH14_test_set_mp4/video_test_0000004.mp4      tested: 210 videos, 3,307 events
+    thumos14/validation/video_validation_0000051.mp4       training: 200 videos, 3,003 events
+    thumos14/TH14_test_set_mp4/video_test_0000004.mp4      test: 210 videos, 3,307 events
     thumos14/thumos14.json                                 {video: {"annotations": [{"segment": [18.6, 24.8], "label":
                                                            "HighJump"}, ...], "frames": 6799, ...}, ...}, also within
                                                            {"database": ...}, also as thumos_14_anno.json
-    thumos14/annotation/HighJump_val.txt, _test.txt        in its place: video_test_0000896 18.6 24.8
+    thumos14/annotation/HighJump_val.txt, _test.txt        instead of the JSON: video_test_0000896 18.6 24.8
 
 Videos, lists and the JSON are found in any folder in `thumos14`, by their names. The official archives hold many more
 videos, which have no events and are not needed.
@@ -13,14 +13,14 @@ videos, which have no events and are not needed.
 Times are in seconds, to a tenth. The JSON's `duration` is `frames` by 30, though some videos have 25 frames a second:
 62 sound events of 12 videos end after it. It is not read. Frames are found by their times.
 
-Left out are three test videos that others leave out too: 0000270 and 0001496, whose annotations are of something else,
-and 0001292, which has only ambiguous parts; and eight events that begin after the end of their videos. Who compares
-with ActionFormer or TriDet wants `read_videos(root, faulty=True)`: 212 test videos with all 3,358 events. `Ambiguous`
-is no class, and its parts are not read; the official measure leaves them out.
+Left out are three test videos that others leave out too: 0000270 and 0001496, whose annotations are wrong, and 0001292,
+which has only ambiguous parts; and eight events that begin after the end of their videos. To compare with ActionFormer
+or TriDet, use `read_videos(root, faulty=True)`: 212 test videos with all 3,358 events. `Ambiguous` is no class, and its
+parts are not read; the official metric ignores them.
 
-A row of `load` is an event, cut out of its video. Each CliffDiving is also annotated as Diving: what has two labels is
-one row, with the first by the alphabet. Of a row 96 frames are read, 6.4 seconds: a long event is known by its
-beginning. Validation is every fifth video of a class, from the third on.
+A row of `load` is an event, cut out of its video. Each CliffDiving is also annotated as Diving: an event with two
+labels is one row, with the alphabetically first one. At most 96 frames of a row are read, 6.4 seconds: a long event is
+known by its beginning. Validation is every fifth video of a class, from the third on.
 """
 
 import re
@@ -31,14 +31,15 @@ from typing import Any
 
 import numpy as np
 
-from vidveil.core.errors import DataError, UsageError
+from vidveil.core.errors import DataError
 from vidveil.data.catalogue import THUMOS14
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.published import list_lines, read_json, thinned
-from vidveil.data.readers.small_sets import with_validation
-from vidveil.data.untrimmed import Event, Untrimmed, files_below, find_folder, need_all
+from vidveil.data.readers.annotations import first_folder, no_argument, read_json, read_lines
+from vidveil.data.readers.splits import hold_out_groups
+from vidveil.data.readers.subsampled import subsampled
+from vidveil.data.untrimmed import Event, Untrimmed, files_below, find_file, require_videos
 
-TOLD = ("thumos14.json", "thumos_14_anno.json")
+DATABASES = ("thumos14.json", "thumos_14_anno.json")
 CLASSES = (
     "BaseballPitch", "BasketballDunk", "Billiards", "CleanAndJerk", "CliffDiving", "CricketBowling", "CricketShot",
     "Diving", "FrisbeeCatch", "GolfSwing", "HammerThrow", "HighJump", "JavelinThrow", "LongJump", "PoleVault",
@@ -56,22 +57,21 @@ ENDS = {  # seconds, of videos with events after that
     "video_test_0000814": 181.1,
     "video_test_0001081": 117.1,
 }
-SLOWEST = 20  # frames a second, to tell times that cannot be: the set has 24 to 30
-USUAL = 54  # frames that are left of an event, on the mean
+SLOWEST = 20  # frames a second, to find impossible times: the set has 24 to 30
+USUAL = 54  # frames that are kept of an event, on average
 
-Told = tuple[list[Event], int | None]
-"""Of a video: its events, and how many frames it has, if that is told."""
+Annotation = tuple[list[Event], int | None]
+"""Of a video: its events, and the number of its frames, if known."""
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
-    if argument is not None:
-        raise UsageError(f"thumos14 takes nothing after a colon, not {argument!r}")
-    folder = find_folder(root, THUMOS14)
+    no_argument("thumos14", argument)
+    folder = first_folder(root, THUMOS14)
     videos = read_videos(root)
     rows = [(video, part, label) for video in videos for part, label in cut(video.events).items()]
     return ClipSet(
         name="thumos14",
-        videos=thinned(
+        videos=subsampled(
             "thumos14",
             folder,
             [video.path.relative_to(folder).as_posix() + part for video, part, _ in rows],
@@ -90,42 +90,42 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
 
 
 def read_videos(root: Path, *, faulty: bool = False) -> list[Untrimmed]:
-    """All videos with events, those trained on first, by their numbers; events in seconds.
+    """All videos with events, training first, by their numbers; events in seconds.
 
     Args:
-        faulty: also the videos and events that are annotated wrongly.
+        faulty: include the videos and events with wrong annotations.
     """
-    folder = find_folder(root, THUMOS14)
-    told = {
+    folder = first_folder(root, THUMOS14)
+    annotations = {
         name: (kept, frames)
         for name, (events, frames) in sorted(read_annotations(root).items())
         if (kept := [event for event in events if faulty or not _is_faulty(name, event)])
     }
-    parts = [PARTS[_split_of(name)] for name in told]
+    parts = [PARTS[_split_of(name)] for name in annotations]
     if set(parts) != {"train", "test"}:
         raise DataError(
             f"the annotations of {folder} have events of no {'test' if 'train' in parts else 'validation'} video"
         )
     found = files_below(folder, ".mp4")
     places = f"{folder / 'validation'} and {folder / 'TH14_test_set_mp4'}"
-    need_all("thumos14", folder, [f"{name}.mp4" for name in told], found, places)
-    labels = [main_label(events) for events, _ in told.values()]
-    split = with_validation(labels, [int(name[-7:]) for name in told], parts)
+    require_videos("thumos14", folder, [f"{name}.mp4" for name in annotations], found, places)
+    labels = [main_label(events) for events, _ in annotations.values()]
+    split = hold_out_groups(labels, [int(name[-7:]) for name in annotations], parts)
     videos = [
         Untrimmed(name, found[f"{name}.mp4"][0], part, label, _sorted(events), "seconds", frames)
-        for (name, (events, frames)), part, label in zip(told.items(), split.tolist(), labels, strict=True)
+        for (name, (events, frames)), part, label in zip(annotations.items(), split.tolist(), labels, strict=True)
     ]
     return sorted(videos, key=lambda video: (video.split == "test", video.name))
 
 
 def main_label(events: Sequence[Event]) -> str:
-    """The most frequent one; of several, the first by the alphabet."""
+    """The most frequent one; of several, the alphabetically first."""
     counts = Counter(event.label for event in events)
     return min(counts, key=lambda label: (-counts[label], label))
 
 
 def cut(events: Sequence[Event]) -> dict[str, str]:
-    """Labels by parts of the video, `#t=18.6,24.8`. Where a part has two labels, the first by the alphabet."""
+    """Labels by parts of the video, `#t=18.6,24.8`. Of two labels of a part, the alphabetically first."""
     parts: dict[str, str] = {}
     for event in events:
         part = f"#t={_text(event.start)},{_text(event.end)}"
@@ -133,23 +133,20 @@ def cut(events: Sequence[Event]) -> dict[str, str]:
     return parts
 
 
-def read_annotations(root: Path) -> dict[str, Told]:
-    """Of every video that has some, by its name without ending: out of the JSON or, where there is none, the lists."""
-    folder = find_folder(root, THUMOS14)
-    found = files_below(folder, ".json", ".txt")
-    beside = [place / name for place in (root, root / "labels" / "thumos") for name in TOLD]
-    places = [found[name][0] for name in TOLD if name in found] + [place for place in beside if place.is_file()]
-    if places:
-        return read_database(places[0])
-    lists = {name: paths[0] for name, paths in found.items() if LIST.fullmatch(name)}
+def read_annotations(root: Path) -> dict[str, Annotation]:
+    """Of every annotated video, by its name without ending: from the JSON or, where there is none, the lists."""
+    folder = first_folder(root, THUMOS14)
+    if database := find_file(root, folder, "thumos", DATABASES):
+        return read_database(database)
+    lists = {name: paths[0] for name, paths in files_below(folder, ".txt").items() if LIST.fullmatch(name)}
     if not lists:
         raise DataError(
-            f"{folder} has no annotations: {TOLD[0]}, or CLASS_val.txt and CLASS_test.txt for each class, belong there"
+            f"{folder} has no annotations: {DATABASES[0]}, or CLASS_val.txt and CLASS_test.txt for each class, belong there"
         )
     return read_lists(lists)
 
 
-def read_database(path: Path) -> dict[str, Told]:
+def read_database(path: Path) -> dict[str, Annotation]:
     form = '{"video_test_0000896": {"annotations": [{"segment": [18.6, 24.8], "label": "HighJump"}, ...]}, ...}'
     database = read_json(path)
     try:
@@ -160,38 +157,39 @@ def read_database(path: Path) -> dict[str, Told]:
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path} is JSON of another form: it should be {form}") from error
-    told = {}
+    annotations = {}
     for name, events, about in entries:
         frames = about.get("frames", about.get("frame"))
         if frames is not None and (type(frames) is not int or frames < 1):
             raise DataError(f"{path}: {name} has {frames!r} frames, which should be a number above 0")
-        told[name] = [_event(f"{path}: {name}", name, event, frames) for event in events], frames
-    return told
+        annotations[name] = [_event(f"{path}: {name}", name, event, frames) for event in events], frames
+    return annotations
 
 
-def read_lists(lists: Mapping[str, Path]) -> dict[str, Told]:
-    """Events out of the official lists, by the names of the files: one for each class and part."""
+def read_lists(lists: Mapping[str, Path]) -> dict[str, Annotation]:
+    """Events from the official lists, by the names of the files: one for each class and part."""
     wanted = {f"{label}_{part}.txt" for label in CLASSES for part in LISTS.values()}
     if missing := sorted(wanted - set(lists)):
         where = next(iter(lists.values())).parent
         raise DataError(f"{where} has no {missing[0]}: {len(missing)} of {len(wanted)} lists are missing")
-    told: dict[str, Told] = {}
+    annotations: dict[str, Annotation] = {}
     for file, path in sorted(lists.items()):
         label, part = file.removesuffix(".txt").rsplit("_", 1)
         if label == AMBIGUOUS:
             continue
-        for line in list_lines(path, "THUMOS14"):
+        for line in read_lines(path, "THUMOS14"):
             words = line.split()
             if len(words) != 3:
                 raise DataError(f"{path}: a line is a video and two times, video_test_0000896 18.6 24.8, not {line!r}")
             if NAME.fullmatch(words[0]) and LISTS[_split_of(words[0])] != part:
                 raise DataError(f"{path}: {words[0]} is not of this part")
-            told.setdefault(words[0], ([], None))[0].append(_event(str(path), words[0], (*words[1:], label), None))
-    return told
+            events, _ = annotations.setdefault(words[0], ([], None))
+            events.append(_event(str(path), words[0], (*words[1:], label), None))
+    return annotations
 
 
 def _event(where: str, name: str, values: Sequence[Any], frames: int | None) -> Event:
-    """Checked.
+    """A valid event, or an error.
 
     Args:
         values: start, end and label.

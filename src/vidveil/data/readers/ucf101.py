@@ -1,4 +1,4 @@
-"""UCF101 in its official layout, and VP-UCF101's labels of what can be told about the people in it.
+"""UCF101 in its official layout, and VP-UCF101's labels of visible private attributes.
 
     UCF-101/Archery/v_Archery_g01_c01.avi          class, group (a person and a place), clip
     ucfTrainTestlist/classInd.txt                  1 ApplyEyeMakeup
@@ -6,7 +6,7 @@
     ucfTrainTestlist/testlist01.txt                Archery/v_Archery_g01_c01.avi
     ucf101_privacy_attribute_label.pickle          optional: {"Archery/v_Archery_g01_c01.mp4": array (1, 5)}
 
-Videos are decoded at every second frame, 96 frames at most, and a little larger than the views that will be taken.
+Every second frame of a video is decoded, 96 frames at most, a little larger than the views.
 """
 
 import re
@@ -17,8 +17,10 @@ import numpy as np
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.published import find_labels, list_lines, match_labels, thinned
-from vidveil.data.readers.small_sets import ATTRIBUTES, codes, parse_split, with_validation
+from vidveil.data.readers.annotations import read_lines
+from vidveil.data.readers.splits import hold_out_groups, numbered, split_number
+from vidveil.data.readers.subsampled import subsampled
+from vidveil.data.readers.vp_labels import ATTRIBUTES, find_labels, match_labels
 
 LABELS = "ucf101_privacy_attribute_label.pickle"
 
@@ -34,7 +36,7 @@ class Clip:
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
-    number = parse_split("ucf101", argument)
+    number = split_number("ucf101", argument)
     folder = root if (root / "UCF-101").is_dir() else root / "ucf101"
     lists = folder / "ucfTrainTestlist"
     actions = read_classes(lists / "classInd.txt")
@@ -45,13 +47,13 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         attributes = match_labels(labels, [clip.path for clip in clips])
     return ClipSet(
         name=f"ucf101:{number}",
-        videos=thinned("ucf101", folder / "UCF-101", [clip.path for clip in clips], size=size),
+        videos=subsampled("ucf101", folder / "UCF-101", [clip.path for clip in clips], size=size),
         ids=[clip.path for clip in clips],
-        split=with_validation([c.action for c in clips], [c.group for c in clips], [c.part for c in clips]),
+        split=hold_out_groups([c.action for c in clips], [c.group for c in clips], [c.part for c in clips]),
         group=np.array(names),
         action=np.array([actions.index(clip.action) for clip in clips], np.int64),
         actions=actions,
-        person=codes(names)[0],
+        person=numbered(names)[0],
         attributes=attributes,
         attribute_names=ATTRIBUTES if attributes.shape[1] else (),
         gallery="same action",
@@ -60,7 +62,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
 
 def read_classes(path: Path) -> list[str]:
     """Names in the order of their numbers, which count from 1."""
-    lines = [line.split() for line in list_lines(path, "UCF101")]
+    lines = [line.split() for line in read_lines(path, "UCF101")]
     if any(len(line) != 2 or line[0] != str(i) for i, line in enumerate(lines, 1)):
         raise DataError(f"{path}: a line is a number and a class, counted from 1")
     return [name for _, name in lines]
@@ -72,12 +74,10 @@ def read_split(lists: Path, number: int, actions: list[str]) -> list[Clip]:
     known = set(actions)
     for part in ("train", "test"):
         path = lists / f"{part}list{number:02d}.txt"
-        for line in list_lines(path, "UCF101"):
+        for line in read_lines(path, "UCF101"):
             listed = line.split()[0]
             match = re.fullmatch(r"([^/]+)/v_[^/]+_g(\d+)_c\d+\.avi", listed)
             if not match or match[1] not in known:
-                raise DataError(
-                    f"{path}: {listed!r} is no Class/v_Class_g01_c01.avi of a class that classInd.txt knows"
-                )
+                raise DataError(f"{path}: {listed!r} is no Class/v_Class_g01_c01.avi of a class in classInd.txt")
             clips.append(Clip(listed, match[1], int(match[2]), part))
     return clips

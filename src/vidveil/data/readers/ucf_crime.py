@@ -1,23 +1,23 @@
-"""UCF-Crime: 1,900 untrimmed videos of surveillance cameras, 13 crimes and ordinary days (Sultani et al. 2018).
+"""UCF-Crime: 1,900 untrimmed videos of surveillance cameras, 13 crimes and normal scenes (Sultani et al. 2018).
 
     UCF_Crimes/Videos/Abuse/Abuse001_x264.mp4                           crimes, 950
-    UCF_Crimes/Videos/Training_Normal_Videos_Anomaly/Normal_Videos001_x264.mp4     800, trained on
-    UCF_Crimes/Videos/Testing_Normal_Videos_Anomaly/Normal_Videos_003_x264.mp4     150, tested
+    UCF_Crimes/Videos/Training_Normal_Videos_Anomaly/Normal_Videos001_x264.mp4     800, training
+    UCF_Crimes/Videos/Testing_Normal_Videos_Anomaly/Normal_Videos_003_x264.mp4     150, test
     Anomaly_Train.txt                                                   Abuse/Abuse001_x264.mp4
     Temporal_Anomaly_Annotation_for_Testing_Videos.txt                  Abuse028_x264.mp4  Abuse  165  240  -1  -1
       or Temporal_Anomaly_Annotation.txt                                first and last frame, twice; -1: no such range
     Anomaly_Test.txt                                                    optional: must name the same videos
 
-Videos and lists are found in any folder in `UCF_Crimes` by their names, so zips may stay as they unpack:
-`Anomaly-Videos-Part-1/Abuse`, `Testing_Normal_Videos/…`. Lists may also lie beside it. The 50 normal videos for event
+Videos and lists are found in any folder in `UCF_Crimes` by their names, so archives may stay as they unpack:
+`Anomaly-Videos-Part-1/Abuse`, `Testing_Normal_Videos/…`. Lists may also lie next to it. The 50 normal videos for event
 recognition are copies of others and are not read.
 
-Of the 1,610 videos trained on one knows only whether and which crime is in them; of the 290 tested, 140 with a crime,
-in which frames. The set does not say how frames count. Its authors' evaluation counts them from 1, with the last one
-included, and cuts ranges at the end of the video: so do we.
+The 1,610 training videos have one label each, a crime or normal; the 290 test videos, 140 with a crime, also have
+ranges of frames. The set does not define how frames are counted. Its authors' evaluation counts from 1, includes the
+last one and cuts ranges at the end of the video: so do we.
 
 A row of `load` is a video, of which 96 frames are kept, evenly from the first to the last. Validation is every fifth
-video of a class, from the third on. Nobody knows who is seen, or which videos are of one camera.
+video of a class, from the third on. Identities and cameras are unknown.
 """
 
 import re
@@ -26,14 +26,15 @@ from pathlib import Path
 
 import numpy as np
 
-from vidveil.core.errors import DataError, UsageError
+from vidveil.core.errors import DataError
 from vidveil.data.catalogue import UCF_CRIME
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.published import list_lines, thinned
-from vidveil.data.readers.small_sets import with_validation
-from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, files_below, find_folder, need_all
+from vidveil.data.readers.annotations import first_folder, no_argument, read_lines, refuse_duplicates
+from vidveil.data.readers.splits import hold_out_groups
+from vidveil.data.readers.subsampled import subsampled
+from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, files_below, find_file, require_videos
 
-TRAINED, TESTED = "Anomaly_Train.txt", "Anomaly_Test.txt"
+TRAINING_LIST, TEST_LIST = "Anomaly_Train.txt", "Anomaly_Test.txt"
 RANGES = ("Temporal_Anomaly_Annotation_for_Testing_Videos.txt", "Temporal_Anomaly_Annotation.txt")
 CRIMES = (
     "Abuse", "Arrest", "Arson", "Assault", "Burglary", "Explosion", "Fighting", "RoadAccidents", "Robbery", "Shooting",
@@ -46,15 +47,14 @@ FILE = re.compile(r"([A-Za-z]+?)(?:_Videos_?)?\d+_x264\.mp4")
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
-    if argument is not None:
-        raise UsageError(f"ucf_crime takes nothing after a colon, not {argument!r}")
-    folder = find_folder(root, UCF_CRIME)
+    no_argument("ucf_crime", argument)
+    folder = first_folder(root, UCF_CRIME)
     videos = read_videos(root)
     actions = (NORMAL, *CRIMES)
     names = [video.name for video in videos]
     return ClipSet(
         name="ucf_crime",
-        videos=thinned(
+        videos=subsampled(
             "ucf_crime",
             folder,
             [video.path.relative_to(folder).as_posix() for video in videos],
@@ -72,23 +72,23 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
 
 
 def read_videos(root: Path) -> list[Untrimmed]:
-    """Those trained on first, both as listed. Events are ranges of frames, of tested videos alone."""
-    folder = find_folder(root, UCF_CRIME)
-    trained, ranges = find_list(root, TRAINED), find_list(root, *RANGES)
+    """Training videos first, both as listed. Events are ranges of frames, of test videos only."""
+    folder = first_folder(root, UCF_CRIME)
+    training, ranges = find_list(root, TRAINING_LIST), find_list(root, *RANGES)
     tested = read_ranges(ranges)
-    told: list[tuple[str, str, list[Event]]] = [(name, "train", []) for name in read_trained(trained)]
-    if both := next((name for name, _, _ in told if name in tested), None):
-        raise DataError(f"{both} is trained on by {trained.name} and tested by {ranges.name}")
-    told += [(name, "test", events) for name, events in tested.items()]
+    listed: list[tuple[str, str, list[Event]]] = [(name, "train", []) for name in read_training(training)]
+    if both := next((name for name, _, _ in listed if name in tested), None):
+        raise DataError(f"{both} is in training by {training.name} and in test by {ranges.name}")
+    listed += [(name, "test", events) for name, events in tested.items()]
     _compare(root, list(tested))
-    found = {name: _chosen(paths) for name, paths in files_below(folder, ".mp4").items()}
+    found = {name: _original(paths) for name, paths in files_below(folder, ".mp4").items()}
     places = ", ".join(str(folder / "Videos" / place) for place in (CRIMES[0], *PLACES.values()))
-    need_all("ucf_crime", folder, [Path(name).name for name, _, _ in told], found, f"{places} and so on")
-    labels = [label_of(name) for name, _, _ in told]
-    split = with_validation(labels, range(len(told)), [part for _, part, _ in told])
+    require_videos("ucf_crime", folder, [Path(name).name for name, _, _ in listed], found, f"{places} and so on")
+    labels = [label_of(name) for name, _, _ in listed]
+    split = hold_out_groups(labels, range(len(listed)), [part for _, part, _ in listed])
     return [
         Untrimmed(name, found[Path(name).name], part, label, tuple(events), "frames")
-        for (name, _, events), part, label in zip(told, split.tolist(), labels, strict=True)
+        for (name, _, events), part, label in zip(listed, split.tolist(), labels, strict=True)
     ]
 
 
@@ -103,40 +103,38 @@ def label_of(name: str) -> str:
 
 
 def find_list(root: Path, *names: str) -> Path:
-    """The first of these that is in the set's folder, beside it or in `labels/ucfcrime`."""
-    folder = find_folder(root, UCF_CRIME)
-    found = files_below(folder, ".txt")
-    beside = [place / name for place in (root, root / "labels" / "ucfcrime") for name in names]
-    places = [found[name][0] for name in names if name in found] + [place for place in beside if place.is_file()]
-    if not places:
-        raise DataError(f"there is no {' or '.join(names)} in {folder} or beside it: it comes with UCF-Crime's splits")
-    return places[0]
+    """The first of these lists that is found."""
+    folder = first_folder(root, UCF_CRIME)
+    path = find_file(root, folder, "ucfcrime", names)
+    if path is None:
+        raise DataError(f"there is no {' or '.join(names)} in {folder} or next to it: it comes with UCF-Crime's splits")
+    return path
 
 
-def read_trained(path: Path) -> list[str]:
+def read_training(path: Path) -> list[str]:
     """`Abuse/Abuse001_x264.mp4` and so on, as listed."""
-    names = [line.strip() for line in list_lines(path, "UCF-Crime")]
+    names = [line.strip() for line in read_lines(path, "UCF-Crime")]
     for name in names:
-        label = _told(path, name)
+        label = _label(path, name)
         if name != _listed(Path(name).name, label, "train"):
             raise DataError(f"{path}: a line is {_listed(Path(name).name, label, 'train')}, not {name!r}")
-    _refuse_twice(path, names)
+    refuse_duplicates(path, names)
     return names
 
 
 def read_ranges(path: Path) -> dict[str, list[Event]]:
-    """Frames of what is tested, by `Abuse/Abuse028_x264.mp4` and so on."""
-    told = [(line, line.split()) for line in list_lines(path, "UCF-Crime")]
-    _refuse_twice(path, [words[0] for _, words in told])
+    """Events of the test videos, by `Abuse/Abuse028_x264.mp4` and so on."""
+    lines = [(line, line.split()) for line in read_lines(path, "UCF-Crime")]
+    refuse_duplicates(path, [words[0] for _, words in lines])
     ranges: dict[str, list[Event]] = {}
-    for line, words in told:
+    for line, words in lines:
         if len(words) != 6 or not all(re.fullmatch(r"-1|\d+", word) for word in words[2:]):
             raise DataError(
                 f"{path}: a line is a video, its class and four frames, such as {FORM}, not {line.strip()!r}"
             )
         file, label = words[:2]
-        if label != _told(path, file):
-            raise DataError(f"{path}: {file} is said to show {label}, but by its name it shows {_told(path, file)}")
+        if label != _label(path, file):
+            raise DataError(f"{path}: {file} is labelled {label}, but by its name it shows {_label(path, file)}")
         numbers = [int(word) for word in words[2:]]
         ranges[_listed(file, label, "test")] = _events(f"{path}: {file}", label, numbers)
     return ranges
@@ -164,30 +162,24 @@ def _listed(file: str, label: str, part: str) -> str:
     return f"{PLACES[part] if label == NORMAL else label}/{file}"
 
 
-def _told(path: Path, name: str) -> str:
+def _label(path: Path, name: str) -> str:
     try:
         return label_of(name)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
 
-def _refuse_twice(path: Path, names: Sequence[str]) -> None:
-    if len(set(names)) != len(names):
-        raise DataError(f"{path} has {next(name for name in names if names.count(name) > 1)} twice")
-
-
-def _chosen(paths: Sequence[Path]) -> Path:
-    """Of several files of one name, the one that is no copy for event recognition."""
+def _original(paths: Sequence[Path]) -> Path:
+    """Of several files of one name, the one that is not a copy for event recognition."""
     return min(paths, key=lambda path: path.parent.name in COPIES)
 
 
 def _compare(root: Path, tested: Sequence[str]) -> None:
-    """Anomaly_Test.txt, if it is there, with the annotated videos."""
-    try:
-        path = find_list(root, TESTED)
-    except DataError:
+    """Anomaly_Test.txt, if present, must name the annotated videos."""
+    path = find_file(root, first_folder(root, UCF_CRIME), "ucfcrime", (TEST_LIST,))
+    if path is None:
         return
-    listed = {Path(line.strip()).name for line in list_lines(path, "UCF-Crime")}
+    listed = {Path(line.strip()).name for line in read_lines(path, "UCF-Crime")}
     if odd := sorted(listed ^ {Path(name).name for name in tested}):
         here, there = (path.name, "the annotated ranges") if odd[0] in listed else ("the annotated ranges", path.name)
         raise DataError(f"{path}: {len(odd)} videos are not in both lists: {odd[0]} is in {here}, but not in {there}")

@@ -5,15 +5,15 @@
                               UCSDped1/Test/UCSDped1.m                TestVideoFile{end+1}.gt_frame = [5:90, 140:200];
                               UCSDped1/Test/Test003_gt/001.bmp ...    masks of some: not read
 
-    ucsd:ped1    34 videos to train on, 36 to test, 200 pictures each, 238 × 158
+    ucsd:ped1    34 training and 36 test videos, 200 pictures each, 238 × 158
     ucsd:ped2    16 and 12, of 120 to 200 pictures, 360 × 240
 
     for video in read_videos(root, "ped2"):
         read_frames(video)                                 # (T, H, W, 3), whole and in order
         untrimmed.frame_labels(video, video.frames)        # (T,) 0 or 1
 
-Line n of the .m is of the n-th test video; frames count from 1, and the last one of a range is abnormal, too. What
-Macintoshes leave behind (._001.tif, .DS_Store) is passed over. The pictures are grey, and kept at their size and rate.
+Line n of the .m is of the n-th test video; frames count from 1, and the last one of a range is included. Files of macOS
+(._001.tif, .DS_Store) are skipped. The pictures are grey, and kept at their size and rate.
 A video is some seconds of one camera's recording, so neighbours may show the same people minutes apart.
 """
 
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.one_class import sum_of, tested, trained, window_set
-from vidveil.data.readers.published import list_lines
+from vidveil.data.readers.annotations import first_folder, read_lines
+from vidveil.data.readers.one_class import files_hash, test_video, training_videos, window_set
 from vidveil.data.untrimmed import Untrimmed
 
 FOLDER = "UCSD_Anomaly_Dataset.v1p2"
@@ -43,7 +43,7 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         f"ucsd:{which}",
         videos,
         read_frames,
-        {"files": sum_of(every)},
+        {"files": files_hash(every)},
         expected_bytes=len(every) * 3 * 360 * 240,
     )
 
@@ -51,12 +51,11 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
 def folder_of(root: Path, which: str) -> Path:
     if which not in SETS:
         raise UsageError(f"ucsd has ped1 and ped2, not {which!r}; write ucsd:ped1")
-    places = [root / FOLDER, root / "ucsd" / FOLDER]
-    return next((place for place in places if place.is_dir()), places[0]) / SETS[which]
+    return first_folder(root, (FOLDER, f"ucsd/{FOLDER}")) / SETS[which]
 
 
 def read_videos(root: Path, which: str) -> list[Untrimmed]:
-    """All videos of `ped1` or `ped2`, those to train on first. A path is a folder of pictures."""
+    """All videos of `ped1` or `ped2`, training first. A path is a folder of pictures."""
     folder = folder_of(root, which)
     train = {f"Train/{path.name}": path for path in _parts(folder / "Train", "Train")}
     test = _parts(folder / "Test", "Test")
@@ -64,18 +63,18 @@ def read_videos(root: Path, which: str) -> list[Untrimmed]:
     ranges = read_ranges(annotation)
     if len(ranges) != len(test):
         raise DataError(
-            f"{annotation} tells of {len(ranges)} videos and {folder / 'Test'} holds {len(test)}, "
+            f"{annotation} names {len(ranges)} videos and {folder / 'Test'} holds {len(test)}, "
             f"{test[0].name} to {test[-1].name}: unpack the set again"
         )
     labels = [_labels(annotation, path, found) for path, found in zip(test, ranges, strict=True)]
     frames = {name: len(pictures_in(path)) for name, path in train.items()}
-    return trained(train, frames) + [
-        tested(f"Test/{path.name}", path, of) for path, of in zip(test, labels, strict=True)
+    return training_videos(train, frames) + [
+        test_video(f"Test/{path.name}", path, of) for path, of in zip(test, labels, strict=True)
     ]
 
 
 def _parts(folder: Path, word: str) -> list[Path]:
-    """Train001, Train002 and so on, none left out; masks are passed over."""
+    """Train001, Train002 and so on, without a gap; masks are skipped."""
     try:
         found = sorted(path for path in folder.iterdir() if re.fullmatch(rf"{word}\d{{3}}", path.name))
     except OSError as error:
@@ -91,7 +90,7 @@ def _parts(folder: Path, word: str) -> list[Path]:
 def read_ranges(path: Path) -> list[list[tuple[int, int]]]:
     """Of each test video the first and last abnormal frames, counted from 1."""
     found = []
-    for number, line in enumerate(list_lines(path, "UCSD's test videos, in its folder Test"), 1):
+    for number, line in enumerate(read_lines(path, "UCSD's test videos, in its folder Test"), 1):
         if "gt_frame" not in line or line.lstrip().startswith("%"):
             continue
         match = RANGES.search(line)
@@ -121,7 +120,7 @@ def _labels(annotation: Path, video: Path, ranges: list[tuple[int, int]]) -> NDA
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """001.tif to the last one, none left out."""
+    """001.tif to the last one, without a gap."""
     found = sorted(path for path in folder.glob("*.tif") if not path.name.startswith("."))
     wanted = [f"{number:03d}.tif" for number in range(1, len(found) + 1)]
     if not found or [path.name for path in found] != wanted:

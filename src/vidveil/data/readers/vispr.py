@@ -1,22 +1,22 @@
-"""VISPR: pictures that people put on the net, and what can be told about them (Orekondy et al. 2017).
+"""VISPR: pictures from the web, labelled with visible private attributes (Orekondy et al. 2017).
 
     vispr/train2017/2017_10001018.jpg, .json       the official layout; val2017 and test2017 alike. Also as
                                                    vispr/images/train2017/….jpg, vispr/annotations/train2017/….json
     vispr/train2017.txt                            optional: annotations/train2017/2017_10001018.json
     vispr/train_labels.pkl, test_labels.pkl        for parts without .json: {"2017_10001018": array (7,)}
 
-A picture is a video of one frame, and a view of it a static clip: the last frame of a short video is repeated. Nothing
-is done, so there is one action, and nobody knows who is seen. Parts are the official ones: 10,000, 4,167 and 8,000.
+A picture is a video of one frame, and a view of it a static clip: the last frame of a short video is repeated. There is
+only one action, `none`, and identities are unknown. Parts are the official ones: 10,000, 4,167 and 8,000 pictures.
 
     vispr:7     skin colour, gender, complete face, partial face, semi-nudity, personal relationship, social circle:
-                what work on private action recognition attacks (table 9 of SPLAVU, which takes them from others)
-    vispr:5     the same as PA-HMDB51's authors put them together to train on VISPR and test on theirs: a face is a
-                complete or a partial one, a relationship a personal one or a social circle
+                as attacked in work on private action recognition (table 9 of SPLAVU)
+    vispr:5     the same, joined as PA-HMDB51's authors do to train on VISPR and test on their set: a face is a complete
+                or a partial one, a relationship a personal one or a social circle
 
-A picture's .json names its attributes out of 68. The released vectors of seven have no names, and we take them in the
-order of the table. What speaks for it: the first two columns nearly agree (.93), as colour and gender would, and the
-next two are the most frequent after them, as faces would be. Nothing in them says which of a pair is which, nor of
-the last three: cMAP of all seven does not depend on it, one attribute's number does. So .json goes before vectors.
+A picture's .json names its attributes out of 68. The released vectors of seven have no names, and we assume the order
+of the table. This fits: the first two columns nearly agree (.93), as colour and gender should, and the next two are the
+most frequent after them, as faces should be. The order within these pairs and of the last three is unknown: cMAP of all
+seven does not depend on it, the result of one attribute does. So .json takes precedence over vectors.
 """
 
 import re
@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.pickled_arrays import load_arrays
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.readers.published import list_lines, read_json, thinned
-from vidveil.data.readers.small_sets import ATTRIBUTES
+from vidveil.data.readers.annotations import first_file, first_folder, read_json, read_lines, refuse_duplicates
+from vidveil.data.readers.subsampled import subsampled
+from vidveil.data.readers.vp_labels import ATTRIBUTES, binary_labels
 
 SEVEN = {
     "skin_colour": "a17_color",
@@ -44,7 +45,7 @@ SEVEN = {
 }
 """In the order of the released vectors; our name and VISPR's."""
 OF_SEVEN = ((0,), (2, 3), (1,), (4,), (5, 6))
-"""What of the seven counts for each of `ATTRIBUTES`: one is enough."""
+"""The columns of the seven that are joined to each of `ATTRIBUTES`: any of them counts."""
 
 
 def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: int = 0) -> ClipSet:  # noqa: ARG001
@@ -64,7 +65,7 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
     attributes = np.concatenate(labels)
     return ClipSet(
         name=f"vispr:{number}",
-        videos=thinned("vispr", folder, files, size=size, usual=1),
+        videos=subsampled("vispr", folder, files, size=size, usual=1),
         ids=files,
         split=np.array(split, dtype="<U5"),
         group=np.array([Path(file).stem for file in files]),
@@ -83,8 +84,7 @@ def five(seven: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def part_folder(folder: Path, part: str, inside: str) -> Path:
     """`vispr/train2017`, or `vispr/images/train2017` where only that is there."""
-    places = folder / f"{part}2017", folder / inside / f"{part}2017"
-    return next((place for place in places if place.is_dir()), places[0])
+    return first_folder(folder, (f"{part}2017", f"{inside}/{part}2017"))
 
 
 def read_part(folder: Path, part: str, pictures: Path) -> list[str]:
@@ -96,37 +96,37 @@ def read_part(folder: Path, part: str, pictures: Path) -> list[str]:
             raise DataError(f"{pictures} holds no picture: VISPR's {part}2017/2017_10001018.jpg and so on belong there")
         return names
     names = []
-    for line in list_lines(listed, "VISPR"):
+    for line in read_lines(listed, "VISPR"):
         match = re.fullmatch(rf"(?:(?:annotations|images)/)?{part}2017/([\w-]+)\.(?:json|jpg)", line.strip())
         if not match:
             raise DataError(f"{listed}: a line is annotations/{part}2017/2017_10001018.json, not {line!r}")
         names.append(match[1])
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise DataError(f"{listed} lists {twice} twice: leave one of the lines out")
+    refuse_duplicates(listed, names)
     return names
 
 
 def read_attributes(root: Path, part: str, names: Sequence[str]) -> NDArray[np.float32]:
-    """(N, 7) of a part's pictures: out of their .json, else out of the released vectors. All of one kind."""
+    """(N, 7) of the pictures of a part: all from their .json, else all from the released vectors."""
     annotations = part_folder(root / "vispr", part, "annotations")
     for place in (annotations, root / "vispr" / "annotations" / f"{part}2017"):
         if any(place.glob("*.json")):
-            if absent := [name for name in names if not (place / f"{name}.json").is_file()]:
+            if missing := [name for name in names if not (place / f"{name}.json").is_file()]:
                 raise DataError(
-                    f"{place} lacks {len(absent):,} of {len(names):,} annotations, {absent[0]}.json first: every "
+                    f"{place} lacks {len(missing):,} of {len(names):,} annotations, {missing[0]}.json first: every "
                     f"picture of {part}2017 has one, or none of them"
                 )
             return np.stack([read_annotation(place / f"{name}.json") for name in names])
     file = f"{part}_labels.pkl"
     places = [folder / file for folder in (root / "vispr", root / "labels" / "vispr", root / "vispr" / "labels")]
-    if path := next((place for place in places if place.is_file()), None):
+    if path := first_file(places):
         known = read_vectors(path)
-        if missing := next((name for name in names if name not in known), None):
-            raise DataError(f"{path} has no labels of {missing}, which is a picture of {part}2017")
+        if unlabelled := next((name for name in names if name not in known), None):
+            raise DataError(f"{path} has no labels of {unlabelled}, which is a picture of {part}2017")
         return np.stack([known[name] for name in names])
-    alone = "released vectors are of train2017 and test2017 only" if part == "val" else f"no {places[0]} either"
-    raise DataError(f"{annotations} has no .json, and {alone}: put the annotations of {part}2017 beside its pictures")
+    vectors = "released vectors are of train2017 and test2017 only" if part == "val" else f"no {places[0]} either"
+    raise DataError(
+        f"{annotations} has no .json, and {vectors}: put the annotations of {part}2017 next to its pictures"
+    )
 
 
 def read_annotation(path: Path) -> NDArray[np.float32]:
@@ -143,12 +143,8 @@ def read_annotation(path: Path) -> NDArray[np.float32]:
 
 
 def read_vectors(path: Path) -> dict[str, NDArray[np.float32]]:
-    """(7,) of each picture by its name. Only arrays are read out of the pickle."""
+    """(7,) of each picture by its name. Only arrays are unpickled."""
     found = load_arrays(path)
     if not isinstance(found, dict) or not found:
         raise DataError(f"{path} holds no labels by picture: it should be {{'2017_10001018': array ({len(SEVEN)},)}}")
-    for name, values in found.items():
-        whole = isinstance(name, str) and isinstance(values, np.ndarray) and values.shape == (len(SEVEN),)
-        if not whole or not np.isin(values, (0, 1)).all():
-            raise DataError(f"{path}: {name!r} should have an array of {len(SEVEN)} labels, each 0 or 1")
-    return {name: values.astype(np.float32) for name, values in found.items()}
+    return binary_labels(path, found, len(SEVEN))

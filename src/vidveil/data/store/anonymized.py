@@ -10,7 +10,7 @@ from pathlib import Path
 from vidveil.core.atomic import remove_folder
 from vidveil.data.clips import ClipSet
 from vidveil.data.single_frames import SingleFrames
-from vidveil.data.store.files import FRAMES, turn
+from vidveil.data.store.files import FRAMES, store_lock
 from vidveil.data.store.videos import VideoStore
 
 KEPT, SCORES, SHARE = "kept", "scores", "share"
@@ -82,7 +82,7 @@ def forget(after: Iterable[ClipSet]) -> None:
 
 
 def _delete(videos: AnonymizedVideos) -> None:
-    with turn(videos.folder):
+    with store_lock(videos.folder):
         if born(videos.folder) != videos.made:
             return
         with suppress(OSError):

@@ -29,7 +29,7 @@ from vidveil.core.bounded import is_file, open_regular, read_json_object, reason
 from vidveil.core.errors import DataError, OutputError
 from vidveil.core.text import printable
 from vidveil.core.typed import typed
-from vidveil.data.store.files import sha256_of, turn
+from vidveil.data.store.files import sha256_of, store_lock
 
 LAYOUT = 1
 INDEX_BYTES = 256 << 20
@@ -153,7 +153,7 @@ def fill_shards(
     """
     folder = Path(folder).absolute()
     plain = json.loads(json.dumps({"layout": LAYOUT, **about, "videos_a_shard": videos}))
-    with turn(folder):
+    with store_lock(folder):
         if is_store(folder):
             _refuse_other(folder, plain, ids)
         elif folder.exists() and not (folder.is_dir() and all(is_part(file.name) for file in folder.iterdir())):

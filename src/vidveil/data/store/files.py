@@ -135,7 +135,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def turn(folder: Path) -> Iterator[None]:
+def store_lock(folder: Path) -> Iterator[None]:
     """Hold the one right to write this store. The system takes it back when the process ends, however it ends."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

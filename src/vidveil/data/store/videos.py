@@ -29,7 +29,7 @@ from vidveil.core.bounded import ANNOTATION_VALUES, open_regular, parse_json, re
 from vidveil.core.errors import DataError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.data.store.files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, turn, writing
+from vidveil.data.store.files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, store_lock, writing
 
 if TYPE_CHECKING:
     import torch
@@ -202,7 +202,7 @@ class VideoStore:
             sides: side arrays that are there already, one a video; an array (N, ...) is N of them.
         """
         folder = Path(folder).absolute()
-        with turn(folder):
+        with store_lock(folder):
             return cls._write(folder, arrays, about, sides or {})
 
     @classmethod
@@ -221,7 +221,7 @@ class VideoStore:
         folder = Path(folder).absolute()
         if (found := cls._whole(folder, about)) and good(found):
             return found
-        with turn(folder):
+        with store_lock(folder):
             if (found := cls._whole(folder, about)) and good(found):
                 return found
             return cls._write(folder, make(), about, {})

@@ -165,16 +165,16 @@ class Gait:
         walks, test = self.walks["test"], [one["test"] for one in found[best]]
         resamples = self.measure.resamples
         measured = resamples.statistic([_statistic(one.hit, walks, scope, suffix) for one in test])
-        by_lot = resamples.statistic(_statistic(test[0].chance, walks, scope, suffix))
+        by_chance = resamples.statistic(_statistic(test[0].chance, walks, scope, suffix))
         floor = floors.over_seeds(
             [
-                floors.floor_of(_dealt(one, walks, scope, suffix, self.measure.permutations), observed, 0)
+                floors.floor_of(_permuted(one, walks, scope, suffix, self.measure.permutations), observed, 0)
                 for one, observed in zip(test, measured.per_seed, strict=True)
             ]
         )
         return Number(
-            leak=Leak("rank-1", measured, floor.value, by_lot),
-            analytic=by_lot.value,
+            leak=Leak("rank-1", measured, floor.value, by_chance),
+            analytic=by_chance.value,
             floor_range=(floor.low, floor.high),
             measured_by=best,
             others={name: {"test": value(name, "test"), "val": val[name]} for name in found},
@@ -228,7 +228,7 @@ def _mean(values: Floats, walks: Walks, scope: str, suffix: str, weights: Floats
     return _mean_of_known(np.stack(by_probe, axis=1)) if by_probe else np.full(len(weights), np.nan)
 
 
-def _dealt(found: Found, walks: Walks, scope: str, suffix: str, permutations: int) -> Floats:
+def _permuted(found: Found, walks: Walks, scope: str, suffix: str, permutations: int) -> Floats:
     """The number under each deal of the gallery's people.
 
     It depends on how often (in the weights of the mean) person i was taken for person j and on nothing else, so each
@@ -247,9 +247,9 @@ def _dealt(found: Found, walks: Walks, scope: str, suffix: str, permutations: in
         share = 1 / (np.count_nonzero(galleries) * galleries[number] * len(asked))
         np.add.at(taken, (walks.person[asked], found.nearest[asked, g]), share)
     there = np.unique(walks.person[walks.gallery])
-    lots = np.random.default_rng(0)
-    deals = lots.permuted(np.tile(there, (permutations, 1)), axis=1)  # (B, K) who they are now
-    values: Floats = taken[deals, there].sum(axis=1)
+    rng = np.random.default_rng(0)
+    permutation_batches = rng.permuted(np.tile(there, (permutations, 1)), axis=1)  # (B, K) who they are now
+    values: Floats = taken[permutation_batches, there].sum(axis=1)
     return values
 
 

@@ -1,7 +1,7 @@
 """Anonymized clips looked up among raw ones, by somebody who has a person's ordinary videos.
 
-Both must lie in one space, so the same network looks at both: the one that learned on anonymized clips, and the one
-that learned on raw ones. Each is tried as it is and in the discriminants of the people that it was trained on.
+Both must lie in one space, so one network embeds both: the one that was trained on anonymized clips, or the one that
+was trained on raw ones. Its embeddings are tried as they are and in the discriminants of its training people.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,13 @@ import numpy as np
 
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import TESTED, Learned, embed
-from vidveil.evaluation.measures.measure import Crossing, Floats
+from vidveil.evaluation.measures.measure import Crossing
+from vidveil.evaluation.number import Floats
 from vidveil.statistics.projections import lda
 from vidveil.tasks import Predictions
 from vidveil.training.recipe import LearningRecipe
 
-Seen = Mapping[str, Predictions]
+BySplit = Mapping[str, Predictions]
 
 
 def crossings(
@@ -25,11 +26,11 @@ def crossings(
     learned_after: Mapping[str, Sequence[Learned]],
     learned_raw: Mapping[str, Sequence[Learned]],
 ) -> dict[str, list[Crossing]]:
-    """Every attacker's ways to look anonymized clips up among raw ones, one entry a seed; `after` has one, too."""
+    """Anonymized and raw clips in the spaces of every attacker, one entry a seed, as in `after`."""
     found: dict[str, list[Crossing]] = {}
     for name in learned_after:
         pairs = list(zip(learned_after[name], learned_raw[name.replace(":raw", "")], strict=True))
-        if name.endswith(":frozen"):  # one network, whatever it is shown
+        if name.endswith(":frozen"):  # one network for all clips
             found |= _spaces(f"{name} on both", [(a.predictions, r.predictions, r.predictions) for a, r in pairs], raw)
             continue
         own = [(a.predictions, embed(a, raw, recipe), a.predictions) for a, _ in pairs]
@@ -41,13 +42,13 @@ def crossings(
     return found
 
 
-def _spaces(name: str, seeds: Sequence[tuple[Seen, Seen, Seen]], data: ClipSet) -> dict[str, list[Crossing]]:
+def _spaces(name: str, seeds: Sequence[tuple[BySplit, BySplit, BySplit]], data: ClipSet) -> dict[str, list[Crossing]]:
     """(probes, gallery, training clips) of each seed → the same as they are, and in discriminants."""
     found: dict[str, list[Crossing]] = {f"{name}, cosine": [], f"{name}, LDA": []}
     for probes, gallery, training in seeds:
         train = training["train"]
-        apart = lda(train.features, data.person[train.rows])
-        for space, to in (("cosine", lambda x: x.astype(np.float64)), ("LDA", apart)):
+        discriminants = lda(train.features, data.person[train.rows])
+        for space, to in (("cosine", lambda x: x.astype(np.float64)), ("LDA", discriminants)):
             among: dict[str, Floats] = {split: to(gallery[split].features) for split in TESTED}
             asked: dict[str, Floats] = {split: to(probes[split].features) for split in TESTED}
             found[f"{name}, {space}"].append(Crossing(asked, among))

@@ -1,15 +1,15 @@
-"""Pictures out of features: whether whoever has a feature can look at what was filmed.
+"""Pictures out of features: how much of what was filmed can be reconstructed from a feature.
 
-    pairs (z, picture) of training videos ─► decoder ─► applied to z of test videos ─► beside what was filmed
+    pairs (z, picture) of training videos ─► decoder ─► applied to z of test videos ─► compared with what was filmed
 
 A picture is the middle frame of a clip, its middle square, 32 × 32. The decoder is trained anew on whatever the
-features are, raw or anonymized. It begins with the best straight line, which of few videos is hard to beat, and adds
-what convolutions see; how steep the line is and how long it learns are chosen on validation. Who learns nothing says
-the mean training picture, and that is the floor.
+features are, raw or anonymized. It begins with ridge regression, which for few videos is hard to beat, and adds the
+output of convolutions; the ridge and the number of epochs are chosen on validation. A decoder that learns nothing
+returns the mean training picture, and that is the floor.
 
     PSNR     10 log₁₀ 1/MSE in dB           its excess (v − f)/(R − f) is a share of dB beyond the mean picture
     SSIM     7 × 7 windows
-    rank-1   who is in the pictures that came back: by cosine, and by discriminants of training people
+    rank-1   linkage of the reconstructed pictures: by cosine, and by discriminants of training people
 """
 
 import copy
@@ -29,9 +29,10 @@ from vidveil.data.clips import Split
 from vidveil.data.features.extract import clip_picks
 from vidveil.data.features.sets import FeatureSet
 from vidveil.data.views import ORDER, cropped
-from vidveil.evaluation.evaluators.features import seen
+from vidveil.evaluation.evaluators.features import features_by_split
 from vidveil.evaluation.evaluators.train import TESTED
-from vidveil.evaluation.measures.measure import Crossing, Floats, Measure, Number, mean
+from vidveil.evaluation.measures.measure import Crossing, Measure, mean
+from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics.projections import lda
 from vidveil.statistics.tradeoff import Leak
 from vidveil.tasks import Predictions
@@ -39,14 +40,14 @@ from vidveil.tasks import Predictions
 SIDE = 32
 EPOCHS, RATE, DECAY, DROPOUT = 60, 1e-3, 0.01, 0.2
 STEPS, BATCH = 16, 128  # steps an epoch, at least; clips at once, at most
-LOOKS, PATIENCE = 20, 5  # times that validation is asked, at most; how often in vain before training ends
+VALIDATIONS, PATIENCE = 20, 5  # at most; and how many of them without an improvement before training ends
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.001)
-"""Of what pulls the straight line to the mean picture, which stays if no line is better."""
+"""Ridges; with the strongest the regression is nearly the mean picture."""
 CHANNELS = (64, 32, 16)  # at 4, 8 and 16 pixels
 WEIGHTS = 1 << 19  # of the first layer, at most: longer features get fewer channels
 EDGE = 1 / 512  # half a grey level: a guess of 0 or 1 could never be changed
 LEAST_ERROR = (1 / 255) ** 2 / 12
-"""Mean square of rounding to 8 bits: who comes nearer is near to nothing that was filmed. PSNR ends at 58.9 dB."""
+"""Mean square error of rounding to 8 bits: nothing that was filmed can be nearer. PSNR ends at 58.9 dB."""
 WINDOW, C1, C2 = 7, 0.01**2, 0.03**2  # of SSIM
 DECIMALS = 4  # of a pixel that count in linkage: below is noise of arithmetic, which has directions, too
 AT_ONCE = 1024
@@ -82,7 +83,7 @@ class Decoder(nn.Module):
     line: Tensor
 
     def __init__(self, like: Tensor, usual: Tensor) -> None:
-        """For features like those (n, D), of pictures whose mean is `usual`, which is what it says of all at first."""
+        """For features like those (n, D), of pictures whose mean is `usual`, which is its first output for all."""
         super().__init__()
         width = like.shape[1]
         self.register_buffer("mean", like.mean(0))
@@ -119,7 +120,7 @@ def decoder(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = EPOCHS
     train, val = (_clips_of(data, split) for split in ("train", "val"))
     given, target = data.clips.all[train], wanted[train]
     batch = max(1, min(BATCH, len(given) // STEPS))
-    every = max(1, epochs // LOOKS)
+    every = max(1, epochs // VALIDATIONS)
 
     def error() -> float:
         return F.mse_loss(network.decode(data.clips.all[val]), wanted[val]).item()
@@ -135,7 +136,7 @@ def decoder(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = EPOCHS
         network.load_state_dict(kept)
         optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=DECAY)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * -(-len(given) // batch))
-        in_vain = 0
+        without_gain = 0
         for epoch in range(epochs):
             network.train()
             order = np.random.default_rng((seed, ORDER, epoch)).permutation(len(given))
@@ -146,10 +147,10 @@ def decoder(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = EPOCHS
                 schedule.step()
             if (epoch + 1) % every and epoch + 1 < epochs:
                 continue
-            in_vain += 1
+            without_gain += 1
             if (now := error()) < best:
-                best, kept, in_vain = now, copy.deepcopy(network.state_dict()), 0
-            elif in_vain == PATIENCE:
+                best, kept, without_gain = now, copy.deepcopy(network.state_dict()), 0
+            elif without_gain == PATIENCE:
                 break
         network.load_state_dict(kept)
     return network.eval().requires_grad_(False)
@@ -171,7 +172,7 @@ def _clips_of(data: FeatureSet, split: Split) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """What came back of test videos; of each number one a video, the mean over its clips."""
+    """Reconstructed test videos; each number has one entry a video, the mean over its clips."""
 
     psnr: Floats
     ssim: Floats
@@ -182,13 +183,13 @@ class Reconstruction:
     """Means of the first two on validation."""
     pictures: Tensor
     """(N, 3, SIDE, SIDE): the middle clip of each."""
-    seen: Mapping[str, Predictions]
-    """By split, the mean of five pictures of each video as its features: what people are looked for in."""
+    features: Mapping[str, Predictions]
+    """By split, the mean of five pictures of each video as its features: for linkage."""
 
 
 @phase("reconstructing pictures")
 def reconstructed(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = EPOCHS) -> Reconstruction:
-    """Train a decoder, and look at what it makes of the test videos."""
+    """Train a decoder, and apply it to the test videos."""
     back = decoder(data, wanted, seed=seed, epochs=epochs).decode(data.clips.all)
     usual = wanted[_clips_of(data, "train")].mean(0).expand_as(wanted)
     test, val = (data.labels.indices(split) for split in ("test", "val"))
@@ -201,7 +202,7 @@ def reconstructed(data: FeatureSet, wanted: Tensor, *, seed: int, epochs: int = 
         floor_ssim=_by_video(data, ssim(usual, wanted))[test],
         val={"psnr": float(near[val].mean()), "ssim": float(alike[val].mean())},
         pictures=as_features.clips.even(test, 1).view(-1, *wanted.shape[1:]).cpu(),
-        seen=seen(as_features),
+        features=features_by_split(as_features),
     )
 
 
@@ -218,7 +219,7 @@ def psnr(a: Tensor, b: Tensor) -> Tensor:
 
 def ssim(a: Tensor, b: Tensor) -> Tensor:
     """(n, 3, H, W) in [0, 1] twice → (n,): Wang et al. (2004), a mean over colours and over all windows inside the
-    picture. Windows weigh all pixels alike and covariances are of samples, as scikit-image has it if told nothing."""
+    picture. Windows weigh all pixels alike and covariances are of samples, as is the default of scikit-image."""
     return torch.cat(list(map(_similar, torch.split(a, AT_ONCE), torch.split(b, AT_ONCE))))
 
 
@@ -253,7 +254,7 @@ def numbers_of(measure: Measure, found: Sequence[Reconstruction]) -> dict[str, N
 def _number(measure: Measure, metric: str, found: Sequence[Reconstruction], note: str) -> Number:
     name = metric.lower()
     values = np.stack([getattr(one, name) for one in found])  # (S, N)
-    by_mean: Floats = getattr(found[0], f"floor_{name}")  # nothing in it is by lot: the same of every seed
+    by_mean: Floats = getattr(found[0], f"floor_{name}")  # nothing in it is random: the same for every seed
     floor = measure.resamples.mean(by_mean)
     return Number(
         leak=Leak(metric, measure.resamples.mean(values), floor.value, floor),
@@ -269,10 +270,10 @@ def _number(measure: Measure, metric: str, found: Sequence[Reconstruction], note
 
 def _spaces(measure: Measure, found: Reconstruction) -> dict[str, dict[str, Floats]]:
     """Validation and test pictures less the mean training one, and in the discriminants of training people."""
-    train = found.seen["train"]
+    train = found.features["train"]
     usual = train.features.mean(0)
     maps: dict[str, Callable[[NDArray[np.float32]], Floats]] = {
         "pixels, cosine": lambda these: np.round((these - usual).astype(np.float64), DECIMALS),
         "pixels, LDA": lda(train.features, measure.data.person[train.rows]),
     }
-    return {name: {split: to(found.seen[split].features) for split in TESTED} for name, to in maps.items()}
+    return {name: {split: to(found.features[split].features) for split in TESTED} for name, to in maps.items()}

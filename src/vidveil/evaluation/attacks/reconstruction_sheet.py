@@ -1,4 +1,4 @@
-"""What came back of features, beside what was filmed, as a picture for people."""
+"""Pictures that were reconstructed from features, next to those that were filmed, as one PNG for people."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,16 +16,16 @@ from vidveil.evaluation.attacks.reconstruction import of_video, psnr
 SHOWN, GREY = 8, "#6b6b6b"  # videos, and the ink of decibels
 
 
-def sheet(data_raw: FeatureSet, columns: Mapping[str, Tensor], path: Path) -> None:
-    """A PNG for people: below what was filmed, a row for each of `columns`, which are pictures (N, 3, SIDE, SIDE) of
-    the middle clips of test videos. It shows people as they were filmed: it may go where the set itself may go."""
+def sheet(data: FeatureSet, reconstructions: Mapping[str, Tensor], path: Path) -> None:
+    """Write it: the filmed pictures in the first row, then a row for each of `reconstructions`, pictures
+    (N, 3, SIDE, SIDE) of the middle clips of test videos. It shows people, so it is as confidential as the set."""
     from matplotlib.figure import Figure  # slow to import; no window and no global state this way
 
-    labels, test = data_raw.labels, data_raw.labels.indices("test")
+    labels, test = data.labels, data.labels.indices("test")
     chosen = np.unique(np.linspace(0, len(test) - 1, SHOWN).astype(np.int64))
-    clips = [of_video(data_raw, row) for row in test[chosen].tolist()]
+    clips = [of_video(data, row) for row in test[chosen].tolist()]
     filmed = torch.stack([these[len(these) // 2] for these in clips])  # the middle clip, as `Vectors.even` has it
-    rows = {"what was filmed": filmed} | {name: these.cpu()[chosen] for name, these in columns.items()}
+    rows = {"what was filmed": filmed} | {name: these.cpu()[chosen] for name, these in reconstructions.items()}
     figure = Figure(figsize=(1.6 + 1.1 * len(chosen), 0.3 + 1.25 * len(rows)), dpi=150, layout="constrained")
     axes = figure.subplots(len(rows), len(chosen), squeeze=False)
     for line, (name, these) in zip(axes, rows.items(), strict=True):

@@ -1,11 +1,11 @@
-"""Heads on features: who tells the action, and who attacks. Trained anew on whatever the features are.
+"""Heads on features: of the action, and of attackers. Trained anew on whatever the features are.
 
-    linear    features → by mean and deviation of training clips → Linear
+    linear    features → standardized by training clips → Linear
     mlp       … → Linear(D, D) → ReLU → Linear                                        the attacker of the paper
-    mlp2      … → Linear(D, 512) → ReLU → Linear(512, 256) → ReLU → Linear            for what no straight line tells
+    mlp2      … → Linear(D, 512) → ReLU → Linear(512, 256) → ReLU → Linear            for what is not linear
 
-A clip of each training video is drawn anew each epoch. A test video is told by the mean probability over five clips.
-The epoch is chosen on validation. Few videos are gone through more often (`least_steps`).
+A clip of each training video is drawn anew each epoch. Of a test video the probability is the mean over five clips.
+The epoch is chosen on validation. Where there are few videos, more epochs are trained (`least_steps`).
 """
 
 import copy
@@ -25,28 +25,28 @@ from vidveil.data.clips import SPLITS
 from vidveil.data.features.sets import FeatureSet
 from vidveil.data.views import ORDER, VIEW, draw
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.recipes.features import FeaturesRecipe, Judge
+from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
 from vidveil.tasks import Predictions, Task
 
 DROPOUT = {"linear": 0.0, "mlp": 0.1, "mlp2": 0.3}
 WIDTHS = (512, 256)
 SALT = 1000
-"""Added to seeds: whoever judges must not draw what the adapter of the same seed drew."""
+"""Added to seeds: an evaluator must not draw what the adapter of the same seed drew."""
 SPACE = "features:frozen"
-"""Linkage needs no head: the features are a space, and what `Measure` makes of them are others."""
-TAUGHT = "mlp.safetensors"
-"""Where `Measure` keeps what a small network made of them."""
-LOOKS = 20
-"""Times that validation is asked, at most: every epoch would take longer than the training."""
+"""Linkage needs no head: the features are a space, and `Measure` derives others from them."""
+MLP_SPACE = "mlp.safetensors"
+"""Where `Measure` keeps the space of a small network on them."""
+VALIDATIONS = 20
+"""At most, in a training: after every epoch they would take longer than the training."""
 
 
 class Head(nn.Module):
-    """Of features that are as long as `like` (n, D), and brought to their mean and deviation first."""
+    """Of features that are as long as `like` (n, D), and standardized by its mean and deviation."""
 
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, kind: Judge, like: Tensor, outputs: int) -> None:
+    def __init__(self, kind: HeadKind, like: Tensor, outputs: int) -> None:
         super().__init__()
         width = like.shape[1]
         self.register_buffer("mean", like.mean(0))
@@ -60,53 +60,55 @@ class Head(nn.Module):
         x = (features - self.mean) / self.deviation
         for layer in self.hidden:
             x = F.dropout(F.relu(layer(x)), self.dropout, self.training)
-        told: Tensor = self.out(x)
-        return told
+        logits: Tensor = self.out(x)
+        return logits
 
 
 @dataclass(frozen=True, eq=False)
-class Taught:
-    """A head after its training."""
-
+class TrainedHead:
     head: Head
     task: Task
     name: str
     seconds: float
 
-    def on(self, data: FeatureSet, folder: Path) -> Learned:
-        """What it says of these features, which need not be those it learned on."""
-        said = {
-            split: Predictions(one.rows, one.features, {self.task.name: _told(self.head, self.task, data, one.rows)})
-            for split, one in seen(data).items()
+    def predict(self, data: FeatureSet, folder: Path) -> Learned:
+        """Predictions for these features, which need not be those that it was trained on."""
+        predictions = {
+            split: Predictions(
+                one.rows, one.features, {self.task.name: _probabilities(self.head, self.task, data, one.rows)}
+            )
+            for split, one in features_by_split(data).items()
             if len(one.rows)
         }
-        score = {self.task.name: self.task.score(said["val"])}
-        return Learned(said, score, sum(p.numel() for p in self.head.parameters()), self.seconds, self.name, folder)
+        score = {self.task.name: self.task.score(predictions["val"])}
+        parameters = sum(p.numel() for p in self.head.parameters())
+        return Learned(predictions, score, parameters, self.seconds, self.name, folder)
 
 
-def seen(data: FeatureSet) -> dict[str, Predictions]:
+def features_by_split(data: FeatureSet) -> dict[str, Predictions]:
     """The features themselves, the mean over five clips of a video."""
     rows = {split: data.labels.indices(split) for split in SPLITS}
     return {split: Predictions(which, data.clips.even(which).mean(1).cpu().numpy()) for split, which in rows.items()}
 
 
 def space(data: FeatureSet, folder: Path) -> Learned:
-    """For linkage: nobody has learned anything yet. What an interrupted run has learned of other features is gone."""
+    """For linkage, without any training. The space of a small network is removed: an interrupted run may have learned
+    it of other features."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / TAUGHT).unlink(missing_ok=True)
-    return Learned(seen(data), {}, 0, 0.0, SPACE, folder)
+    (folder / MLP_SPACE).unlink(missing_ok=True)
+    return Learned(features_by_split(data), {}, 0, 0.0, SPACE, folder)
 
 
-def teach(
-    data: FeatureSet, kind: Judge, task: Task, recipe: FeaturesRecipe, *, epochs: int, lr: float, seed: int
-) -> Taught:
+def train_head(
+    data: FeatureSet, kind: HeadKind, task: Task, recipe: FeaturesRecipe, *, epochs: int, lr: float, seed: int
+) -> TrainedHead:
     """A head, on the training videos."""
     began = monotonic()
     rows, device = data.labels.indices("train"), data.clips.all.device
     batch = min(recipe.batch, len(rows))
     steps = len(rows) // batch
     epochs, seed = max(epochs, -(-recipe.least_steps // steps)), seed + SALT
-    every = max(1, epochs // LOOKS)
+    every = max(1, epochs // VALIDATIONS)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         head = Head(kind, data.clips.even(rows).flatten(0, 1), task.outputs).to(device)
@@ -129,17 +131,17 @@ def teach(
                     best, kept = (score if np.isfinite(score) else best), copy.deepcopy(head.state_dict())
         head.load_state_dict(kept)
     name = kind if len(recipe.attacker_lr) == 1 else f"{kind} lr {lr:g}"
-    return Taught(head.eval().requires_grad_(False), task, name, round(monotonic() - began, 1))
+    return TrainedHead(head.eval().requires_grad_(False), task, name, round(monotonic() - began, 1))
 
 
 def _validated(head: Head, task: Task, data: FeatureSet) -> float:
     rows = data.labels.indices("val")
-    told = _told(head.eval(), task, data, rows)
-    return task.score(Predictions(rows, np.zeros((len(rows), 0), np.float32), {task.name: told}))
+    probabilities = _probabilities(head.eval(), task, data, rows)
+    return task.score(Predictions(rows, np.zeros((len(rows), 0), np.float32), {task.name: probabilities}))
 
 
 @torch.inference_mode()
-def _told(head: Head, task: Task, data: FeatureSet, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+def _probabilities(head: Head, task: Task, data: FeatureSet, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     views = data.clips.even(rows)  # (n, V, D)
-    told: NDArray[np.float32] = task.probabilities(head(views)).mean(1).cpu().numpy()
-    return told
+    found: NDArray[np.float32] = task.probabilities(head(views)).mean(1).cpu().numpy()
+    return found

@@ -1,8 +1,8 @@
-"""What a frozen network sees in the clips of a set: looked at once, for every seed, split and question.
+"""Features of clips by a frozen network: computed once for all seeds, splits and tasks.
 
 A frozen network learns nothing, so the same views of the same clips have the same features, whoever is in which split.
 They are kept in the cache, under the hash of all that they depend on: the pixels, the weights, the views, and the code
-that looks.
+that computes them.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from vidveil.core.atomic import new_file
 from vidveil.core.code_hash import code_of
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
-from vidveil.data.controls import CONTROLS
+from vidveil.data.temporal_controls import CONTROLS
 from vidveil.data.loader import Loader
-from vidveil.data.store.files import turn, unwritable
+from vidveil.data.store.files import store_lock, unwritable
 from vidveil.data.store.videos import cache_folder
 from vidveil.models.recognizers import RECOGNIZERS, build
 from vidveil.models.recognizers.recognizer import Recognizer
@@ -35,7 +35,7 @@ CODE = (
     "models/recognizers/*.py",
     "data/views.py",
     "data/loader.py",
-    "data/controls.py",
+    "data/temporal_controls.py",
     "evaluation/evaluators/frozen.py",
 )
 
@@ -50,7 +50,7 @@ def features_of(
     seed: int,
     control: str = "",
 ) -> tuple[NDArray[np.float32], int]:
-    """(n, D) of these clips, the mean over the recipe's views; and how many parameters looked."""
+    """(n, D) of these clips, the mean over the recipe's views; and how many parameters the network has."""
     published = RECOGNIZERS[name].weights
     about = {
         "network": name,
@@ -63,8 +63,8 @@ def features_of(
         "code": code_of(*CODE),
     }
     path = cache_folder() / "features" / f"{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:24]}.npz"
-    with turn(path):  # who asks for the same meanwhile waits, and finds it
-        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # not there, or damaged: made anew
+    with store_lock(path):  # another process that needs the same waits, and finds it
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # not there, or damaged: computed again
             kept = read_archive(path)
             return kept["features"], int(kept["parameters"])
         network = _network(name, recipe, seed)
@@ -74,7 +74,7 @@ def features_of(
             data, rows, frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch, seed=seed,
             device=device, order="sequential", transform=CONTROLS.get(control),
         )  # fmt: skip
-        features = _looked_at(network, loader, recipe.views, name)
+        features = _mean_over_views(network, loader, recipe.views, name)
         try:
             with new_file(path) as file:
                 np.savez(file, features=features, parameters=parameters)
@@ -83,12 +83,12 @@ def features_of(
         return features, parameters
 
 
-def embedded(see: Callable[[Tensor], Tensor], clips: Tensor, full: int) -> Tensor:
+def embedded(network: Callable[[Tensor], Tensor], clips: Tensor, full: int) -> Tensor:
     """(n, 3, T, H, W) → (n, D), by a batch of `full` clips always: so the same clip has the same features."""
     missing = full - len(clips)
     padded = torch.cat([clips, clips[:1].expand(missing, *clips.shape[1:])]) if missing else clips
     with torch.autocast("cuda", torch.bfloat16, enabled=clips.is_cuda):
-        return see(padded)[: len(clips)].float()
+        return network(padded)[: len(clips)].float()
 
 
 def _network(name: str, recipe: LearningRecipe, seed: int) -> Recognizer:
@@ -98,12 +98,13 @@ def _network(name: str, recipe: LearningRecipe, seed: int) -> Recognizer:
     return build(name, frames=recipe.frames, size=recipe.size, pretrained=pretrained).eval()
 
 
-def _looked_at(network: Recognizer, loader: Loader, views: str, name: str) -> NDArray[np.float32]:
+def _mean_over_views(network: Recognizer, loader: Loader, views: str, name: str) -> NDArray[np.float32]:
     found = []
     with torch.inference_mode():
         for batch in counted(loader.views(views), f"features by {name}", len(loader), "batches"):
             count = batch.video.shape[1]
-            seen = embedded(network.features, batch.video.flatten(0, 1), loader.batch * count)
-            found.append(seen.view(-1, count, seen.shape[-1]).mean(1).cpu())
+            each = embedded(network.features, batch.video.flatten(0, 1), loader.batch * count)
+            found.append(each.view(-1, count, each.shape[-1]).mean(1).cpu())
+
     features: NDArray[np.float32] = torch.cat(found).numpy()
     return features

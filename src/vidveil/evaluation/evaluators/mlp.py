@@ -1,10 +1,10 @@
-"""A small network on the features of a frozen one: it learns in seconds what else takes minutes.
+"""A small network on the features of a frozen one: it is trained in seconds, and not in minutes.
 
-    x → by mean and deviation of training clips → Linear → GELU → Dropout → Linear
+    x → standardized by training clips → Linear → GELU → Dropout → Linear
 
-On top of a frozen utility network it tells the action (`with_heads`). Behind a frozen attacker its hidden layer, taught
-to tell training people apart, is one more space to compare clips in (`identifying`), beside those of `projections`. A
-frozen network was not made for pictures that a method has changed, so what is read off it is a lower bound.
+On a frozen utility network it predicts the action (`with_heads`). On a frozen attacker its hidden layer, trained to
+classify training people, is one more space to compare clips in (`identity_space`), next to those of `projections`. A
+frozen network was not trained on pictures that a method has changed, so its numbers are lower bounds.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ from vidveil.tasks import Predictions, Task
 Floats = NDArray[np.float64]
 WIDTH = 256
 STEPS = (50, 100, 200, 400)
-"""On all training clips at once. Heads take the number that does best on validation; spaces have to do with the second:
+"""On all training clips at once. Heads take the number that does best on validation; spaces take the second, since
 validation chooses among spaces."""
 RATE, DECAY, DROPOUT, SMOOTHING = 1e-3, 0.05, 0.5, 0.1
 HEADS = [WIDTH, *STEPS, RATE, DECAY, DROPOUT]
-"""All that what they tell depends on, beside the features."""
+"""All that their predictions depend on, apart from the features."""
 
 
 class Head(nn.Module):
@@ -39,12 +39,12 @@ class Head(nn.Module):
         return F.gelu(self.hidden((features - self.mean) / self.deviation))
 
     def forward(self, features: Tensor) -> Tensor:
-        told: Tensor = self.out(F.dropout(self.embed(features), DROPOUT, self.training))
-        return told
+        logits: Tensor = self.out(F.dropout(self.embed(features), DROPOUT, self.training))
+        return logits
 
 
-def taught(features: Tensor, outputs: int, loss: Callable[[Tensor], Tensor], seed: int) -> Iterator[Head]:
-    """The same head again and again, after so many steps each."""
+def trained_heads(features: Tensor, outputs: int, loss: Callable[[Tensor], Tensor], seed: int) -> Iterator[Head]:
+    """The same head after each number of steps."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         head = Head(features, outputs).to(features.device)
@@ -61,36 +61,38 @@ def taught(features: Tensor, outputs: int, loss: Callable[[Tensor], Tensor], see
 
 
 def with_heads(
-    said: Mapping[str, Predictions], tasks: Sequence[Task], device: torch.device | str, seed: int
+    predictions: Mapping[str, Predictions], tasks: Sequence[Task], device: torch.device | str, seed: int
 ) -> dict[str, Predictions]:
-    """The predictions, with what heads on their features tell of all but `train`: learned there, chosen on `val`."""
-    seen = {split: torch.from_numpy(one.features).float().to(device) for split, one in said.items()}
-    rows = torch.from_numpy(said["train"].rows).to(device)
-    found = {split: dict(one.probabilities) for split, one in said.items()}
-    judged = [split for split in seen if split != "train"]
+    """The predictions, with probabilities by heads on their features for all splits but `train`, where the heads are
+    trained. Their number of steps is chosen on `val`."""
+    features = {split: torch.from_numpy(one.features).float().to(device) for split, one in predictions.items()}
+    rows = torch.from_numpy(predictions["train"].rows).to(device)
+    found = {split: dict(one.probabilities) for split, one in predictions.items()}
+    predicted = [split for split in features if split != "train"]
     for task in tasks:
         best = -np.inf
-        for head in taught(seen["train"], task.outputs, lambda logits, of=task: of.loss(logits, rows), seed):  # type: ignore[misc]
+        for head in trained_heads(features["train"], task.outputs, lambda logits, of=task: of.loss(logits, rows), seed):  # type: ignore[misc]
             with torch.no_grad():
-                told = {split: task.probabilities(head(seen[split])).cpu().numpy() for split in judged}
-            score = task.score(replace(said["val"], probabilities={task.name: told["val"]}))
+                by_split = {split: task.probabilities(head(features[split])).cpu().numpy() for split in predicted}
+            score = task.score(replace(predictions["val"], probabilities={task.name: by_split["val"]}))
             if score > best or not np.isfinite(best):
                 best = score if np.isfinite(score) else best
-                for split, probabilities in told.items():
+                for split, probabilities in by_split.items():
                     found[split][task.name] = probabilities
-    return {split: replace(one, probabilities=found[split]) for split, one in said.items()}
+    return {split: replace(one, probabilities=found[split]) for split, one in predictions.items()}
 
 
-def identifying(
+def identity_space(
     train: ArrayLike, person: ArrayLike, seed: int = 0, device: torch.device | str = "cpu"
 ) -> Callable[[ArrayLike], Floats]:
-    """The hidden layer of a head that tells training people apart: (N, D) → (N, WIDTH). Person -1 is left out."""
+    """The hidden layer of a head that classifies training people: (N, D) → (N, WIDTH). Person -1 is left out."""
     people = np.asarray(person)
     known = people >= 0
     features = torch.from_numpy(np.asarray(train, np.float32)[known]).to(device)
     names, numbers = np.unique(people[known], return_inverse=True)
     truth = torch.from_numpy(numbers).to(device)
-    heads = taught(features, len(names), lambda said: F.cross_entropy(said, truth, label_smoothing=SMOOTHING), seed)
+    heads = trained_heads(features, len(names), lambda logits: F.cross_entropy(logits, truth, label_smoothing=SMOOTHING), seed)
+
     next(heads)
     head = next(heads).requires_grad_(False)
     middle = head.embed(features).mean(0)

@@ -1,6 +1,6 @@
 """One network trained on one set of clips: the step that utility models, attackers and controls have in common.
 
-The epoch is chosen on validation. Test is looked at once, after training, and the predictions are written down: all
+The epoch is chosen on validation. Test clips are predicted once, after training, and the predictions are stored: all
 numbers are computed from them, and a second run of the same evaluation finds them again.
 """
 
@@ -22,11 +22,10 @@ from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import read_json, reason, regular
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import phase
-from vidveil.core.text import close_to
 from vidveil.core.typed import from_values
 from vidveil.core.version import __version__
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.controls import CONTROLS
+from vidveil.data.temporal_controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
 from vidveil.data.views import Augment
 from vidveil.evaluation.evaluators.frozen import embedded, features_of
@@ -37,12 +36,12 @@ from vidveil.tasks import TASKS, Predictions, Task
 from vidveil.tasks.identity import Identity, everybody_is_known
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
+from vidveil.training.old_names import with_old_names
 from vidveil.training.options import options_of
 from vidveil.training.recipe import LearningRecipe
 from vidveil.weights import describe
 
 NEVER_TRAINED = 1_000_000  # the number of an epoch that no training reaches
-STARTS = ("pretrained", "frozen", "raw")
 Order = Literal["shuffle", "sequential"]
 TESTED: tuple[Split, ...] = ("val", "test")
 
@@ -97,20 +96,20 @@ def learn(
     device = options_of(recipe, seed).accelerator()
     learned_tasks = [TASKS[name](data, device, recipe.label_smoothing) for name in tasks]
     if network.endswith(":frozen"):
-        predictions, parameters = _looked(data, learned_tasks, network, recipe, seed, control, splits)
+        predictions, parameters = _by_frozen(data, learned_tasks, network, recipe, seed, control, splits)
     else:
         predictions, parameters = _trained(
             data, learned_tasks, network, recipe, seed, folder, key, control, start, splits, log, label
         )
     if device == "cuda":
-        torch.cuda.empty_cache()  # to others on the same accelerator, while we count
+        torch.cuda.empty_cache()  # for other processes on the same accelerator, while statistics are computed
     scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
     learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
     _write(learned, key)
     return learned
 
 
-def _looked(
+def _by_frozen(
     data: ClipSet,
     tasks: Sequence[Task],
     network: str,
@@ -119,7 +118,7 @@ def _looked(
     control: str,
     splits: Sequence[Split],
 ) -> tuple[dict[str, Predictions], int]:
-    """By a frozen network: heads alone learn, on its features of training clips."""
+    """By a frozen network: only heads are trained, on its features of training clips."""
     device = options_of(recipe, seed).accelerator()
     wanted = dict.fromkeys((*(("train",) if tasks else ()), *splits))
     rows = np.unique(np.concatenate([data.indices(split) for split in wanted]))
@@ -129,8 +128,8 @@ def _looked(
         split: Predictions(data.indices(split), features[np.searchsorted(rows, data.indices(split))])
         for split in wanted
     }
-    told = [task for task in tasks if not isinstance(task, Identity) or task.names_them]
-    return with_heads(predictions, told, device, seed) if told else predictions, parameters
+    with_head = [task for task in tasks if not isinstance(task, Identity) or task.names_them]
+    return with_heads(predictions, with_head, device, seed) if with_head else predictions, parameters
 
 
 def _trained(
@@ -171,9 +170,9 @@ def _trained(
     return predictions, sum(p.numel() for p in model.parameters())
 
 
-@phase("looking at anonymized clips by networks of raw video")
+@phase("features of clips by networks that were trained on others")
 def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
-    """What a network that learned elsewhere sees in the validation and test clips of another set."""
+    """Features of the validation and test clips of a set, by a network that was trained on another one."""
     device = options_of(recipe, 0).accelerator()
     model = classifier(learned.network.partition(":")[0], [], recipe, 0)
     model.recognizer.load_state_dict(_weights(learned.folder / "weights.safetensors"))
@@ -213,7 +212,7 @@ def _train(
         return torch.stack([task.loss(outputs[task.name], batch.index) for task in tasks]).sum()
 
     def validate(_: nn.Module) -> Mapping[str, float]:  # the model itself: what wraps it lets only `forward` through
-        predictions = predict(model, validation, tasks, recipe.views)  # as at test: one view is a noisy judge
+        predictions = predict(model, validation, tasks, recipe.views)  # as at test: the score of one view is noisy
         scores = {task.name: task.score(predictions) for task in tasks}
         known = [score for score in scores.values() if not np.isnan(score)]  # all may be alike among so few people
         return {**scores, "score": float(np.mean(known)) if known else 0.0}
@@ -240,28 +239,17 @@ def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str
         for batch in loader.views(views) if views else loader.epoch(NEVER_TRAINED):
             count = batch.video.shape[1] if views else 1
             clips = batch.video.flatten(0, 1) if views else batch.video  # (B, V, 3, T, H, W) → (B·V, 3, T, H, W)
-            seen = embedded(model.features, clips, loader.batch * count)
+            embeddings = embedded(model.features, clips, loader.batch * count)
             rows.append(batch.index.cpu())
-            features.append(seen.view(-1, count, seen.shape[-1]).mean(1).cpu())
+            features.append(embeddings.view(-1, count, embeddings.shape[-1]).mean(1).cpu())
             for task in tasks:
-                each = task.probabilities(model.heads[task.name](seen))  # (B·V, outputs)
+                each = task.probabilities(model.heads[task.name](embeddings))  # (B·V, outputs)
                 probabilities[task.name].append(each.view(-1, count, each.shape[-1]).mean(1).cpu())
     return Predictions(
         torch.cat(rows).numpy(),
         torch.cat(features).numpy(),
         {name: torch.cat(parts).numpy() for name, parts in probabilities.items()},
     )
-
-
-def check_network(network: str) -> None:
-    """A name that does not exist, or a start that the network does not have, is refused now."""
-    name, colon, start = network.partition(":")
-    if name not in RECOGNIZERS:
-        raise UsageError(f"no recognizer is called {name!r}; {close_to(name, RECOGNIZERS)}")
-    if colon and start not in STARTS:
-        raise UsageError(f"{network}: after the colon comes {', '.join(STARTS[:-1])} or {STARTS[-1]}")
-    if start == "pretrained" and RECOGNIZERS[name].weights is None:
-        raise UsageError(f"{network}: there are no published weights of {name}; leave out :pretrained")
 
 
 def classifier(network: str, tasks: Sequence[Task], recipe: LearningRecipe, seed: int) -> Classifier:
@@ -304,7 +292,7 @@ def _key(
         "tasks": list(tasks),
         "network": network,
         "start": None if start is None else hashlib.sha256(start.read_bytes()).hexdigest(),
-        "options": options_of(recipe, seed, network).fixed(),
+        "options": with_old_names(options_of(recipe, seed, network).fixed()),
         "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
         "label_smoothing": recipe.label_smoothing,
         **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
@@ -324,9 +312,9 @@ def _labels(data: ClipSet) -> list[Any]:
 
 def _write(learned: Learned, key: str) -> None:
     arrays: dict[str, Any] = {}
-    for split, said in learned.predictions.items():
-        arrays |= {f"{split}/rows": said.rows, f"{split}/features": said.features}
-        arrays |= {f"{split}/{task}": values for task, values in said.probabilities.items()}
+    for split, one in learned.predictions.items():
+        arrays |= {f"{split}/rows": one.rows, f"{split}/features": one.features}
+        arrays |= {f"{split}/{task}": values for task, values in one.probabilities.items()}
     with new_path(learned.folder / "predictions.safetensors") as part:
         save_file(arrays, part)
     about = {"key": key, "scores": learned.scores, "parameters": learned.parameters, "seconds": learned.seconds}
@@ -352,13 +340,14 @@ def _read(folder: Path, network: str, key: str) -> Learned | None:
         raise DataError(f"{folder / 'learned.json'} {reason(error)}; delete {folder.name} to train it anew") from error
     if about.key != key:
         raise UsageError(f"{folder} was trained on other clips or with other settings; choose another run")
-    said: dict[str, dict[str, Any]] = {}
+    by_split: dict[str, dict[str, Any]] = {}
     try:
         for name, array in load_file(regular(folder / "predictions.safetensors")).items():
             split, _, part = name.partition("/")
-            said.setdefault(split, {})[part] = array
+            by_split.setdefault(split, {})[part] = array
         predictions = {
-            split: Predictions(parts.pop("rows"), parts.pop("features"), parts) for split, parts in said.items()
+            split: Predictions(parts.pop("rows"), parts.pop("features"), parts) for split, parts in by_split.items()
+
         }
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise DataError(f"{folder / 'predictions.safetensors'} is damaged; delete {folder} to train it anew") from error

@@ -11,7 +11,7 @@ import numpy as np
 
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.many_labels import cmap_number, dealt, f1_by_clip, over_how_many
+from vidveil.evaluation.measures.many_labels import cmap_number, permuted, f1_by_clip, over_how_many
 from vidveil.evaluation.measures.measure import Floats, Measure, Number, choose, logit_of, mean, on_test
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Estimate, combined
@@ -169,10 +169,10 @@ def _many(measure: Measure, attackers: Mapping[str, Sequence[Learned]], truth: F
     data, alive = measure.data, np.flatnonzero(metrics.varying(truth))
     found = cmap_number(measure, attackers, "attributes", truth)
     said = [on_test(one).probabilities["attributes"] for one in attackers[found.measured_by]]
-    lots = min(measure.permutations, max(LEAST_PERMUTATIONS, AFFORDED // int((truth[:, alive] == 1).sum())))
+    rng = min(measure.permutations, max(LEAST_PERMUTATIONS, AFFORDED // int((truth[:, alive] == 1).sum())))
     floor = floors.over_seeds(
         [
-            dealt(truth, each, measure.people, observed=seen, permutations=lots)
+            permuted(truth, each, measure.people, observed=seen, permutations=rng)
             for each, seen in zip(said, found.leak.value.per_seed, strict=True)
         ]
     )
@@ -186,8 +186,8 @@ def _many(measure: Measure, attackers: Mapping[str, Sequence[Learned]], truth: F
             leak=replace(found.leak, floor=found.leak.floor if alone else floor.value),
             floor_range=(floor.low, floor.high),
             p=floor.p,
-            least_p=1 / (1 + lots),
-            note=f"{over}; p by {lots:,} permutations" if lots < measure.permutations else over,
+            least_p=1 / (1 + rng),
+            note=f"{over}; p by {rng:,} permutations" if rng < measure.permutations else over,
         ),
         "f1": Number(
             leak=Leak("F1", measure.resamples.mean(by_clip), always),

@@ -41,8 +41,8 @@ class Truth:
             return {}
         each = [self._clips(store) for store in stores]
         found = {name: np.stack([one[name] for one in each]) for name in TRUTHS if name in each[0]}  # (S, N)
-        lots = {HIDDEN: 1 - found[ALL_KEPT].mean(), ACTION_KEPT: found[ALL_KEPT].mean(), ALL_KEPT: UNDEFINED}
-        return {name: self._number(name, values, float(lots.get(name, AUROC_FLOOR))) for name, values in found.items()}
+        rng = {HIDDEN: 1 - found[ALL_KEPT].mean(), ACTION_KEPT: found[ALL_KEPT].mean(), ALL_KEPT: UNDEFINED}
+        return {name: self._number(name, values, float(rng.get(name, AUROC_FLOOR))) for name, values in found.items()}
 
     def _clips(self, videos: AnonymizedVideos) -> dict[str, Floats]:
         """(N,) of each number, in the order of the test clips."""

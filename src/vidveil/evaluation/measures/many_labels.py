@@ -23,7 +23,7 @@ from vidveil.statistics import floors, metrics
 from vidveil.statistics.tradeoff import Leak
 
 Ints = NDArray[np.int64]
-Said = NDArray[np.float32]
+Predicted = NDArray[np.float32]
 
 
 def cmap_number(measure: Measure, networks: Mapping[str, Sequence[Learned]], head: str, truth: Floats) -> Number:
@@ -36,7 +36,7 @@ def cmap_number(measure: Measure, networks: Mapping[str, Sequence[Learned]], hea
     }  # each (S, N)
     val = {name: mean([one.scores[head] for one in learned]) for name, learned in networks.items()}
     best = choose(val, f"cMAP of {head}", fallback=True)
-    floor = mean([_by_lot(truth, on_test(one).probabilities[head], alive) for one in networks[best]])
+    floor = mean([_by_chance(truth, on_test(one).probabilities[head], alive) for one in networks[best]])
     chance = measure.resamples.mean(_prevalence(truth, alive))
     return Number(
         leak=Leak("cMAP", measure.resamples.mean(values[best]), floor, chance),
@@ -55,7 +55,7 @@ def over_how_many(labels: NDArray[np.float32], train: Ints, alive: Ints, what: s
     return f"{told}, {never:,} of them in no training clip" if never else told
 
 
-def f1_by_clip(truth: Floats, said: Said, threshold: metrics.Threshold) -> Floats:
+def f1_by_clip(truth: Floats, said: Predicted, threshold: metrics.Threshold) -> Floats:
     """What the mean F1 of the labels that vary is the mean of, to first order, as cMAP. (N, A), (N, A) -> (N,)"""
     alive = np.flatnonzero(metrics.varying(truth))
     total = np.zeros(len(truth))
@@ -64,8 +64,8 @@ def f1_by_clip(truth: Floats, said: Said, threshold: metrics.Threshold) -> Float
     return total / len(alive)
 
 
-def dealt(
-    truth: Floats, said: Said, people: NDArray[np.str_], *, observed: float, permutations: int, seed: int = 0
+def permuted(
+    truth: Floats, said: Predicted, people: NDArray[np.str_], *, observed: float, permutations: int, seed: int = 0
 ) -> floors.Floor:
     """cMAP of labels that are dealt out to other people, each clip's labels together. (N, A), (N, A), (N,)
 
@@ -77,8 +77,8 @@ def dealt(
     patterns, group = np.unique(np.isnan(truth[:, alive]), axis=1, return_inverse=True)  # (N, G), (A',)
     places = [_places(truth[:, a], logit_of(said[:, a])) for a in alive]
     values = np.zeros(permutations)
-    for start, stop, deal in floors.deals(floors.deal_people, people, permutations, seed, len(truth)):
-        order = deal[:, seats]  # (b, N): who sits down next
+    for start, stop, permute in floors.permutation_batches(floors.permute_people, people, permutations, seed, len(truth)):
+        order = permute[:, seats]  # (b, N): who sits down next
         for g, unknown in enumerate(patterns.T):
             seat = _seated(order, seats, ~unknown)
             for i in np.flatnonzero(group.reshape(-1) == g):
@@ -115,7 +115,7 @@ def _average_precision(above: NDArray[np.int32]) -> Floats:
     return np.asarray((found / rising).sum(axis=1) / count)
 
 
-def _cmap_by_clip(truth: Floats, said: Said, columns: Ints) -> Floats:
+def _cmap_by_clip(truth: Floats, said: Predicted, columns: Ints) -> Floats:
     """What cMAP is the mean of. (N, A), (N, A) -> (N,)"""
     total = np.zeros(len(truth))
     for a in columns:
@@ -123,7 +123,7 @@ def _cmap_by_clip(truth: Floats, said: Said, columns: Ints) -> Floats:
     return total / len(columns)
 
 
-def _by_lot(truth: Floats, said: Said, columns: Ints) -> float:
+def _by_chance(truth: Floats, said: Predicted, columns: Ints) -> float:
     return mean([floors.random_average_precision(truth[:, a], logit_of(said[:, a])) for a in columns])
 
 

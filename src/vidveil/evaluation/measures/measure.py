@@ -15,9 +15,9 @@ from vidveil.core.atomic import new_path
 from vidveil.core.bounded import regular
 from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
-from vidveil.data.about import Use
+from vidveil.data.description import UtilityMetric
 from vidveil.data.clips import ClipSet, Split
-from vidveil.evaluation.evaluators.mlp import identifying
+from vidveil.evaluation.evaluators.mlp import identity_space
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.results import Kind
 from vidveil.statistics import floors, metrics
@@ -95,7 +95,7 @@ class Measure:
         self.resamples = Resamples(self.people, resamples=resamples)
 
     @property
-    def use(self) -> Use:
+    def utility(self) -> UtilityMetric:
         """What the number of `action` is called."""
         return "action_top1" if self.data.action_labels is None else "action_cmap"
 
@@ -171,8 +171,8 @@ class Measure:
         hits = (guesses[best] == truth).astype(np.float64)  # (S, N)
         values = np.empty(self.permutations)
         strata = self.data.action[self.rows]
-        for start, stop, dealt in floors.deals(floors.deal_within, strata, self.permutations, 0, len(truth)):
-            values[start:stop] = (guesses[best][:, None] == truth[dealt]).mean(axis=(0, 2))
+        for start, stop, permuted in floors.permutation_batches(floors.permute_within, strata, self.permutations, 0, len(truth)):
+            values[start:stop] = (guesses[best][:, None] == truth[permuted]).mean(axis=(0, 2))
         floor = floors.floor_of(values, float(hits.mean()), 0)
         return Number(
             leak=Leak("top-1", self.resamples.mean(hits), floor.value),
@@ -208,14 +208,14 @@ class Measure:
         }
         said = learned.predictions
         spaces = {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
-        return spaces | ({"MLP": self._taught_space(learned, seed)} if learned.network.endswith(":frozen") else {})
+        return spaces | ({"MLP": self._mlp_space(learned, seed)} if learned.network.endswith(":frozen") else {})
 
-    def _taught_space(self, learned: Learned, seed: int) -> dict[str, Floats]:
+    def _mlp_space(self, learned: Learned, seed: int) -> dict[str, Floats]:
         """Kept where the training is: raw video is looked at again beside every row of a table."""
         file = learned.folder / "mlp.safetensors"
         if not file.is_file():
             train = learned.predictions["train"]
-            to = identifying(train.features, self.data.person[train.rows], seed, self.device)
+            to = identity_space(train.features, self.data.person[train.rows], seed, self.device)
             with new_path(file) as part:
                 save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
         found: dict[str, Floats] = load_file(regular(file))
@@ -269,10 +269,10 @@ class Measure:
         each = [one.hit if metric == "rank-1" else one.average_precision for one in test[best]]
         first = test[best][0]
         chance = first.chance if metric == "rank-1" else _expected_precision(first)
-        by_lot = self.resamples.mean(chance)
+        by_chance = self.resamples.mean(chance)
         return Number(
-            leak=Leak(metric, self.resamples.mean(np.stack(each)), floor.value, by_lot),
-            analytic=by_lot.value,
+            leak=Leak(metric, self.resamples.mean(np.stack(each)), floor.value, by_chance),
+            analytic=by_chance.value,
             floor_range=(floor.low, floor.high),
             measured_by=best,
             others={name: {"test": mean([value(one) for one in test[name]]), "val": val[name]} for name in spaces},

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.progress import phase
-from vidveil.data.readers.published import SUBGROUPS
+from vidveil.data.readers.annotations import SUBGROUPS
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures.measure import Measure, Number, log_of, on_test
 from vidveil.statistics import floors, metrics
@@ -178,11 +178,11 @@ class _Subgroups:
             abs(signed.value), sign * signed.samples, tuple(sign * s for s in signed.per_seed), signed.drawn
         )
         known = np.flatnonzero(f + m)  # people of a subgroup; the others are dealt to nobody
-        lots = np.random.default_rng(0)
-        dealt = lots.permuted(np.tile(f[known], (self.measure.permutations, 1)), axis=1)  # (B, K)
-        by_lot, others = (np.zeros((len(dealt), len(f))) for _ in range(2))
-        by_lot[:, known], others[:, known] = dealt, 1 - dealt
-        gaps = np.mean([tally.of(by_lot, seed) - tally.of(others, seed) for seed in seeds], axis=0)
+        rng = np.random.default_rng(0)
+        permuted = rng.permuted(np.tile(f[known], (self.measure.permutations, 1)), axis=1)  # (B, K)
+        by_chance, others = (np.zeros((len(permuted), len(f))) for _ in range(2))
+        by_chance[:, known], others[:, known] = permuted, 1 - permuted
+        gaps = np.mean([tally.of(by_chance, seed) - tally.of(others, seed) for seed in seeds], axis=0)
         floor = floors.floor_of(np.abs(gaps), value.value, 0)
         better = SUBGROUPS[int(sign < 0)]
         return Number(

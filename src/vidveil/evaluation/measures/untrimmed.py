@@ -28,11 +28,11 @@ from vidveil.statistics.floors import AUROC_FLOOR, floor_of
 from vidveil.statistics.intervals import Resamples, Statistic
 from vidveil.statistics.metrics import auroc
 from vidveil.statistics.tradeoff import Leak
-from vidveil.tasks.anomaly import Told, Watched
+from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos
 from vidveil.tasks.anomaly.metric import logits
 from vidveil.tasks.anomaly.segments import to_frames
-from vidveil.tasks.detection import THRESHOLDS, Detections, Spans, Untrimmed, detection_map
-from vidveil.tasks.detection.metric import ordered, right_ones
+from vidveil.tasks.detection import THRESHOLDS, Detections, Spans, DetectionVideos, detection_map
+from vidveil.tasks.detection.metric import by_falling_score, correct_detections
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -54,7 +54,7 @@ class Drawn:
         self,
         metric: str,
         each: Sequence[Statistic],
-        dealt: Callable[[Whole], float],
+        permuted: Callable[[Whole], float],
         who: str,
         val: float,
         analytic: float | None = None,
@@ -67,7 +67,7 @@ class Drawn:
         """
         value = self.resamples.statistic(each)
         rng, videos = np.random.default_rng((LOT, 0)), len(self.resamples.row)
-        values = np.array([dealt(rng.permutation(videos)) for _ in range(self.permutations)])
+        values = np.array([permuted(rng.permutation(videos)) for _ in range(self.permutations)])
         floor = floor_of(values, value.value, 0)
         return Number(
             leak=Leak(metric, value, floor.value),
@@ -86,7 +86,7 @@ class Drawn:
 
 @phase("detection: permutation tests and intervals")
 def detection_numbers(
-    data: Untrimmed, rows: Whole, found: Sequence[Detections], val: float, drawn: Drawn
+    data: DetectionVideos, rows: Whole, found: Sequence[Detections], val: float, drawn: Drawn
 ) -> dict[str, Number]:
     """Of what each seed's network found in the test videos `rows`."""
     truth, classes = data.truth(rows), len(data.classes)
@@ -95,7 +95,7 @@ def detection_numbers(
     seeds = [Weighted(truth, one, place) for one in found]
     memory: dict[bytes, Floats] = {}  # both numbers are dealt alike
 
-    def dealt(order: Whole) -> Floats:
+    def permuted(order: Whole) -> Floats:
         """(thresholds,)"""
         key = order.tobytes()
         if key not in memory:
@@ -105,7 +105,7 @@ def detection_numbers(
 
     def number(metric: str, of: Callable[[Floats], Floats]) -> Number:
         each = [_then(seed, of) for seed in seeds]
-        return drawn.number(metric, each, lambda order: float(of(dealt(order)[None])[0]), "TriDet", val)
+        return drawn.number(metric, each, lambda order: float(of(permuted(order)[None])[0]), "TriDet", val)
 
     return {
         "detection_map": number("mAP", lambda by_threshold: by_threshold.mean(axis=1)),
@@ -122,8 +122,8 @@ class Weighted:
     the list does."""
 
     def __init__(self, truth: Spans, found: Detections, place: Whole) -> None:
-        found = ordered(found)
-        hits = right_ones(truth, found, THRESHOLDS)  # (θ, n)
+        found = by_falling_score(found)
+        hits = correct_detections(truth, found, THRESHOLDS)  # (θ, n)
         self.known: dict[bytes, Floats] = {}  # two numbers are asked for of the same draws
         self.lists = []
         for label in np.unique(truth.label):
@@ -171,7 +171,7 @@ class Weighted:
 
 
 @phase("anomalies: permutation tests and intervals")
-def anomaly_numbers(data: Watched, said: Sequence[Told], val: float, drawn: Drawn) -> dict[str, Number]:
+def anomaly_numbers(data: AnomalyVideos, said: Sequence[AnomalyScores], val: float, drawn: Drawn) -> dict[str, Number]:
     """Of what each seed's network said of the test videos."""
     rows = data.indices("test")
     truth, frames = data.label[rows].astype(np.float64), data.frame_labels("test")
@@ -193,7 +193,7 @@ def anomaly_numbers(data: Watched, said: Sequence[Told], val: float, drawn: Draw
 
 
 def _of_frames(
-    said: Sequence[Told],
+    said: Sequence[AnomalyScores],
     clips: Sequence[int],
     frames: Sequence[NDArray[np.uint8]],
     counted: NDArray[np.bool_],
@@ -203,7 +203,7 @@ def _of_frames(
     """AUC over all frames of the videos that count."""
     which = np.flatnonzero(counted)
 
-    def lists(one: Told, order: Whole) -> tuple[Whole, Floats, Floats, Floats]:
+    def lists(one: AnomalyScores, order: Whole) -> tuple[Whole, Floats, Floats, Floats]:
         """Each (R,): video, label, score, and how many of its frames have both."""
         parts = []
         for video in which.tolist():
@@ -213,7 +213,7 @@ def _of_frames(
         whose, truth, felt, times = np.concatenate(parts, axis=1)
         return whose.astype(np.int64), truth, felt, times
 
-    def statistic(one: Told) -> Statistic:
+    def statistic(one: AnomalyScores) -> Statistic:
         video, truth, felt, times = lists(one, np.arange(len(frames)))
         step = max(1, AT_ONCE // len(video))
 
@@ -223,7 +223,7 @@ def _of_frames(
 
         return of
 
-    def dealt(order: Whole) -> float:
+    def permuted(order: Whole) -> float:
         """Among the videos that count."""
         moved = np.arange(len(frames))
         moved[which] = which[np.argsort(order[which])]
@@ -234,4 +234,4 @@ def _of_frames(
         return float(np.mean(values))
 
     name = "AUC of frames" if counted.all() else "AUC of frames of abnormal videos"
-    return drawn.number(name, [statistic(one) for one in said], dealt, "MGFN", val, AUROC_FLOOR)
+    return drawn.number(name, [statistic(one) for one in said], permuted, "MGFN", val, AUROC_FLOOR)

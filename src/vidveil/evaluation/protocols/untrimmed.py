@@ -1,60 +1,54 @@
-"""The evaluation of an adapter on whole videos: train TriDet or MGFN anew behind it, test once, set it beside raw.
+"""The evaluation of an adapter on whole videos: train TriDet or MGFN anew after it, test once, compare with raw.
 
     raw features ──┬────────────────► network, each seed ─► mAP, AUC
                    └─► adapter ─► ẑ ─► network, each seed ─► the same            retention, change on the same videos
 
-The epoch is chosen on validation, by mAP or by the AUC of videos. Nothing is attacked here: what an adapter hides is
-told by `protocol: features` on clips; this tells what it costs.
+The epoch is chosen on validation, by mAP or by the AUC of videos. Nothing is attacked here: `protocol: features` on
+clips measures what an adapter hides, this one what it costs.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from rich.console import Console
 
-from vidveil.core.errors import DataError, UsageError
-from vidveil.core.machine import describe
+from vidveil.core.errors import UsageError
 from vidveil.core.recipe import as_values
-from vidveil.data.about import about_data, labels_fingerprint
+from vidveil.data.description import labels_fingerprint
 from vidveil.evaluation.evaluators.features import SALT
-from vidveil.evaluation.measures.measure import Number
 from vidveil.evaluation.measures.untrimmed import Drawn, anomaly_numbers, detection_numbers
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import LEVEL
-from vidveil.evaluation.protocols.clips import Judged, told
+from vidveil.evaluation.protocols.adapters import Adapters, adapted_videos
+from vidveil.evaluation.protocols.protocol import Evaluated, Protocol, check_splits
 from vidveil.evaluation.recipes.untrimmed import WEIGHTS, AnomalyRecipe, DetectionRecipe
 from vidveil.evaluation.results import Point, Results
-from vidveil.methods.splavu.load import load_adapter, refuse_other_encoder
 from vidveil.methods.splavu.model import AAM
 from vidveil.statistics.intervals import Resamples
-from vidveil.tasks.anomaly import Told, Watched, fit_anomaly
-from vidveil.tasks.detection import Detections, Untrimmed, detected, fit_detection
-from vidveil.tasks.long_videos import LongFeatures, features_a_clip, long_features
+from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos, fit_anomaly
+from vidveil.tasks.detection import Detections, DetectionVideos, detect, fit_detection
+from vidveil.tasks.long_videos import LongFeatures, features_per_clip, long_features
 from vidveil.training.log import Log
 from vidveil.training.options import options_of
 from vidveil.training.runs import Run, runs_folder
 
 Recipe = DetectionRecipe | AnomalyRecipe
-Features = NDArray[np.float32]
-AT_ONCE = 4096
-"""Features through an adapter."""
-_RAW: dict[str, tuple[Judged, dict[str, dict[str, float]]]] = {}
-"""Of the last set that this process looked at: raw features are judged once, however many adapters follow."""
+_RAW: dict[str, tuple[Evaluated, dict[str, dict[str, float]]]] = {}
+"""Of the last set that this process evaluated, with its cost: once, however many adapters are compared with it."""
 
 
 @dataclass(frozen=True)
 class Trained:
     """One seed's network."""
 
-    said: Any
-    """Of test videos: `Detections` or `Told`."""
+    predictions: Any
+    """Of test videos: `Detections` or `AnomalyScores`."""
     score: float
     """On validation, by which its epoch was chosen."""
     parameters: int
@@ -70,96 +64,72 @@ def run(
     console: Console | None = None,
 ) -> Results:
     device = options_of(recipe, 0).accelerator()
-    features_a_clip(recipe.data, recipe.protocol)  # of another set there are none
-    adapters = [load_adapter(recipe.method.replace("{seed}", str(seed))) for seed in recipe.seeds]
+    features_per_clip(recipe.data, recipe.protocol)  # of another set there are none
+    adapters = Adapters(recipe.method, recipe.seeds)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = long_features(
         recipe.data, recipe.encoder, recipe.protocol, frames=recipe.frames, size=recipe.size, stride=recipe.stride,
         half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device, hop=recipe.hop,
     )  # fmt: skip
-    for adapter, encoder in filter(None, adapters):
-        refuse_other_encoder(data.data, adapter, encoder)
-    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
-        trained = [one[0].to(device) for one in adapters if one is not None]
-        results = UntrimmedEngine(recipe, data, trained, made, console).evaluate()
-        results.write(made.folder / "results.json")
-    return results
+    protocol = UntrimmedProtocol(recipe, data, adapters.on(data.data, device))
+    return protocol.evaluate(resume=resume, console=console)
 
 
-class UntrimmedEngine:
-    def __init__(
-        self, recipe: Recipe, data: LongFeatures, adapters: Sequence[AAM], run: Run, console: Console | None
-    ) -> None:
-        self.recipe, self.data, self.adapters, self.run, self.console = recipe, data, adapters, run, console
+class UntrimmedProtocol(Protocol):
+    recipe: Recipe
+
+    def __init__(self, recipe: Recipe, data: LongFeatures, adapters: Sequence[AAM] = ()) -> None:
+        """`adapters` has one entry a seed, or none: then raw features are evaluated alone."""
         labels = data.data.labels
-        if empty := [split for split in ("train", "val", "test") if not len(labels.indices(split))]:
-            raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}")
-        self.device = options_of(recipe, 0).accelerator()
+        check_splits(labels)
+        super().__init__(recipe, labels)
+        self.raw_run, self.data, self.adapters = recipe.raw, data, adapters
         self.tested = labels.indices("test")
         self.drawn = Drawn(Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations)
         self.whole = data.untrimmed() if recipe.protocol == "detection" else data.watched()
-        self.cost: dict[str, dict[str, float]] = {}
-        self.began = monotonic()
 
-    def evaluate(self) -> Results:
-        recipe = self.recipe
-        raw = self._raw()
-        judged = [raw]
-        if self.adapters:
-            after = [_behind(self.whole, adapter, self.device) for adapter in self.adapters]
-            judged.append(self.judge(after, Judged(recipe.method, None)))
-        points = [self._told(one, raw) for one in judged]
-        return Results(
-            name=recipe.name,
-            recipe=as_values(recipe),
-            data=about_data(self.data.data.labels),
-            machine=describe(self.device),
-            seconds=round(monotonic() - self.began, 1),
-            raw=points[0],
-            points=points[1:],
-            cost=self.cost,
-        )
-
-    def _raw(self) -> Judged:
-        labels = self.data.data.labels
+    def evaluate_raw(self) -> Evaluated:
         recipe = as_values(replace(self.recipe, name="raw", method="raw", raw=""))
-        key = json.dumps([labels.name, labels_fingerprint(labels), recipe, self.data.data.store.fingerprint])
+        fingerprints = labels_fingerprint(self.labels), self.data.data.store.fingerprint
+        key = json.dumps([self.labels.name, fingerprints[0], recipe, fingerprints[1]])
         if key not in _RAW:
-            found = self.judge([self.whole] * len(self.recipe.seeds), Judged("raw", None))
+            found = self.evaluate_setting([self.whole] * len(self.recipe.seeds), Evaluated("raw", None))
             _RAW.clear()
             _RAW[key] = found, dict(self.cost)
         found, self.cost = _RAW[key][0], dict(_RAW[key][1])
         return found
 
-    def judge(self, data: Sequence[Untrimmed | Watched], about: Judged) -> Judged:
+    def evaluate_settings(self, raw: Evaluated) -> Iterator[Evaluated]:  # noqa: ARG002
+        if self.adapters:
+            after = [adapted_videos(self.whole, adapter, self.device) for adapter in self.adapters]
+            yield self.evaluate_setting(after, Evaluated(self.recipe.method, None))
+
+    def evaluate_setting(self, data: Sequence[DetectionVideos | AnomalyVideos], about: Evaluated) -> Evaluated:
         """A network on each seed's features."""
-        learn: Callable[..., Trained] = _detect if self.recipe.protocol == "detection" else _watch
+        train: Callable[..., Trained] = _detect if self.recipe.protocol == "detection" else _watch
         trained = []
         for seed, one in zip(self.recipe.seeds, data, strict=True):
             label = f"{about.tag} {self.recipe.protocol} seed {seed}"
-            trained.append(
-                learn(one, self.recipe, seed=seed, folder=self._folder(label), log=self.run.log, label=label)
-            )
-            self._say(f"{label}: {trained[-1].score:.3f} (val), {len(trained)} of {len(data)}")
-        self.cost[f"{about.tag} {self.recipe.protocol}"] = {
-            "parameters": trained[0].parameters,
-            "seconds": round(sum(one.seconds for one in trained), 1),
-        }
-        said, val = [one.said for one in trained], float(np.mean([one.score for one in trained]))
-        about.numbers = self._numbers(said, val)
-        values = {name: number.leak.value.value for name, number in about.numbers.items()}
-        self._say(f"{about.tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
+            folder = self._checked_folder(label)
+            trained.append(train(one, self.recipe, seed=seed, folder=folder, log=self.run.log, label=label))
+            self.say(f"{label}: {trained[-1].score:.3f} (val), {len(trained)} of {len(data)}")
+        self.add_cost(
+            f"{about.tag} {self.recipe.protocol}", trained[0].parameters, [one.seconds for one in trained]
+        )
+        val = float(np.mean([one.score for one in trained]))
+        about.numbers = self._numbers([one.predictions for one in trained], val)
+        self.say_values(about)
         return about
 
-    def _numbers(self, said: list[Any], val: float) -> dict[str, Number]:
-        if isinstance(self.whole, Untrimmed):
-            return detection_numbers(self.whole, self.tested, said, val, self.drawn)
-        return anomaly_numbers(self.whole, said, val, self.drawn)
+    def _numbers(self, predictions: list[Any], val: float) -> dict[str, Number]:
+        if isinstance(self.whole, DetectionVideos):
+            return detection_numbers(self.whole, self.tested, predictions, val, self.drawn)
+        return anomaly_numbers(self.whole, predictions, val, self.drawn)
 
-    def _told(self, one: Judged, raw: Judged) -> Point:
-        """With a sentence about it. A network that cannot tell raw videos has not learned to judge."""
+    def as_point(self, one: Evaluated, raw: Evaluated) -> Point:
+        """With a sentence about it. Where a network is at chance level on raw videos, it says nothing of a method."""
         first = next(iter(one.numbers))
-        what = "events are found" if self.recipe.protocol == "detection" else "anomalies are told"
+        what = "events are found" if self.recipe.protocol == "detection" else "anomalies are detected"
         if raw.numbers[first].least_p > LEVEL:
             verdict = f"too few permutations to say whether {what}"
         elif not _above_chance(raw.numbers[first]):
@@ -168,69 +138,47 @@ class UntrimmedEngine:
             verdict = f"{what} on raw features"
         else:
             verdict = f"{what} still" if _above_chance(one.numbers[first]) else f"{what} no better than by chance"
-        return replace(told(one, raw), verdict=verdict)
+        return replace(one.as_point(raw), verdict=verdict)
 
-    def _folder(self, label: str) -> Path:
-        """Where a training is kept: in this run, or in the one that judged raw features already."""
-        here = self.run.part(label)
-        if not self.recipe.raw or not label.startswith("raw "):
-            return here
-        there = runs_folder() / self.recipe.raw
-        if not (there / "results.json").is_file():
-            raise UsageError(f"the run {self.recipe.raw} is not finished: finish it first, or leave out raw=")
-        if not (there / here.relative_to(self.run.folder)).is_dir():
-            raise UsageError(f"the run {self.recipe.raw} has no training {here.name}: leave out raw=")
-        return there / here.relative_to(self.run.folder)
-
-    def _say(self, line: str) -> None:
-        if self.console is not None:
-            shown = f"{monotonic() - self.began:6.0f} s  {line}"
-            self.console.print(shown, highlight=False, markup=False, soft_wrap=True)
+    def _checked_folder(self, label: str) -> Path:
+        """UsageError if the run that the recipe names for raw features is not finished, or has no such training."""
+        folder = self.folder(label)
+        if folder == self.run.part(label):
+            return folder
+        if not (runs_folder() / self.raw_run / "results.json").is_file():
+            raise UsageError(f"the run {self.raw_run} is not finished: finish it first, or leave out raw=")
+        if not folder.is_dir():
+            raise UsageError(f"the run {self.raw_run} has no training {folder.name}: leave out raw=")
+        return folder
 
 
 def _above_chance(number: Number) -> bool:
-    """Hardly ever by dealing videos, and wherever videos are drawn."""
+    """Hardly ever reached if videos are permuted, and above the floor wherever videos are drawn."""
     above = number.leak.above_floor()
     low = above.low if np.isfinite(above.low) else above.value
     return bool(low > 0 and (number.p is None or number.p <= LEVEL))
 
 
-def _behind(data: Untrimmed | Watched, adapter: AAM, device: str) -> Untrimmed | Watched:
-    """The same videos of anonymized features."""
-    change = partial(_changed, adapter, device)
-    if isinstance(data, Untrimmed):
-        return data.through(change)
-    return replace(data, features=tuple(map(change, data.features)))
-
-
-@torch.inference_mode()
-def _changed(adapter: AAM, device: str, features: Features) -> Features:
-    """(T, D) → (T, D). Published attention looks across what it is given: then a video is, as a whole."""
-    given = torch.from_numpy(features).to(device)
-    parts = (given,) if adapter.shape.reference else torch.split(given, AT_ONCE)
-    return np.asarray(torch.cat([adapter(part) for part in parts]).float().cpu().numpy(), np.float32)
-
-
-def _detect(data: Untrimmed, recipe: DetectionRecipe, *, seed: int, folder: Path, log: Log, label: str) -> Trained:
+def _detect(data: DetectionVideos, recipe: DetectionRecipe, *, seed: int, folder: Path, log: Log, label: str) -> Trained:
     began = monotonic()
-    model, went = fit_detection(
+    model, outcome = fit_detection(
         data, shape=recipe.shape(data.width, len(data.classes)),
         options=replace(options_of(recipe, seed + SALT), monitor="map", channels_last=False),
         batch=recipe.batch, longest=recipe.longest, folder=folder, log=log, label=label,
     )  # fmt: skip
-    said: Detections = detected(model, data, data.indices("test"))
-    return Trained(said, went.best, _parameters(model), round(monotonic() - began, 1))
+    found: Detections = detect(model, data, data.indices("test"))
+    return Trained(found, outcome.best, _parameters(model), round(monotonic() - began, 1))
 
 
-def _watch(data: Watched, recipe: AnomalyRecipe, *, seed: int, folder: Path, log: Log, label: str) -> Trained:
+def _watch(data: AnomalyVideos, recipe: AnomalyRecipe, *, seed: int, folder: Path, log: Log, label: str) -> Trained:
     began = monotonic()
-    model, went = fit_anomaly(
+    model, outcome = fit_anomaly(
         data, shape=recipe.shape(data.width), weights=WEIGHTS[recipe.weights],
         options=replace(options_of(recipe, seed + SALT), monitor="video_auc", channels_last=False),
         batch=recipe.batch, folder=folder, log=log, label=label,
     )  # fmt: skip
-    said: Told = model.predict(data.of("test"))
-    return Trained(said, went.best, _parameters(model), round(monotonic() - began, 1))
+    found: AnomalyScores = model.predict(data.of("test"))
+    return Trained(found, outcome.best, _parameters(model), round(monotonic() - began, 1))
 
 
 def _parameters(model: torch.nn.Module) -> int:

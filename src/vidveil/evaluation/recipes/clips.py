@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vidveil.core.errors import RecipeError
-from vidveil.data.parts import Part
+from vidveil.data.video_parts import VideoPart
 from vidveil.statistics.metrics import Threshold
 from vidveil.training.recipe import LearningRecipe
 
@@ -19,7 +19,7 @@ class EvaluateRecipe(LearningRecipe):
     """attack: a recognizer and attackers are trained anew on what they judge. gait and retrieval train nothing: gait
     looks probe walks up among gallery walks, for the person; retrieval test clips among training clips, for the action.
     Both by the features of `attackers`, which are all frozen; for gait also `energy`, the mean of all frames."""
-    part: Part = "whole"
+    part: VideoPart = "whole"
     """Of recorded video, what there is to see before the method: all of it, a square around the surest person, or the
     median of all frames, which is the place alone. So a place is not taken for a person, or nothing but it is there."""
     method: str = "raw"

@@ -7,7 +7,7 @@ from vidveil.core.errors import RecipeError
 from vidveil.statistics.metrics import Threshold
 from vidveil.training.recipe import LearningRecipe
 
-Judge = Literal["linear", "mlp", "mlp2"]
+HeadKind = Literal["linear", "mlp", "mlp2"]
 Attack = Literal["linkage", "attributes", "inversion", "reconstruction", "gait"]
 
 
@@ -25,9 +25,9 @@ class FeaturesRecipe(LearningRecipe):
     """What is judged: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
     judges looks at an adapter of its own."""
 
-    utility: Judge = "linear"
+    utility: HeadKind = "linear"
     """Head of the action, trained on anonymized features."""
-    attackers: tuple[Judge, ...] = ("linear", "mlp", "mlp2")
+    attackers: tuple[HeadKind, ...] = ("linear", "mlp", "mlp2")
     """Heads that tell attributes; every one is reported, the strongest on validation counts. mlp: a hidden layer, as in
     the paper; mlp2: two. Each tries on anonymized features, and on what it recovers of raw ones by pairs."""
     attack: tuple[Attack, ...] = ("linkage", "attributes")

@@ -5,7 +5,7 @@ from typing import Literal
 
 from vidveil.core.errors import RecipeError
 from vidveil.tasks.anomaly.losses import FIRM
-from vidveil.tasks.anomaly.losses import Weights as Parts
+from vidveil.tasks.anomaly.losses import LossWeights as Parts
 from vidveil.tasks.anomaly.network import Shape as AnomalyShape
 from vidveil.tasks.detection.network import Shape as DetectionShape
 from vidveil.training.recipe import LearningRecipe

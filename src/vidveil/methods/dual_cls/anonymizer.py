@@ -10,7 +10,7 @@ from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.methods.dual_cls.model import DualCLS, Network
 from vidveil.methods.masking.masker import RAW, TubeletMasker
-from vidveil.methods.masking.rebuild import rebuilt
+from vidveil.methods.masking.network import rebuilt
 from vidveil.models.checkpoint import Checkpoint, network_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def load(checkpoint: Checkpoint) -> TubeletMasker:
     network = read_network(checkpoint)
-    if network.network.output == "decode" and network.after != RAW:
-        raise WeightsError(f"{checkpoint.folder} says that it draws pictures after {network.after}: none can")
+    if network.network.output == "decode" and network.preprocess != RAW:
+        raise WeightsError(f"{checkpoint.folder} says that it draws pictures after {network.preprocess}: none can")
     kind = Decoder if network.network.output == "decode" else TubeletMasker
     return kind(
         f"dual_cls:{checkpoint.name}",
@@ -35,8 +35,8 @@ def read_network(checkpoint: Checkpoint) -> DualCLS:
 
 
 class Decoder(TubeletMasker):
-    """`output: decode`: what is shown is drawn by the network, and pruned tubelets are black. It obfuscates: what it
-    draws has been in touch with what was pruned."""
+    """`output: decode`: the network draws what is shown, and pruned tubelets are black. It obfuscates: the tokens that it
+    draws from have attended to what was pruned."""
 
     draws = True
 
@@ -46,7 +46,7 @@ class Decoder(TubeletMasker):
     def anonymize_batch(
         self, clips: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
-        """(B, 3, T, H, W) of the network's own size: there is nothing between its pixels to draw."""
+        """(B, 3, T, H, W) of the network's own size: it cannot draw larger pictures."""
         network = self.scorer
         assert isinstance(network, DualCLS)
         if clips.shape[2:] != (network.frames, network.size, network.size):
@@ -55,13 +55,13 @@ class Decoder(TubeletMasker):
                 f"{tuple(clips.shape[2:])}: for other videos train one with output: mask"
             )
         masked = super().anonymize_batch(clips, keep=keep, privacy_weight=privacy_weight)
-        if self.fill == "mask":  # to judge what masks alone tell
+        if self.fill == "mask":  # to evaluate how much masks alone reveal
             return masked
         with torch.inference_mode():
             whole = clips.to(self.device)
             whole = whole.float() / 255 if clips.dtype == torch.uint8 else whole.float()
             weight = self.privacy_weight if privacy_weight is None else privacy_weight
-            seen = network(whole, self.keep if keep is None else keep, weight)
-            video = network.decode(seen).to(clips.device)
+            output = network(whole, self.keep if keep is None else keep, weight)
+            video = network.decode(output).to(clips.device)
         video = (video * 255).round().to(torch.uint8) if clips.dtype == torch.uint8 else video.to(clips.dtype)
         return Anonymized(video, masked.mask, masked.scores)

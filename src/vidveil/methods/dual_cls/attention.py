@@ -1,4 +1,4 @@
-"""Self-attention with two class tokens that never look at each other, and whose looks at the tubelets are handed out.
+"""Self-attention with two class tokens that never attend to each other, and whose attention maps are returned.
 
     rows of tubelets     softmax(q kᵀ / √d) v                    fused, no mask, no n × n matrix
     rows of CLS tokens   softmax(q kᵀ / √d + mask) v             by hand: 2 × n, mask = −∞ where one CLS meets the other
@@ -6,13 +6,13 @@
 
 Only the two CLS rows need the mask and the weights, so only they are written out. α is taken before dropout.
 
-A product for each head would copy all keys and values, whose heads lie side by side in memory, for two rows' sake. So
-the heads of CLS tokens are rows of one product, each with zeros in the channels of other heads: H times the operations
-of next to none, no copy, and rows enough for a matrix unit.
+A product for each head would copy all keys and values, whose heads lie side by side in memory, for two rows. So the
+heads of CLS tokens are rows of one product, each with zeros in the channels of other heads: H times very few operations,
+no copy, and enough rows for a matrix unit.
 
     Q  (B, C·H, D)       row (c, h) is q_c in the channels of head h, 0 elsewhere
-    logits               k Qᵀ  (B, N, C·H)                       in this order, and C·H filled up to a multiple of
-                                                                 8, memory is aligned whatever N is
+    logits               k Qᵀ  (B, N, C·H)                       in this order, and C·H padded to a multiple of
+                                                                 8, memory is aligned for every N
     read                 softmaxᵀ v, of row (c, h) the channels of head h
 """
 
@@ -46,9 +46,9 @@ class DualCLSAttention(nn.Module):
         super().__init__()
         self.heads, self.tokens = heads, tokens
         self.isolated = isolated
-        """Whether CLS tokens are blind to each other; the released code forgot that."""
+        """Whether CLS tokens do not attend to each other; the released code omits this."""
         self.hidden_cls = hidden_cls
-        """Whether tubelets are blind to CLS tokens."""
+        """Whether tubelets do not attend to CLS tokens."""
         self.attention_dropout = attention_dropout
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
@@ -58,11 +58,11 @@ class DualCLSAttention(nn.Module):
         first = self.tokens
         q, k, v = self.qkv(x).chunk(3, -1)  # each (B, N, D)
         drop = self.attention_dropout if self.training else 0.0
-        seen_k, seen_v = (k[:, first:], v[:, first:]) if self.hidden_cls else (k, v)
-        rows = fused(q[:, first:], seen_k, seen_v, self.heads, drop)  # (B, n, D)
+        visible_k, visible_v = (k[:, first:], v[:, first:]) if self.hidden_cls else (k, v)
+        rows = fused(q[:, first:], visible_k, visible_v, self.heads, drop)  # (B, n, D)
         weights = self.cls_weights(q[:, :first], k)  # (B, N, C, H)
         cls = cls_reads(F.dropout(weights, drop) if drop else weights, v)  # (B, C, D)
-        # Joined behind the projection, where a compiler makes it a part of the sum that follows.
+        # Joined after the projection, where a compiler fuses it with the sum that follows.
         out = torch.cat([self.proj(cls), self.proj(rows)], 1)  # (B, N, D)
         maps = attention_map(weights[:, first : first + live])
         return Attended(self.dropout(out), maps, k[:, first:], v[:, first:])
@@ -70,17 +70,17 @@ class DualCLSAttention(nn.Module):
     def cls_weights(self, q: Tensor, k: Tensor) -> Tensor:
         logits = cls_logits(q, k, self.heads)  # (B, N, C, H)
         if self.isolated and self.tokens == 2:
-            others = torch.eye(2, dtype=torch.bool, device=q.device).flip(0)  # act sees no priv, priv no act
+            others = torch.eye(2, dtype=torch.bool, device=q.device).flip(0)  # neither attends to the other
             others = F.pad(others, (0, 0, 0, logits.shape[1] - 2)).unsqueeze(2)  # (N, C, 1)
             logits = logits.masked_fill(others, float("-inf"))
         return logits.softmax(1)
 
 
 class PrivacyReader(nn.Module):
-    """A privacy token beside the backbone: its own query, output and MLP; the backbone's keys and values.
+    """A privacy token outside the backbone: its own query, output and MLP; the backbone's keys and values.
 
-    No tubelet ever sees it: it points at what is private, and that is all it does. `detached`, nothing that it learns
-    changes the backbone; otherwise the keys learn what it has to point at, the values never.
+    No tubelet attends to it: all it gives is its attention map. `detached`: nothing that it learns changes the backbone;
+    otherwise its gradients reach the keys, but never the values.
     """
 
     def __init__(self, width: int, heads: int, mlp: nn.Module, *, detached: bool = True, dropout: float = 0.0) -> None:

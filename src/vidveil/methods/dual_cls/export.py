@@ -8,8 +8,8 @@
     out   kept            (B, L, h, w) uint8: 1 where a tubelet stays
           scores          (B, L, h, w) float32
 
-The selections are inside the graph, and nothing that comes after the last of them. The share `keep` decides how many
-tokens there are, so it is fixed when the file is written; the file remembers it and the shape of clips. λ is an input.
+The graph ends with the last selection. The share `keep` decides how many tokens there are, so it is fixed when the file
+is written; the file records it and the shape of clips. λ is an input.
 """
 
 import hashlib
@@ -29,18 +29,18 @@ from torch import Tensor, nn
 from vidveil.core.bounded import is_file, parse_json, reason, regular
 from vidveil.core.errors import InputError, UsageError
 from vidveil.core.text import printable
-from vidveil.methods.dual_cls.fast import ALONE
+from vidveil.methods.dual_cls.fast import PRIVACY_ONLY
 from vidveil.methods.dual_cls.model import DualCLS
 from vidveil.methods.masking.masker import RAW, Decision
 from vidveil.models.checkpoint import MOST
 
 OPSET = 17
-ABOUT = "vidveil"  # under this name a file says what it is
-NETWORK_BYTES = 2 << 30  # more no ONNX file can have in one piece
+ABOUT = "vidveil"  # key of the description in the metadata of a file
+NETWORK_BYTES = 2 << 30  # the largest single ONNX file
 
 
 class _Standardize(nn.Module):
-    """As the network's own, without its choice of a memory layout: exporters know of none."""
+    """As the network's own, without its choice of a memory layout, which exporters do not support."""
 
     def __init__(self, mean: Tensor, deviation: Tensor) -> None:
         super().__init__()
@@ -71,12 +71,12 @@ def export_onnx(
     *,
     batch: int = 1,
 ) -> Path:
-    """Write one file, for batches of one fixed size. `privacy_weight` is the one taken where none is asked for."""
+    """Write one file, for batches of one fixed size. `privacy_weight` is the default of the exported network."""
     onnx, path = _needed("onnx"), Path(path)
     about = _about(network, keep, privacy_weight, batch)
     clip = torch.rand(batch, 3, network.frames, network.size, network.size)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), torch.no_grad():
-        # The exporter by tracing is the one that needs no further package; it warns that shapes become constants.
+        # Tracing needs no further package; it warns that shapes become constants.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             _Mask(network, about["keep"]),
@@ -104,8 +104,8 @@ def export_openvino(
 ) -> Path:
     """Write NAME.xml and NAME.bin.
 
-    `int8`: matrices are held in 8 bits, and tokens are rounded to 8 bits as they come. On CPUs with such instructions
-    that is the fastest; about one tubelet in fifty is then decided otherwise.
+    `int8`: matrices are stored in 8 bits, and tokens are rounded to 8 bits at run time. That is the fastest on CPUs with
+    such instructions; about one tubelet in fifty is then decided differently.
     """
     openvino, path = _needed("openvino"), Path(path)
     if path.suffix != ".xml":
@@ -127,14 +127,14 @@ def _round_matrices(model: Any) -> None:
     for node in model.get_ordered_ops():
         if node.get_type_name() != "MatMul" or node.input_value(1).get_node().get_type_name() != "Constant":
             continue
-        how = node.get_attributes()
+        attributes = node.get_attributes()
         matrix = node.input_value(1).get_node().get_data()
-        matrix = matrix if how["transpose_b"] else matrix.T  # (out, in)
+        matrix = matrix if attributes["transpose_b"] else matrix.T  # (out, in)
         scale = np.maximum(np.abs(matrix).max(1, keepdims=True), 1e-12) / 127
         rounded = ops.constant(np.round(matrix / scale).astype(np.int8))
         factor = ops.constant(scale.astype(np.float32))
-        grown = ops.multiply(ops.convert(rounded, np.float32), factor)
-        node.output(0).replace(ops.matmul(node.input_value(0), grown, how["transpose_a"], True).output(0))
+        restored = ops.multiply(ops.convert(rounded, np.float32), factor)
+        node.output(0).replace(ops.matmul(node.input_value(0), restored, attributes["transpose_a"], True).output(0))
     model.validate_nodes_and_infer_types()
 
 
@@ -162,9 +162,9 @@ class ExportedScorer:
         try:
             self.about: dict[str, Any] = parse_json(about)
             weight = float(self.about["privacy_weight"])
-            self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= ALONE else weight}
+            self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= PRIVACY_ONLY else weight}
             self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
-            self.stride, self.after = int(self.about.get("stride", 2)), str(self.about.get("after", RAW))
+            self.stride, self.preprocess = int(self.about.get("stride", 2)), str(self.about.get("after", RAW))
             times, height, width = self.about["tubelet"]
             self.tubelet = (int(times), int(height), int(width))
             numbers = (self.frames, self.size, self.stride, *self.tubelet, int(self.about["batch"]))
@@ -184,7 +184,7 @@ class ExportedScorer:
             part = clips[start : start + batch]
             missing = batch - len(part)
             filled = torch.cat([part, part[-1:].expand(missing, -1, -1, -1, -1)]) if missing else part
-            now_kept, now_scores = self._run(filled.float().cpu().numpy(), min(weight, ALONE))
+            now_kept, now_scores = self._run(filled.float().cpu().numpy(), min(weight, PRIVACY_ONLY))
             kept.append(torch.from_numpy(now_kept[: len(part)]).bool())
             scores.append(torch.from_numpy(now_scores[: len(part)]))
         return Decision(torch.cat(kept).to(clips.device), torch.cat(scores).to(clips.device))
@@ -199,7 +199,7 @@ def _onnxruntime(path: Path, threads: int) -> tuple[str | None, _Run]:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # decoder and encoder want the cores, too
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # decoder and encoder need the cores, too
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     def run(clip: Any, weight: float) -> tuple[Any, Any]:
@@ -227,7 +227,7 @@ def _openvino(path: Path, threads: int) -> tuple[str | None, _Run]:
 
     def run(clip: Any, weight: float) -> tuple[Any, Any]:
         out = network({"clip": clip, "privacy_weight": np.array(weight, np.float32)})
-        return out["kept"].copy(), out["scores"].copy()  # the runtime uses its memory again
+        return out["kept"].copy(), out["scores"].copy()  # the runtime reuses its memory
 
     return about, run
 
@@ -236,19 +236,19 @@ def _about(network: DualCLS, keep: float | None, privacy_weight: float | None, b
     settings = network.network
     return {
         "keep": settings.keep if keep is None else keep,
-        "privacy_weight": min(settings.privacy_weight if privacy_weight is None else privacy_weight, ALONE),
+        "privacy_weight": min(settings.privacy_weight if privacy_weight is None else privacy_weight, PRIVACY_ONLY),
         "batch": batch,
         "frames": network.frames,
         "size": network.size,
         "tubelet": list(network.tubelet),
         "stride": network.stride,
-        "after": network.after,
+        "after": network.preprocess,
         "network": network.about(),
     }
 
 
 def _hash(path: Path) -> str:
-    """sha256 of a file; of an .xml also of the .bin beside it, which holds the numbers."""
+    """sha256 of a file; for an .xml also of the .bin next to it, which holds the numbers."""
     digest = hashlib.sha256(path.read_bytes())
     if path.suffix == ".xml":
         digest.update(path.with_suffix(".bin").read_bytes())

@@ -1,13 +1,13 @@
-"""A trained dual-CLS network made fast on an accelerator: weights in bfloat16, one compiled graph.
+"""A trained dual-CLS network, made fast on an accelerator: weights in bfloat16, one compiled graph.
 
-    scorer = CompiledScorer(network)           decides as the network does, but for what bfloat16 rounds
+    scorer = CompiledScorer(network)           decides as the network does, apart from the rounding of bfloat16
     TubeletMasker("ward", scorer)
 
-The first clips wait for the compiler; so do the first of each new share `keep`. The privacy weight may change with
+The first clips wait for the compiler, as do the first of each new share `keep`. The privacy weight may change with
 every call. How fast, and how much bfloat16 changes: benchmarks/anonymizer_speed.py.
 
 `CompiledScorer(network, graphs=True)` launches all kernels at once, as CUDA graphs. It is a little faster and not the
-default: older versions of torch refuse graphs outside of the main thread, and videos are masked in another.
+default: older versions of torch refuse graphs outside the main thread, and videos are masked in another thread.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ from vidveil.methods.dual_cls.model import Block, DualCLS
 from vidveil.methods.masking.masker import Decision
 from vidveil.models.recognizers.vit import MLP
 
-ALONE = 1e9  # a privacy weight beside which the action token no longer counts
+PRIVACY_ONLY = 1e9  # a privacy weight so large that the action token no longer counts
 
 
 def compiling(*, whole_rows: bool = True, graphs: bool = False) -> dict[str, Any]:
-    """How torch.compile is asked. `whole_rows`: a token's channels are read once to be normalised; where parts of a
-    tensor are joined on the way, the compiler by itself would walk along them twice."""
+    """Arguments of torch.compile. `whole_rows`: a token's channels are read once to be normalised; where parts of a
+    tensor are joined on the way, the compiler by default would read them twice."""
     options = {"triton.multi_kernel": 2 if whole_rows else 0, "triton.cudagraphs": graphs}
     return {"fullgraph": True, "dynamic": False, "options": options}
 
@@ -78,7 +78,7 @@ def product_with_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 class CompiledScorer:
     """Decides for clips in batches of one fixed size, since each size costs a compilation.
 
-    Clips may lie anywhere: they are brought to where the network works, and the decision to where they lie.
+    Clips are moved to the device of the network, and the decision to the device of the clips.
     """
 
     def __init__(
@@ -90,26 +90,27 @@ class CompiledScorer:
         graphs: bool = False,
         backend: str = "inductor",
     ) -> None:
-        """`device` is where a copy of the network works. `auto`: on an accelerator if there is one, else where the
-        network is. `backend` is torch.compile's: those that are there to find errors take no options."""
+        """`device` is that of a copy of the network. `auto`: an accelerator if there is one, else the network's own.
+        `backend` is torch.compile's: those for debugging take no options."""
         fast = in_bfloat16(network)
         self.weights = f"bfloat16 {_hash(fast)[:16]}"
         self.device = _place(network, device)
         self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
-        self.batch, self.own, self.stride, self.after = batch, network.own, network.stride, network.after
-        how = compiling(graphs=graphs)
+        self.batch, self.own = batch, network.own
+        self.stride, self.preprocess = network.stride, network.preprocess
+        arguments = compiling(graphs=graphs)
         if backend != "inductor":
-            how["options"] = {}
-        self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(self.network.mask, backend=backend, **how)
+            arguments["options"] = {}
+        self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(self.network.mask, backend=backend, **arguments)
 
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""
         keep = self.own["keep"] if keep is None else keep
         weight = self.own["privacy_weight"] if privacy_weight is None else privacy_weight
-        as_tensor = torch.tensor(min(weight, ALONE), device=self.device)
+        as_tensor = torch.tensor(min(weight, PRIVACY_ONLY), device=self.device)
         kept, scores = [], []
-        # Each share is a graph of its own, and that is meant: the compiler's limit of eight would be an error here.
+        # Each share is a graph of its own on purpose: the compiler's limit of eight would be an error here.
         limits = {"recompile_limit": sys.maxsize, "accumulated_recompile_limit": sys.maxsize}
         unlimited = config.patch(limits)  # type: ignore[attr-defined]
         with torch.no_grad(), unlimited:
@@ -118,7 +119,7 @@ class CompiledScorer:
                 missing = self.batch - len(part)
                 filled = torch.cat([part, part[-1:].expand(missing, -1, -1, -1, -1)]) if missing else part
                 now_kept, now_scores = self._mask(filled, keep, as_tensor)
-                kept.append(now_kept[: len(part)].clone())  # the compiler may use its memory again
+                kept.append(now_kept[: len(part)].clone())  # the compiler may reuse its memory
                 scores.append(now_scores[: len(part)].clone())
         grid = self.network.grid
         whole = (torch.cat(parts).to(clips.device).view(-1, *grid) for parts in (kept, scores))

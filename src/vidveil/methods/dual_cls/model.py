@@ -7,7 +7,7 @@
     eq. 6        t_fuse = Σ_dropped α_act · x, appended
     output       the clip where tubelets were kept to the end, black elsewhere
 
-Selection stands inside blocks 3, 6 and 9, after the attention's residual and before the MLP. What the paper leaves
+Tubelets are selected inside blocks 3, 6 and 9, after the attention's residual and before the MLP. What the paper leaves
 open, and what was chosen: docs/methods/dual_cls.md.
 """
 
@@ -23,11 +23,10 @@ from torch.nn import functional as F
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.tubelets import grid, kept_count
 from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader
-from vidveil.methods.dual_cls.neighbours import averaged
+from vidveil.methods.dual_cls.selection import Selection, average_neighbours, final_decision, select
 from vidveil.methods.masking.masker import Decision
 from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.models.layers.tubelet_projection import TubeletProjection
-from vidveil.models.layers.tubelets import as_mask
 from vidveil.models.recognizers.recognizer import Standardize
 from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.models.recognizers.vit import MLP, ConvolvedTubelets
@@ -62,7 +61,7 @@ class Network:
     shared_keys: bool = False
     """Whether what a detector learns may change the backbone's keys; else they are detached."""
     smooth: bool = False
-    """Whether a tubelet is chosen by its neighbours' scores, too (`layers.neighbours`); the paper's is not."""
+    """Whether scores are averaged over neighbouring tubelets (`selection.average_neighbours`); not in the paper."""
     fusion: bool = True
     output: Literal["mask", "decode"] = "mask"
     fill: Literal["black", "mean", "temporal"] = "black"
@@ -78,7 +77,7 @@ class Network:
         if self.reference and self.privacy_attention == "detector":
             raise RecipeError("reference is the released code, which has no detector: leave one of them out")
         if self.reference and self.smooth:
-            raise RecipeError("reference is the released code, which asks no neighbours: smooth: false")
+            raise RecipeError("reference is the released code, which averages no neighbours: smooth: false")
         if self.output == "decode" and self.fusion:
             raise RecipeError("output: decode needs fusion: false, since a fuse token belongs to no place")
         kept_count(1, self.keep)
@@ -86,30 +85,15 @@ class Network:
             raise RecipeError(f"privacy_weight is 0 or more, got {self.privacy_weight}")
 
 
-class Selection(NamedTuple):
-    """One pruning layer. m tubelets were live, k of them stay."""
-
-    live: Tensor
-    """(B, m) numbers of tubelets; M stands for a fuse token, in `reference` only."""
-    act: Tensor
-    """(B, m) α_act, and"""
-    priv: Tensor
-    """(B, m) α_priv, with their gradients."""
-    scores: Tensor
-    """(B, m) s, divided by 1 + λ: the same order, and λ may be infinite. With `smooth`: with their neighbours'."""
-    kept: Tensor
-    """(B, k) places in `live`."""
-
-
-class Seen(NamedTuple):
+class DualCLSOutput(NamedTuple):
     action: Tensor
     """(B, A) logits."""
-    told: Tensor
-    """(B, D): priv_CLS at the end, what the budget's heads look at."""
+    privacy_features: Tensor
+    """(B, D): priv_CLS at the end, the input of the budget's heads."""
     kept: Tensor
     """(B, M) bool: after the last selection."""
     scores: Tensor
-    """(B, M): who was dropped later stands higher, and within a selection who had the higher s."""
+    """(B, M): higher for tubelets that were dropped later, and within a selection for those with the higher s."""
     selections: list[Selection]
     tokens: Tensor
     """(B, k, D) of the kept tubelets at the end, in the order of the last selection's `kept`."""
@@ -169,7 +153,7 @@ class DualCLS(MaskingNetwork):
         self.decoder = nn.Linear(width, pixels) if network.output == "decode" else None
         for parameter in (self.pos_embed, self.time_embed):
             nn.init.trunc_normal_(parameter, std=0.02)
-        nn.init.normal_(self.cls_token, std=0.2)  # far apart beside the position they share, or they part slowly
+        nn.init.normal_(self.cls_token, std=0.2)  # far apart compared with the position they share, or they part slowly
         for module in self.blocks.modules():
             if isinstance(module, nn.Linear):
                 nn.init.trunc_normal_(module.weight, std=0.02)
@@ -177,80 +161,80 @@ class DualCLS(MaskingNetwork):
 
     def embed(self, clip: Tensor) -> Tensor:
         """(B, 3, T, H, W) in [0, 1] → (B, C + M, D): the backbone's CLS tokens, then the tubelets."""
-        looks = self.patch_embed(self.standardize(clip))  # (B, L, S, D)
-        x = (looks + self.pos_embed[:, None, 1:] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
+        patches = self.patch_embed(self.standardize(clip))  # (B, L, S, D)
+        x = (patches + self.pos_embed[:, None, 1:] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
         cls = (self.cls_token + self.pos_embed[:, :1])[:, : self.tokens].expand(len(x), -1, -1)
-        # In what products are made in: under autocast blocks then have half as much to read and to write.
-        return torch.cat([cls, x], 1).to(looks.dtype)
+        # In the type of matrix products: under autocast blocks then have half as much to read and to write.
+        return torch.cat([cls, x], 1).to(patches.dtype)
 
-    def forward(self, clip: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Seen:
-        x, priv, selections = self._walk(clip, keep, privacy_weight)
-        kept, scores = verdict(selections, self.count)
+    def forward(self, clip: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> DualCLSOutput:
+        x, priv, selections = self._run_blocks(clip, keep, privacy_weight)
+        kept, scores = final_decision(selections, self.count)
         tokens = x[:, self.tokens : self.tokens + selections[-1].kept.shape[1]]
-        told = self.priv_norm(priv[:, 0]) if self.tokens == 1 else self.norm(x[:, 1])
-        return Seen(self.action_head(self.norm(x[:, 0])), told, kept, scores, selections, tokens)
+        privacy_features = self.priv_norm(priv[:, 0]) if self.tokens == 1 else self.norm(x[:, 1])
+        return DualCLSOutput(self.action_head(self.norm(x[:, 0])), privacy_features, kept, scores, selections, tokens)
 
     def mask(
         self, clip: Tensor, keep: float | None = None, privacy_weight: float | Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """`kept` and `scores` of `Seen` alone. What comes after the last selection changes neither and is left out."""
-        return verdict(self._walk(clip, keep, privacy_weight, upto_mask=True)[2], self.count)
+        """`kept` and `scores` alone. What comes after the last selection changes neither and is left out."""
+        return final_decision(self._run_blocks(clip, keep, privacy_weight, upto_mask=True)[2], self.count)
 
-    def _walk(
+    def _run_blocks(
         self, clip: Tensor, keep: float | None, weight: float | Tensor | None, *, upto_mask: bool = False
     ) -> tuple[Tensor, Tensor, list[Selection]]:
         """The tokens at the end (B, N, D), a detector's privacy token (B, 1, D), and the selections."""
         keep = self.network.keep if keep is None else keep
         x = self.embed(clip)
-        # The place of the CLS tokens is the backbone's: a detector must not move it.
+        # The position embedding of the CLS tokens is the backbone's: a detector must not move it.
         priv = (self.cls_token[:, 1:] + self.pos_embed[:, :1].detach()).expand(len(x), -1, -1)  # (B, 1, D)
         live = torch.arange(self.count, device=x.device).expand(len(x), -1)  # (B, m)
         selections: list[Selection] = []
         for number, block in enumerate(self.blocks, 1):
             assert isinstance(block, Block)
-            seen = block.attn(block.norm1(x), live.shape[1])
-            maps = seen.maps  # (B, 2, m), a detector's backbone: (B, 1, m)
+            attended = block.attn(block.norm1(x), live.shape[1])
+            maps = attended.maps  # (B, 2, m), a detector's backbone: (B, 1, m)
             if block.reader is not None:
-                priv, look = block.reader(priv, seen.keys, seen.values, live.shape[1])
-                maps = torch.cat([maps, look], 1)
+                priv, priv_map = block.reader(priv, attended.keys, attended.values, live.shape[1])
+                maps = torch.cat([maps, priv_map], 1)
             if number in self.prune_at:
                 scores = self.score(maps[:, 0], maps[:, 1], live, weight)
                 selections.append(select(live, maps[:, 0], maps[:, 1], scores, keep))
                 if upto_mask and number == self.prune_at[-1]:
                     break
-            x = x + block.dropped(seen.out)
+            x = x + block.dropped(attended.out)
             if number in self.prune_at:
                 x, live = self._prune(x, selections[-1])
             x = x + block.dropped(block.dropout(block.mlp(block.norm2(x))))
         return x, priv, selections
 
     def score(self, act: Tensor, priv: Tensor, live: Tensor, weight: float | Tensor | None = None) -> Tensor:
-        """Eq. 4, divided by 1 + λ, of the live tubelets; with their neighbours' where the network has it so: (B, m)."""
+        """Eq. 4, divided by 1 + λ, of the live tubelets (B, m); `smooth`: averaged over neighbours."""
         weight = self.network.privacy_weight if weight is None else weight
-        alone = isinstance(weight, float) and math.isinf(weight)
-        scores = -priv if alone else (act - weight * priv) / (1 + weight)
-        return averaged(scores, live, self.grid) if self.network.smooth else scores
+        privacy_only = isinstance(weight, float) and math.isinf(weight)
+        scores = -priv if privacy_only else (act - weight * priv) / (1 + weight)
+        return average_neighbours(scores, live, self.grid) if self.network.smooth else scores
 
-    def _prune(self, x: Tensor, chosen: Selection) -> tuple[Tensor, Tensor]:
-        """Tokens and live numbers without the dropped tubelets; what they held goes into a fuse token."""
-        first, count = self.tokens, chosen.live.shape[1]
+    def _prune(self, x: Tensor, selection: Selection) -> tuple[Tensor, Tensor]:
+        """Tokens and live numbers without the dropped tubelets, whose features go into a fuse token."""
+        first, count = self.tokens, selection.live.shape[1]
         tubelets = x[:, first : first + count]  # (B, m, D)
-        kept = tubelets.gather(1, chosen.kept.unsqueeze(2).expand(-1, -1, x.shape[2]))  # (B, k, D)
-        live = chosen.live.gather(1, chosen.kept)
+        kept = tubelets.gather(1, selection.kept.unsqueeze(2).expand(-1, -1, x.shape[2]))  # (B, k, D)
+        live = selection.live.gather(1, selection.kept)
         parts = [x[:, :first], kept, x[:, first + count :]]
         if self.network.fusion:
-            dropped = chosen.act.scatter(1, chosen.kept, 0.0)  # α_act of the dropped, 0 of the kept
+            dropped = selection.act.scatter(1, selection.kept, 0.0)  # α_act of the dropped, 0 of the kept
             # Seven rows of zeros more: with a row alone, GPUs leave their matrix units for a kernel many times slower.
             rows = F.pad(dropped.unsqueeze(2), (0, 7)).to(x.dtype).transpose(1, 2)  # (B, 8, m)
             fused = torch.bmm(rows, tubelets)[:, :1]  # (B, 1, D), eq. 6
-            if self.network.reference:  # it competes with the tubelets from now on
+            if self.network.reference:  # from now on it competes with the tubelets
                 parts.insert(2, fused)
                 live = torch.cat([live, torch.full_like(live[:, :1], self.count)], 1)
             else:
                 parts.append(fused)
         return torch.cat(parts, 1), live
 
-    # ---- what a masker asks
+    # ---- called by a masker
 
     @property
     def own(self) -> dict[str, float]:
@@ -262,13 +246,13 @@ class DualCLS(MaskingNetwork):
         kept, scores = self.mask(clips, keep, privacy_weight)
         return Decision(kept.view(-1, *self.grid), scores.view(-1, *self.grid))
 
-    def decode(self, seen: Seen) -> Tensor:
-        """(B, 3, T, H, W) in [0, 1] out of the tokens, pruned tubelets black. An obfuscation: tokens have attended to
-        what was pruned."""
+    def decode(self, output: DualCLSOutput) -> Tensor:
+        """Tokens → (B, 3, T, H, W) in [0, 1], pruned tubelets black. An obfuscation: tokens have attended to what was
+        pruned."""
         if self.decoder is None:
             raise UsageError("this network masks: train one with output: decode")
-        pixels = self.decoder(self.norm(seen.tokens)).sigmoid()  # (B, k, 3·t·p·p)
-        last = seen.selections[-1]
+        pixels = self.decoder(self.norm(output.tokens)).sigmoid()  # (B, k, 3·t·p·p)
+        last = output.selections[-1]
         live = last.live.gather(1, last.kept)
         full = pixels.new_zeros(len(pixels), self.count, pixels.shape[2])
         full = full.scatter(1, live.unsqueeze(2).expand_as(pixels), pixels)
@@ -278,21 +262,3 @@ class DualCLS(MaskingNetwork):
 
     def about(self) -> dict[str, Any]:
         return asdict(self.network)
-
-
-def select(live: Tensor, act: Tensor, priv: Tensor, scores: Tensor, keep: float) -> Selection:
-    """Eq. 5."""
-    # In no order: sorting is half of the cost, and attention does not mind.
-    kept = scores.detach().topk(kept_count(live.shape[1], keep), 1, sorted=False).indices
-    return Selection(live, act, priv, scores, kept)
-
-
-def verdict(selections: list[Selection], count: int) -> tuple[Tensor, Tensor]:
-    """(B, M) bool: kept to the end; (B, M) float: later selections above earlier ones, s decides within one."""
-    first, last = selections[0].scores, selections[-1]
-    scores = first.new_full((len(first), count + 1), -1.0, dtype=torch.float32)  # one more: for fuse tokens
-    for number, chosen in enumerate(selections):
-        s = chosen.scores.detach().float() * chosen.scores.shape[1]  # about 1, whatever the number of tubelets
-        scores = scores.scatter(1, chosen.live, 2 * number + s / (1 + s.abs()))  # in (−1, 1), the order unchanged
-    kept = as_mask(last.live.gather(1, last.kept), count + 1)
-    return kept[:, :count], scores[:, :count]

@@ -1,46 +1,50 @@
 """Training of a dual-CLS anonymizer, four ways.
 
-    heads    L = CE(act_CLS) + BCE(priv_CLS)            reversed: the backbone under priv_CLS gets minus its gradient
-    pixels   L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
-             f_T and f_B learn to read the masked clip; the mask learns to help the one and to fail the other
-    credit   L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is how much each tubelet tells by itself
-             (`layers.credit`); nothing is reversed, and nobody plays against anybody
-    both     credit says where to look, pixels how much of it is worth keeping: all of these losses
+    heads        L = CE(act_CLS) + BCE(priv_CLS)         reversed: the backbone under priv_CLS gets minus its gradient
+    pixels       L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
+                 f_T and f_B learn to read the masked clip; the mask learns to help f_T and to make f_B fail
+    attribution  L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is how much each tubelet predicts by
+                 itself (`attribution`); nothing is reversed, and no network works against another
+    both         attribution finds where the information is, pixels how much of it is worth keeping: all of these losses
 
-With a detector each token is taught by its own player: f_T moves α_act alone, f_B moves α_priv alone.
+With a detector each token learns from its own recognizer: f_T moves α_act alone, f_B moves α_priv alone.
 """
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
-from rich.console import Console
 from torch import Tensor
 
 from vidveil.data.clips import ClipSet
-from vidveil.methods.dual_cls.model import DualCLS, Network, Seen
+from vidveil.methods.dual_cls.attribution import (
+    Votes,
+    attention_loss,
+    attribution_shares,
+    random_tubelets,
+    sum_votes,
+    vote_strength,
+)
+from vidveil.methods.dual_cls.model import DualCLS, DualCLSOutput, Network
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-from vidveil.methods.dual_cls.straight_through import gate
-from vidveil.methods.dual_cls.weights import load_picture_weights
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task, train
-from vidveil.methods.trained import Trained
-from vidveil.models.layers.attribution import Votes, counted, loudness, random_company, taught, where
+from vidveil.methods.dual_cls.selection import straight_through
+from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.models.layers.tubelets import over_pixels
 from vidveil.models.recognizers import build
+from vidveil.models.recognizers.pretrained import fill_backbone, grown
 from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.models.recognizers.vit import ConvolvedTubelets
 from vidveil.tasks import TASKS, Task
 
 BACKBONE = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
-WIDTH = 256  # of the reader of single tubelets
-LEVELS = 12
-"""Shares that are drawn from: an accelerator looks for kernels anew at every number of tokens it has not met."""
+VOTES_WIDTH = 256
+SHARE_LEVELS = 12
+"""Number of keep rates that are drawn from: an accelerator searches kernels anew for every new number of tokens."""
 
 
 class DualCLSNetworks(Networks):
-    """The anonymizer, with a utility network and an attacker on masked pixels, and a classifier of single tubelets."""
+    """The anonymizer, with a utility network and an attacker on masked pixels, and a network that votes for tubelets."""
 
     recipe: DualCLSRecipe
 
@@ -54,110 +58,113 @@ class DualCLSNetworks(Networks):
         self.utility: Classifier | None = None
         self.attacker: Classifier | None = None
         self.votes: Votes | None = None
-        if recipe.has_players:
-            self.utility = _player(recipe.utility, recipe, [self.action])
-            self.attacker = _player(recipe.attacker, recipe, self.budget)
-        if recipe.has_credit:
-            embed = ConvolvedTubelets(3, self.anonymizer.tubelet, WIDTH)
+        if recipe.uses_recognizers:
+            self.utility = _recognizer(recipe.utility, recipe, [self.action])
+            self.attacker = _recognizer(recipe.attacker, recipe, self.budget)
+        if recipe.uses_attribution:
+            embed = ConvolvedTubelets(3, self.anonymizer.tubelet, VOTES_WIDTH)
             outputs = {task.name: task.outputs for task in (self.action, *self.budget)}
-            self.votes = Votes(embed, self.anonymizer.tubelet, WIDTH, outputs)
+            self.votes = Votes(embed, self.anonymizer.tubelet, VOTES_WIDTH, outputs)
 
-    def lessons(self, video: Tensor, rows: Tensor, seen: Seen, weight: float = 1.0) -> list[Tensor]:
-        """A reader learns to tell by the votes of single tubelets; the attentions learn where they are loud."""
+    def attribution_losses(
+        self, video: Tensor, rows: Tensor, output: DualCLSOutput, weight: float = 1.0
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """One loss of the votes for each task; two attention losses, of α_act and α_priv, for each selection."""
         assert self.votes is not None
         votes = self.votes(self.anonymizer.standardize(video))
-        shown = random_company(len(video), self.anonymizer.count, self.recipe.company, video.device)  # (B, M)
+        share = self.recipe.shown_share
+        shown = random_tubelets(len(video), self.anonymizer.count, share, video.device)  # (B, M)
         tasks = (self.action, *self.budget)
-        losses = [task.loss(counted(votes[task.name], shown, self.recipe.company), rows) for task in tasks]
-        loud = {name: loudness(each.detach(), several=name == "attributes") for name, each in votes.items()}
-        useful = where(loud["action"])
-        private = torch.stack([where(loud[task.name]) for task in self.budget]).mean(0)
-        for chosen in seen.selections:
-            for alpha, target in ((chosen.act, useful), (chosen.priv, private)):
-                losses.append(weight * taught(alpha, target, chosen.live))
-        return losses
+        vote_losses = [task.loss(sum_votes(votes[task.name], shown, share), rows) for task in tasks]
+        strength = {name: vote_strength(each.detach(), several=name == "attributes") for name, each in votes.items()}
+        useful = attribution_shares(strength["action"])
+        private = torch.stack([attribution_shares(strength[task.name]) for task in self.budget]).mean(0)
+        attention_losses = [
+            weight * attention_loss(alpha, target, selection.live)
+            for selection in output.selections
+            for alpha, target in ((selection.act, useful), (selection.priv, private))
+        ]
+        return vote_losses, attention_losses
 
     def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
         """The loss of a batch."""
         recipe = self.recipe
-        seen = self.anonymizer(video, self.keep_at(progress))
+        output = self.anonymizer(video, self.keep_at(progress))
         pull = ramp(progress)
-        told = reverse_gradient(seen.told, pull) if recipe.privacy_attention == "reversed" else seen.told
-        losses = [self.action.loss(seen.action, rows)]
-        losses += [task.loss(self.anonymizer.budget_heads[task.name](told), rows) for task in self.budget]
+        features = output.privacy_features
+        features = reverse_gradient(features, pull) if recipe.privacy_attention == "reversed" else features
+        losses = [self.action.loss(output.action, rows)]
+        losses += [task.loss(self.anonymizer.budget_heads[task.name](features), rows) for task in self.budget]
         if recipe.train_on != "heads":
             losses = [recipe.head_weight * loss for loss in losses]
         if self.votes is not None:
-            begin, end = recipe.credit_weight
-            losses += self.lessons(video, rows, seen, begin + (end - begin) * progress)
+            begin, end = recipe.attribution_weight
+            vote_losses, attention_losses = self.attribution_losses(
+                video, rows, output, begin + (end - begin) * progress
+            )
+            losses += vote_losses + attention_losses
         if self.utility is not None and self.attacker is not None:
-            helped, failed = self.shown(video, seen, pull * recipe.budget_pull)
-            losses.append(self.action.loss(self.utility(helped)["action"], rows))
-            said = self.attacker(failed)
-            losses += [task.loss(said[task.name], rows) for task in self.budget]
+            for_utility, for_attacker = self.shown_clips(video, output, pull * recipe.budget_pull)
+            losses.append(self.action.loss(self.utility(for_utility)["action"], rows))
+            predictions = self.attacker(for_attacker)
+            losses += [task.loss(predictions[task.name], rows) for task in self.budget]
         return torch.stack(losses).sum()
 
     def keep_at(self, progress: float) -> float:
-        """Heads: from 1 to r along a cosine. Else: drawn, so that one training serves all keep rates."""
+        """Heads: from 1 to r along a cosine. Else: drawn at random, so that one training serves all keep rates."""
         recipe = self.recipe
         if recipe.train_on != "heads":
             low, high = recipe.share_range
-            share = low + (high - low) * int(torch.randint(LEVELS, ())) / (LEVELS - 1)
+            share = low + (high - low) * int(torch.randint(SHARE_LEVELS, ())) / (SHARE_LEVELS - 1)
             return float(share ** (1 / len(self.anonymizer.prune_at)))
         begin, end = recipe.keep_warmup
         done = min(max((progress - begin) / max(end - begin, 1e-9), 0.0), 1.0)
         return recipe.keep + (1 - recipe.keep) * 0.5 * (1 + math.cos(math.pi * done))
 
-    def shown(self, video: Tensor, seen: Seen, pull: float, *, lots: bool = True) -> tuple[Tensor, Tensor]:
-        """What f_T and f_B see: the same pixels, with gradients to the mask that help the one and fail the other."""
+    def shown_clips(
+        self, video: Tensor, output: DualCLSOutput, pull: float, *, random_masks: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """The inputs of f_T and f_B: the same pixels, with gradients to the mask that help f_T and make f_B fail."""
         network = self.anonymizer
-        apart = self.recipe.privacy_attention == "detector"
+        separate = self.recipe.privacy_attention == "detector"
         helping, failing = (
-            gate(seen.selections, network.count, network.score, self.recipe.temperature, only)
-            for only in (("act", "priv") if apart else (None, None))
+            straight_through(output.selections, network.count, network.score, self.recipe.temperature, only)
+            for only in (("act", "priv") if separate else (None, None))
         )  # each (B, M)
         failing = reverse_gradient(failing, pull)
         if network.decoder is not None:
-            drawn = network.decode(seen)
-            return drawn, reverse_gradient(drawn, pull)
-        if lots and self.recipe.random_masks > 0:
+            pictures = network.decode(output)
+            return pictures, reverse_gradient(pictures, pull)
+        if random_masks and self.recipe.random_masks > 0:
             order = torch.rand(helping.shape, device=video.device)
-            as_many = seen.selections[-1].kept.shape[1]
-            drawn_by_lot = (order.argsort(1).argsort(1) < as_many).to(helping.dtype)
-            other = torch.rand(len(video), 1, device=video.device) < self.recipe.random_masks
-            # the gradient of a gate in random company: what this tubelet is worth beside others than its usual ones
+            count = output.selections[-1].kept.shape[1]
+            random_mask = (order.argsort(1).argsort(1) < count).to(helping.dtype)
+            replaced = torch.rand(len(video), 1, device=video.device) < self.recipe.random_masks
+            # the gradient of a gate under a random mask: the value of this tubelet next to others than its usual ones
             helping, failing = (
-                torch.where(other, drawn_by_lot + mask - mask.detach(), mask) for mask in (helping, failing)
+                torch.where(replaced, random_mask + mask - mask.detach(), mask) for mask in (helping, failing)
             )
         masks = (over_pixels(mask.view(-1, *network.grid), network.tubelet).unsqueeze(1) for mask in (helping, failing))
-        first, second = (video * mask for mask in masks)
-        return first, second
+        for_utility, for_attacker = (video * mask for mask in masks)
+        return for_utility, for_attacker
 
     def validation_output(self, video: Tensor) -> ValidationOutput:
-        """At the recipe's keep rate."""
-        seen = self.anonymizer(video)
+        output = self.anonymizer(video)
         masked = None
         if self.utility is not None:
-            masked = self.utility(self.shown(video, seen, 0.0, lots=False)[0])["action"]
-        return ValidationOutput(seen.action, masked, seen.kept, seen.scores)
-
-
-def phases(recipe: DualCLSRecipe) -> dict[str, int]:
-    return {"train": recipe.epochs}
+            masked = self.utility(self.shown_clips(video, output, 0.0, random_masks=False)[0])["action"]
+        return ValidationOutput(output.action, masked, output.kept, output.scores)
 
 
 def published(recipe: DualCLSRecipe) -> tuple[str, ...]:
-    """Weights of others that it starts from."""
     return ("vits14",) if recipe.pretrained else ()
 
 
 def backbone(recipe: DualCLSRecipe) -> tuple[str, ...]:
-    """How the names of parameters begin that these fill."""
     return BACKBONE if recipe.pretrained else ()
 
 
 def check(recipe: DualCLSRecipe) -> None:
-    """What contradicts itself is refused, before any clip is drawn."""
     with torch.device("meta"):
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
 
@@ -165,14 +172,34 @@ def check(recipe: DualCLSRecipe) -> None:
 def prepare(
     recipe: DualCLSRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
 ) -> DualCLSNetworks:
-    """Everybody at the start; the anonymizer's backbone filled from a picture ViT, where its tensors are given."""
-    game = DualCLSNetworks(recipe, data, device)
+    networks = DualCLSNetworks(recipe, data, device)
     if pictures is not None:
-        load_picture_weights(game.anonymizer, pictures)
-    return game
+        load_picture_weights(networks.anonymizer, pictures)
+    return networks
 
 
-def _player(name: str, recipe: DualCLSRecipe, tasks: list[Task]) -> Classifier:
+def load_picture_weights(network: DualCLS, tensors: Mapping[str, Tensor]) -> list[str]:
+    """Fill the backbone from a picture ViT (timm's names); returns the names of parameters that have no counterpart.
+
+    Patch kernels are repeated over time and divided by its length, position embeddings are resampled and the same at
+    all times. The CLS token and its position serve both tokens, the privacy token with noise added (two equal tokens
+    would have equal maps); a detector's query, output and MLP start as the backbone's own.
+    """
+    found = grown(tensors, network.tubelet, network.grid[1], token=True)
+    token = found["cls_token"]  # (1, 1, D)
+    found["cls_token"] = torch.cat([token, token + token.std() * torch.randn_like(token)], 1)
+    found["time_embed"] = torch.zeros_like(network.time_embed)
+    found |= {f"priv_{name}": tensor for name, tensor in found.items() if name.startswith("norm.")}
+    for name in [name for name in network.state_dict() if ".reader." in name]:
+        block, _, part = name.partition(".reader.")
+        if part.startswith("query."):
+            found[name] = found[f"{block}.attn.qkv.{part[6:]}"].chunk(3)[0]
+        else:
+            found[name] = found[f"{block}.{'attn.' if part.startswith('proj.') else ''}{part}"]
+    return fill_backbone(network, found, network.network.size)
+
+
+def _recognizer(name: str, recipe: DualCLSRecipe, tasks: list[Task]) -> Classifier:
     recognizer = build(name, frames=recipe.frames, size=recipe.size)
     return Classifier(recognizer, {task.name: task.outputs for task in tasks})
 
@@ -187,7 +214,7 @@ def network_of(recipe: DualCLSRecipe, actions: int, budget: Mapping[str, int]) -
         keep=recipe.keep,
         privacy_weight=recipe.privacy_weight,
         privacy_attention=recipe.privacy_attention,
-        shared_keys=recipe.has_credit,
+        shared_keys=recipe.uses_attribution,
         smooth=recipe.smooth,
         fusion=recipe.fusion,
         output=recipe.output,
@@ -199,15 +226,4 @@ def network_of(recipe: DualCLSRecipe, actions: int, budget: Mapping[str, int]) -
     )
 
 
-TRAINING = Training(check, published, backbone, phases, prepare, several_actions=False)
-
-
-def run(
-    recipe: DualCLSRecipe,
-    *,
-    root: Path | None = None,
-    resume: bool = False,
-    strict: bool = False,
-    console: Console | None = None,
-) -> Trained:
-    return train(recipe, TRAINING, root=root, resume=resume, strict=strict, console=console)
+run = Training(check, published, backbone, prepare, several_actions=False).run

@@ -1,33 +1,44 @@
-"""Ways to choose tubelets that learn nothing: what every learned mask has to beat at the same keep rate.
+"""Baselines that choose tubelets without training: what every learned mask has to beat at the same keep rate.
 
-    random    by lot
+    random    at random
     moving    those whose pixels change most over time
     centre    those nearest to the middle of the picture, the same in every segment
-    oracle    by ground truth: those of the action first, those of identity alone last (built-in people only)
+    oracle    by ground truth: those of the action first, those of identity alone last (synthetic people only)
 
-Each is a function (frames, row, truth, grid) → scores (L, h, w), higher = more worth keeping. What is done with scores
-is the same for all: the best ceil(keep · M) of the M tubelets of a clip stay, of equal ones the first.
+Each is a function (frames, row, truth, grid) → scores (L, h, w), higher = more worth keeping. Selection is the same for
+all: the best ceil(keep · M) of the M tubelets of a clip stay, of equal ones the first.
+
+    random:dual_cls:RUN     random tubelets in the windows of a learned mask
+
+`random` cuts tubelets of its own. On videos that are larger and longer than a network's input, the network's tubelets
+are larger, and its windows overlap; finer random holes leave something else to see at the same share. With
+`random:dual_cls:RUN` only the choice differs from the learned method: as many tubelets, chosen at random.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import UsageError
 from vidveil.core.tubelets import kept_count
-from vidveil.methods.masking.random_pruning import is_random_pruning
+from vidveil.methods.masking.masker import Decision, TubeletMasker
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Floats = NDArray[np.float64]
 Kinds = NDArray[np.uint8]
-"""(T, H, W): what a pixel carries: 0 neither, 1 identity only, 2 action only, 3 both."""
+"""(T, H, W): what each pixel belongs to: 0 neither, 1 identity only, 2 action only, 3 both."""
 
 TUBELET_FRAMES = 2
 SMALL = 64
 """Up to this many pixels a side a tubelet is 8 pixels wide, above it 16."""
-STREAM = 0x7B
+SEED = 0x7B
+RANDOM_PRUNING = "random:dual_cls:"
 IDENTITY_ONLY, ACTION_ONLY = 1, 2
 
 
@@ -43,14 +54,14 @@ class Grid:
         return -(-steps // self.frames), -(-height // self.side), -(-width // self.side)
 
     def sums(self, values: NDArray[Any]) -> Floats:
-        """What the pixels of each tubelet add up to. (T, H, W) → (L, h, w)"""
+        """(T, H, W) → (L, h, w): the sum over the pixels of each tubelet."""
         found = values.astype(np.float64)
         for axis, step in enumerate((self.frames, self.side, self.side)):
             found = np.add.reduceat(found, np.arange(0, found.shape[axis], step), axis=axis)
         return found
 
     def pixels(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Each pixel has what its tubelet has. (L, h, w) → (T, H, W)"""
+        """(L, h, w) → (T, H, W): each pixel gets the value of its tubelet."""
         steps, height, width = shape[:3]
         whole = values.repeat(self.frames, 0).repeat(self.side, 1).repeat(self.side, 2)
         return whole[:steps, :height, :width]
@@ -60,16 +71,15 @@ Score = Callable[[NDArray[np.uint8], int, Kinds | None, Grid], Floats]
 
 
 def random_scores(frames: NDArray[np.uint8], row: int, _: Kinds | None, grid: Grid) -> Floats:
-    """Another draw for each clip, the same one whenever the clip is asked about."""
+    """Different for each clip, and always the same for one."""
     shape = grid.shape(*frames.shape[:3])
     scores = np.empty(int(np.prod(shape)))
-    scores[np.random.default_rng([STREAM, row]).permutation(len(scores))] = -np.arange(len(scores), dtype=np.float64)
+    scores[np.random.default_rng([SEED, row]).permutation(len(scores))] = -np.arange(len(scores), dtype=np.float64)
     return scores.reshape(shape)
 
 
 def motion_scores(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid) -> Floats:
-    """Mean absolute difference of each frame to the ones before and after it: inside the tubelet, and to its
-    neighbours in time."""
+    """Mean absolute difference between each frame and those before and after it, also across the tubelet's ends."""
     pictures = frames.astype(np.int16)
     steps = np.abs(np.diff(pictures, axis=0)).mean(axis=-1)  # (T - 1, H, W)
     change = np.zeros(frames.shape[:3])
@@ -81,7 +91,7 @@ def motion_scores(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: G
 
 
 def centre_scores(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: Grid) -> Floats:
-    """Places in the order of their distance from the middle. Each is taken in all segments before the next one is, so
+    """Positions in the order of their distance from the middle. Each is taken in all segments before the next one, so
     that the mask hardly changes over time."""
     segments, high, wide = grid.shape(*frames.shape[:3])
     y, x = (np.arange(count) - (count - 1) / 2 for count in (high, wide))
@@ -93,10 +103,10 @@ def centre_scores(frames: NDArray[np.uint8], _row: int, _: Kinds | None, grid: G
 
 
 def oracle_scores(frames: NDArray[np.uint8], row: int, truth: Kinds | None, grid: Grid) -> Floats:
-    """Pixels of the action minus pixels of identity alone. Most tubelets have neither: of these the middle ones
-    first."""
+    """Pixels of the action minus pixels of identity alone. Most tubelets have neither: of these, those near the
+    middle come first."""
     if truth is None:
-        raise UsageError("oracle knows the truth of built-in people only: take data: puppets, without view=")
+        raise UsageError("oracle needs the ground truth of synthetic people: take data: puppets, without view=")
     balance = grid.sums(truth >= ACTION_ONLY) - grid.sums(truth == IDENTITY_ONLY)
     places = centre_scores(frames, row, None, grid)
     return balance + 0.5 * places / places.size  # in (-0.5, 0]: less than one pixel
@@ -112,7 +122,7 @@ CONTROLS: dict[str, Score] = {
 
 @dataclass(frozen=True)
 class PruningControl:
-    """A control as a recipe writes it: `NAME[:SIDE]`, with the side of a tubelet in pixels."""
+    """A baseline as recipes write it: `NAME[:SIDE]`, with the side of a tubelet in pixels."""
 
     name: str
     side: int | None
@@ -122,26 +132,26 @@ class PruningControl:
         return Grid(TUBELET_FRAMES, self.side or (8 if min(height, width) <= SMALL else 16))
 
     @property
-    def wants_truth(self) -> bool:
+    def needs_truth(self) -> bool:
         return self.name == "oracle"
 
     def choose(
         self, frames: NDArray[np.uint8], row: int, truth: Kinds | None = None
     ) -> tuple[NDArray[np.bool_], Floats]:
-        """What stays and why: (L, h, w) twice."""
+        """Which tubelets stay, and their scores: (L, h, w) each."""
         scores = CONTROLS[self.name](frames, row, truth, self.grid(*frames.shape[1:3]))
         return select(scores, self.keep), scores
 
 
 def pruning_control(method: str, keep: float | None) -> PruningControl | None:
-    """The control that a method names; None if it names something else."""
+    """The baseline that a method names; None if it names something else."""
     name, colon, argument = method.strip().partition(":")
     if name not in CONTROLS or is_random_pruning(method):
         return None
     if colon and (not argument.isdecimal() or int(argument) < 1):
         raise UsageError(f"{method}: after the colon comes the side of a tubelet in pixels, as in {name}:8")
     share = 1.0 if keep is None else keep
-    kept_count(1, share)  # refuses what is no share
+    kept_count(1, share)  # refuses what is not a share
     return PruningControl(name, int(argument) if colon else None, share)
 
 
@@ -150,3 +160,41 @@ def select(scores: Floats, keep: float) -> NDArray[np.bool_]:
     kept = np.zeros(scores.size, dtype=np.bool_)
     kept[np.argsort(-scores.ravel(), kind="stable")[: kept_count(scores.size, keep)]] = True
     return kept.reshape(scores.shape)
+
+
+def is_random_pruning(method: str) -> bool:
+    return method.startswith(RANDOM_PRUNING)
+
+
+def with_random_pruning(method: Any, spec: str) -> TubeletMasker:
+    """The masker, which chooses at random from now on."""
+    if not isinstance(method, TubeletMasker) or not hasattr(method.scorer, "prune_at"):
+        raise UsageError(f"{spec}: random pruning replaces the choice of a dual-CLS network, and this is not one")
+    method.scorer = RandomPruning(method.scorer)
+    return method
+
+
+class RandomPruning:
+    """A scorer that sees nothing: always the same choice for one clip, another one for others."""
+
+    def __init__(self, network: Any) -> None:
+        self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
+        self.grid, self.selections, self.keep = network.grid, len(network.prune_at), network.network.keep
+
+    def decide(self, clips: "Tensor", keep: float | None, privacy_weight: float | None) -> Decision:  # noqa: ARG002
+        import torch
+
+        count = self.grid[0] * self.grid[1] * self.grid[2]
+        left = count
+        for _ in range(self.selections):  # as many as after each selection of the network
+            left = kept_count(left, self.keep if keep is None else keep)
+        orders = [torch.randperm(count, generator=_generator(clip)) for clip in clips]
+        ranks = torch.stack(orders).to(clips.device).view(len(clips), *self.grid)  # (B, L, h, w): 0 stays longest
+        return Decision(ranks < left, -ranks.float())
+
+
+def _generator(clip: "Tensor") -> Any:
+    import torch
+
+    pixels = (clip * 255).round().byte().cpu().numpy().tobytes()
+    return torch.Generator().manual_seed(int.from_bytes(hashlib.sha256(pixels).digest()[:7], "big"))

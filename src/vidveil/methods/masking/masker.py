@@ -1,10 +1,10 @@
-"""A network decides, tubelet by tubelet, what of a video may stay visible; everything else is painted over.
+"""A network decides for each tubelet of a video whether it stays visible; everything else is painted over.
 
     clip (3, T, H, W)  →  squashed to size × size, in windows of `frames` frames  →  Scorer.decide
                        →  kept (L, h, w) of each window, laid over the T × H × W pixels of the original
 
-No pixel that is shown has been through the network: it is the original's, or it is hidden. The whole picture is looked
-at, never a crop of it. Where a cell's border runs through a pixel, or two windows disagree, the pixel is hidden.
+No pixel that is shown has been through the network: it is the original's, or it is hidden. The network sees the whole
+picture, never a crop of it. Where a cell's border runs through a pixel, or two windows disagree, the pixel is hidden.
 """
 
 import math
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 AT_ONCE = 64  # windows of a long clip in one call of the network
-RAW = "raw"  # no method before the mask
+RAW = "raw"  # no preprocessing
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class Decision:
 class Scorer(Protocol):
     """A network that decides which tubelets of a clip stay.
 
-    It may have `own`, its own `keep` and `privacy_weight`; `stride`; and `after`, the method whose output it looks at.
+    It may have `own`, its own `keep` and `privacy_weight`; `stride`; and `preprocess`, the method applied before it.
     """
 
     @property
     def frames(self) -> int:
-        """Of a clip that it sees."""
+        """Of its input."""
 
     @property
     def size(self) -> int:
-        """Side of the square that it sees."""
+        """Side of its square input, in pixels."""
 
     @property
     def tubelet(self) -> tuple[int, int, int]:
@@ -62,18 +62,17 @@ class Scorer(Protocol):
 class TubeletMasker(Anonymizer):
     """Lays a network's decisions over videos of any length and size.
 
-    `weights` is the name and hash that manifests tell; None: what the scorer says of itself, if it has `weights`.
-    `keep` and `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of
-    videos longer than the network's clip; None: what the scorer says, else 2. `fill` says what stands in place of
-    hidden pixels (see `core.tubelets`); the mean is that of a whole clip, in streams that of each frame. `after` is
-    a method that videos go through first: the network sees what that leaves, and nothing else is ever shown. None: what
-    the scorer says, else `raw`, which is none.
+    `weights` is the name and hash for manifests; None: the scorer's `weights`, if it has them. `keep` and
+    `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of videos longer
+    than the network's clip; None: the scorer's, else 2. `fill` replaces hidden pixels (see `core.tubelets`); the mean is
+    that of a whole clip, in streams that of each frame. `preprocess` is a method that is applied to videos first: its
+    output is all that the network sees, and all that is ever shown. None: the scorer's, else `raw`, which is none.
     """
 
     draws = False
-    """Whether what it shows is drawn by the network, and no pixel of the video."""
+    """Whether the network draws what is shown, and no pixel of the video is."""
     stretched = True
-    """Whether frames of a stream have the video's size, or that at which the network draws. Clips keep their own."""
+    """Whether frames of a stream have the video's size, or the network's. Clips keep their own."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class TubeletMasker(Anonymizer):
         weights: str | None = None,
         fill: str = "black",
         stride: int | None = None,
-        after: str | None = None,
+        preprocess: str | None = None,
         keep: float | None = None,
         privacy_weight: float | None = None,
         device: str = "auto",
@@ -94,7 +93,7 @@ class TubeletMasker(Anonymizer):
         check_knobs(keep, privacy_weight)
         for knob, value in (("keep", keep), ("privacy_weight", privacy_weight)):
             if value is not None and knob not in getattr(scorer, "own", (knob,)):
-                raise UsageError(f"{spec} has nothing that {knob} would turn: leave it out")
+                raise UsageError(f"{spec} has no {knob}: leave it out")
         if fill not in FILLS:
             raise UsageError(f"fill is {', '.join(FILLS[:-1])} or {FILLS[-1]}, not {fill!r}")
         stride = int(getattr(scorer, "stride", 2)) if stride is None else stride
@@ -102,8 +101,8 @@ class TubeletMasker(Anonymizer):
             raise UsageError(f"stride is 1 or more, not {stride}")
         self.scorer, self.stride = scorer, stride
         self.fill: str = fill
-        self.after = loaded_unless_raw(getattr(scorer, "after", RAW) if after is None else after)
-        self.elsewhere = self.after is not None and self.after.elsewhere
+        self.preprocess = loaded_unless_raw(getattr(scorer, "preprocess", RAW) if preprocess is None else preprocess)
+        self.elsewhere = self.preprocess is not None and self.preprocess.elsewhere
         self.weights = getattr(scorer, "weights", None) if weights is None else weights
         self.keep, self.privacy_weight = keep, privacy_weight
         self.plan = Plan(scorer.frames, scorer.tubelet[0], stride)
@@ -111,21 +110,21 @@ class TubeletMasker(Anonymizer):
 
     @property
     def knobs(self) -> dict[str, Any]:
-        """For the manifest. None: the network does not say how it is set by itself."""
+        """For the manifest. None: the network does not say what its own setting is."""
         own = getattr(self.scorer, "own", {})
         keep = own.get("keep") if self.keep is None else self.keep
         weight = own.get("privacy_weight") if self.privacy_weight is None else self.privacy_weight
         weight = "inf" if weight == math.inf else weight  # JSON has no such number
-        after = {} if self.after is None else {"after": self.after.spec}
-        return {"keep": keep, "privacy_weight": weight, "fill": self.fill, "stride": self.stride, **after}
+        preprocess = {} if self.preprocess is None else {"after": self.preprocess.spec}  # under its name in manifests
+        return {"keep": keep, "privacy_weight": weight, "fill": self.fill, "stride": self.stride, **preprocess}
 
     def caution(self, short_side: int) -> str | None:
-        if self.after is not None:
-            return self.after.caution(short_side)
+        if self.preprocess is not None:
+            return self.preprocess.caution(short_side)
         return f"{self.spec} leaves what it keeps as it is: people may be recognised by eye; --guard faces hides more"
 
     def keeps(self, index: int) -> bool:
-        return self.after is None or self.after.keeps(index)
+        return self.preprocess is None or self.preprocess.keeps(index)
 
     def tuned(self, keep: float | None, privacy_weight: float | None, device: str | None = None) -> "TubeletMasker":
         """The same network with other knobs; None leaves one as it is."""
@@ -135,24 +134,24 @@ class TubeletMasker(Anonymizer):
             weights=self.weights,
             fill=self.fill,
             stride=self.stride,
-            after=RAW if self.after is None else self.after.spec,
+            preprocess=RAW if self.preprocess is None else self.preprocess.spec,
             keep=self.keep if keep is None else keep,
             privacy_weight=self.privacy_weight if privacy_weight is None else privacy_weight,
             device=str(self.device) if device is None else device,
         )
 
     def alone(self) -> "TubeletMasker":
-        """The same masks, for videos that have been through `after` already."""
+        """The same masks, for videos that were preprocessed already."""
         masker = copy(self)
-        masker.after = None
+        masker.preprocess = None
         return masker
 
     def anonymize(
         self, clip: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
-        """For a clip of any length and size.
+        """A clip of any length and size.
 
-        `mask` is (T, H, W) bool, the pixels that are kept. `scores` is (T, H, W) float, of each pixel the score of the
+        `mask` is (T, H, W) bool: the pixels that are kept. `scores` is (T, H, W) float: for each pixel the score of the
         tubelet in which its middle lies; where two windows overlap, the lower one.
         """
         import torch
@@ -167,19 +166,18 @@ class TubeletMasker(Anonymizer):
     def anonymize_batch(
         self, clips: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
-        """For clips of one shape: (B, 3, T, H, W), float in [0, 1] or uint8. A leading B on everything that returns.
+        """Clips of one shape: (B, 3, T, H, W), float in [0, 1] or uint8. All that is returned has a leading B.
 
-        The video has the type and device of the clips. Clips as long as the network's take one call of it.
+        The video has the type and device of the clips. Clips as long as the network's need one call of it.
         """
         import torch
 
         from vidveil.models.layers.tubelets import paint
 
         check_knobs(keep, privacy_weight)
-        if clips.ndim != 5 or clips.shape[1] != 3 or not (clips.is_floating_point() or clips.dtype == torch.uint8):
-            raise ValueError(f"clips are (B, 3, T, H, W), float or uint8, got {clips.dtype} {tuple(clips.shape)}")
-        if self.after is not None:
-            clips = self._after(clips)
+        check_clips(clips)
+        if self.preprocess is not None:
+            clips = self._preprocessed(clips)
         with torch.no_grad():
             moved = clips.to(self.device)
             video = moved.float() / 255 if moved.dtype == torch.uint8 else moved.float()
@@ -197,14 +195,14 @@ class TubeletMasker(Anonymizer):
         """Frames come out when the windows that cover them are complete: `plan.span` frames later, or fewer."""
         if self.fill not in ("black", "mean"):
             raise UsageError(
-                f"{self.spec}: the fill {self.fill} looks at a whole clip, a stream has none; fill black does"
+                f"{self.spec}: the fill {self.fill} needs a whole clip, which a stream does not have; take black"
             )
-        return self._stream(frames if self.after is None else self.after.stream(frames))
+        return self._stream(frames if self.preprocess is None else self.preprocess.stream(frames))
 
     def _stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
         stretch = self._stretch()
         for frame in frames:
-            if frame.after_gap:  # what lies before an outage says nothing about what comes after it
+            if frame.after_gap:  # frames before an outage say nothing about those after it
                 yield from stretch.end()
                 stretch = self._stretch()
             yield from stretch.take(frame)
@@ -214,7 +212,7 @@ class TubeletMasker(Anonymizer):
         return Stretch(self)
 
     def ask(self, clips: "Tensor", keep: float | None = None, privacy_weight: float | None = None) -> Decision:
-        """The network's decision about clips of its own shape, checked: a wrong answer must not pass for a mask."""
+        """The network's decision about clips of its own shape, checked: a wrong output must not become a mask."""
         import torch
 
         with torch.no_grad():
@@ -228,20 +226,20 @@ class TubeletMasker(Anonymizer):
         if tuple(decision.kept.shape) != wanted or tuple(decision.scores.shape) != wanted:
             raise ValueError(f"the network decided about {tuple(decision.kept.shape)} tubelets instead of {wanted}")
         if decision.kept.dtype != torch.bool or decision.scores.isnan().any():
-            raise ValueError("the network's decision is not made of yes, no and numbers")
+            raise ValueError("the network's decision is not bool, or a score is not a number")
         return decision
 
-    def _after(self, clips: "Tensor") -> "Tensor":
-        """What the method before this one leaves of the clips, as they came."""
+    def _preprocessed(self, clips: "Tensor") -> "Tensor":
+        """The clips after `preprocess`, in their own type."""
         import torch
 
-        assert self.after is not None
+        assert self.preprocess is not None
         whole = clips.dtype == torch.uint8
-        shown = torch.stack([self.after.anonymize(clip.float() / 255 if whole else clip).video for clip in clips])
+        shown = torch.stack([self.preprocess.anonymize(clip.float() / 255 if whole else clip).video for clip in clips])
         return (shown * 255).round().to(torch.uint8) if whole else shown
 
     def _decided(self, video: "Tensor", keep: float | None, privacy_weight: float | None) -> "tuple[Tensor, Tensor]":
-        """Kept or not, and scores, of each cell at each frame: (B, T, h, w)."""
+        """For each cell at each frame whether it is kept, and its score: (B, T, h, w)."""
         import torch
 
         count, _, length = video.shape[:3]
@@ -264,6 +262,13 @@ class TubeletMasker(Anonymizer):
         return all_kept, lowest
 
 
+def check_clips(clips: "Tensor") -> None:
+    import torch
+
+    if clips.ndim != 5 or clips.shape[1] != 3 or not (clips.is_floating_point() or clips.dtype == torch.uint8):
+        raise ValueError(f"clips are (B, 3, T, H, W), float or uint8, got {clips.dtype} {tuple(clips.shape)}")
+
+
 def check_knobs(keep: float | None, privacy_weight: float | None) -> None:
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"keep is a share in (0, 1], got {keep:g}")
@@ -274,7 +279,7 @@ def check_knobs(keep: float | None, privacy_weight: float | None) -> None:
 def tuned(
     method: Anonymizer, keep: float | None = None, privacy_weight: float | None = None, device: str | None = None
 ) -> Anonymizer:
-    """The method with its knobs turned. Methods without knobs refuse them."""
+    """The method with other knobs. Methods without knobs refuse them."""
     if masker_in(method) is None:
         refuse_knobs(method.spec, keep, privacy_weight)
         return method
@@ -285,27 +290,27 @@ def tuned(
 
 def masker_in(method: Anonymizer) -> TubeletMasker | None:
     """The method, or the stage of it, that masks by a network; None if nothing in it is learned."""
-    if isinstance(method, Chain):  # a guard makes a chain of a chain
+    if isinstance(method, Chain):  # hiding faces on top makes a chain of a chain
         return next(filter(None, map(masker_in, method.stages)), None)
     return method if isinstance(method, TubeletMasker) else None
 
 
 def loaded_unless_raw(spec: str) -> Anonymizer | None:
-    """The method that a mask's network looks through."""
+    """The method that is applied before a mask's network."""
     if spec == RAW:
         return None
     from vidveil.methods import load
 
     method = load(spec)
     if method.unchanged:
-        raise UsageError(f"after: {spec} leaves pictures as they are; take one that hides, or raw")
+        raise UsageError(f"preprocess: {spec} leaves pictures as they are; take one that hides, or raw")
     if masker_in(method) is not None:
-        raise UsageError(f"after: {spec} is learned itself; take one that is not, or raw")
+        raise UsageError(f"preprocess: {spec} is learned itself; take one that is not, or raw")
     return method
 
 
 def _placed(scorer: Scorer, device: str) -> "torch.device":
-    """Where the network works, with the network there."""
+    """The device of the network, with the network on it."""
     import torch
 
     if device == "auto":

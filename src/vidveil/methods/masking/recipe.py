@@ -9,7 +9,7 @@ from vidveil.training.recipe import LearningRecipe
 
 @dataclass(frozen=True, kw_only=True)
 class MaskerRecipe(LearningRecipe):
-    """`vidveil train` of the anonymizer. What it is worth is a question for `vidveil evaluate`."""
+    """`vidveil train` of the anonymizer. How well it works is measured by `vidveil evaluate`."""
 
     method: str
     """What is trained."""
@@ -19,15 +19,15 @@ class MaskerRecipe(LearningRecipe):
     """Whether it starts from published weights of pictures (`vidveil fetch vits14`, for vit_s), and so do its
     recognizers of the same kind."""
     part: Literal["whole", "person_crop"] = "whole"
-    """Of recorded video, what it is trained on: all of it, or a square around the surest person. It cuts nothing
-    itself: give it such squares later, too."""
+    """Of recorded video, what it is trained on: all of it, or a square around the person detected with the highest
+    score. It cuts nothing itself: give it such squares later, too."""
     budget: tuple[Literal["attributes", "identity"], ...] = ("attributes",)
     """What is private: what the method learns to hide."""
     deploy_stride: int = 0
-    """Every how many-th frame of a video it looks at, once trained; 0: `stride`. A clip of the built-in people has 8
-    frames in 1.6 seconds: that is 5 at 25 frames a second."""
+    """Once trained, it sees every so many-th frame of a video; 0: `stride`. A clip of the synthetic people has 8 frames
+    in 1.6 seconds: that is 5 at 25 frames a second."""
     seed: int = 0
-    """Of the start, the order of clips, their augmentation and all draws."""
+    """Of the initial weights, the order of clips, their augmentation and all random draws."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,10 +40,10 @@ class MaskerRecipe(LearningRecipe):
 
     @property
     def preprocess(self) -> str:
-        """The method that videos go through before it sees them; raw: none."""
+        """The method that is applied to videos before the network sees them; raw: none."""
         return "raw"
 
     @property
     def shows_filmed(self) -> bool:
-        """Whether what it keeps is shown as it was, and not drawn anew."""
+        """Whether kept tubelets are shown as they were filmed, not drawn by the network."""
         return True

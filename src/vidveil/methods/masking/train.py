@@ -1,10 +1,8 @@
-"""`vidveil train` of a method that learns: the last epoch is kept, as a checkpoint that `--method` takes.
+"""`vidveil train` of a method that masks tubelets: the last epoch is kept, as a checkpoint that `--method` takes.
 
-Validation is told, and nothing is chosen by it: what a method is worth is for attackers to say, who are trained anew.
+Validation metrics are reported, and nothing is chosen by them: a method is evaluated by attackers that are trained anew.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,20 +15,18 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import DataError, RecipeError
 from vidveil.core.recipe import as_values
-from vidveil.core.version import __version__
 from vidveil.data import load_data
-from vidveil.data.about import about_data, use_of
 from vidveil.data.clips import ClipSet
+from vidveil.data.description import data_description, utility_metric
 from vidveil.data.loader import Loader
-from vidveil.data.parts import PARTS, refuse_part
 from vidveil.data.puppets import PuppetClips, masks
+from vidveil.data.video_parts import VIDEO_PARTS, check_video_part
 from vidveil.methods.anonymized_data import Setting, anonymized
 from vidveil.methods.masking.baselines import Grid
 from vidveil.methods.masking.ground_truth import ALL_KEPT, of_clips
 from vidveil.methods.masking.masker import loaded_unless_raw
 from vidveil.methods.masking.recipe import MaskerRecipe
-from vidveil.methods.trained import Trained
-from vidveil.models import checkpoint
+from vidveil.methods.trained import Trained, training_fingerprint, write_checkpoint
 from vidveil.statistics.floors import largest_class, prevalence
 from vidveil.tasks import TASKS, Identity, Predictions, Task
 from vidveil.training.loop import fit
@@ -41,17 +37,15 @@ from vidveil.weights.tensors import read_tensors
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A batch, and how far training is."""
-
+class TrainingBatch:
     video: Tensor
     index: Tensor
     progress: float
-    """From 0 to 1."""
+    """Of training, from 0 to 1."""
 
 
-class Timed:
-    """Batches that know how far training is: nothing has to be remembered for a resumed run to go on alike."""
+class BatchesWithProgress:
+    """Batches with the progress of training, computed from the step: a resumed run needs to remember nothing."""
 
     def __init__(self, loader: Loader, epochs: int, before: int = 0) -> None:
         """`epochs` of all phases, of which so many came `before` this one."""
@@ -60,19 +54,19 @@ class Timed:
     def __len__(self) -> int:
         return len(self.loader)
 
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Moment]:
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[TrainingBatch]:
         steps, epoch = len(self), epoch + self.before
         for number, batch in enumerate(self.loader.epoch(epoch, start), start):
-            yield Moment(batch.video, batch.index, (epoch + number / steps) / self.epochs)
+            yield TrainingBatch(batch.video, batch.index, (epoch + number / steps) / self.epochs)
 
 
 class ValidationOutput(NamedTuple):
-    """What validation is told of a batch."""
+    """What validation needs to know about a batch."""
 
     action: Tensor | None
     """(B, A) logits of the anonymizer's own head; None where that does not learn."""
     masked: Tensor | None
-    """(B, A) of the player who sees what is shown; None where nobody does."""
+    """(B, A) logits of the recognizer that sees the anonymized clip; None where there is none."""
     kept: Tensor
     """(B, M) bool"""
     scores: Tensor
@@ -97,26 +91,38 @@ class Networks(nn.Module):
         raise NotImplementedError
 
     def validation_output(self, video: Tensor) -> ValidationOutput:
-        """What validation measures, at the recipe's keep rate."""
+        """At the recipe's keep rate."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a method is trained, where it differs from others."""
+    """How a method is trained, where methods differ."""
 
     check: Callable[[Any], None]
-    """Refuses what contradicts itself in a recipe, before clips are drawn."""
+    """Refuses contradictions in a recipe, before clips are loaded."""
     published: Callable[[Any], tuple[str, ...]]
     """Names of the published weights that a recipe starts from."""
     backbone: Callable[[Any], tuple[str, ...]]
-    """How the names of the parameters begin that these fill."""
-    phases: Callable[[Any], dict[str, int]]
-    """Name of each phase, and its epochs."""
+    """Prefixes of the names of the parameters that these fill."""
     prepare: Callable[[Any, ClipSet, str, Mapping[str, Tensor] | None], Networks]
     """The networks at the start, from recipe, data, device and the tensors of a picture ViT."""
     several_actions: bool
     """Whether clips may show several actions at once."""
+    phases: Callable[[Any], dict[str, int]] = lambda recipe: {"train": recipe.epochs}
+    """Name of each phase, and its epochs."""
+
+    def run(
+        self,
+        recipe: Any,
+        *,
+        root: Path | None = None,
+        resume: bool = False,
+        strict: bool = False,
+        console: Console | None = None,
+    ) -> Trained:
+        """Train as the recipe says. `root` is the data folder; `strict` refuses data that are incomplete."""
+        return train(recipe, self, root=root, resume=resume, strict=strict, console=console)
 
 
 def train(
@@ -126,14 +132,14 @@ def train(
     start = ":pretrained" if training.published(recipe) else ""
     chosen = replace(options_of(recipe, recipe.seed, start), monitor=LAST, backbone=training.backbone(recipe))
     device = chosen.accelerator()
-    loaded_unless_raw(recipe.preprocess)
-    refuse_part(recipe.part, recipe.data)
+    preprocess = loaded_unless_raw(recipe.preprocess)
+    check_video_part(recipe.part, recipe.data)
     Run.may_begin(recipe.name, as_values(recipe), resume=resume)
     data = load_data(
         recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
     )
-    _refuse(recipe, training, data)
-    data = PARTS[recipe.part](data)
+    _check_labels(recipe, training, data)
+    data = VIDEO_PARTS[recipe.part](data)
     data = anonymized(data, Setting(method=recipe.preprocess))
     torch.manual_seed(recipe.seed)
     pictures = read_tensors(weights("vits14")) if recipe.pretrained else None
@@ -146,55 +152,48 @@ def train(
         )  # fmt: skip
 
     validation = loader("val", "sequential", "none")
-    last: dict[str, float] = {}
+    metrics: dict[str, float] = {}
 
     def validate(_: nn.Module) -> Mapping[str, float]:
-        last.clear()
-        last.update(seen_on(networks, validation, data))
-        return last
+        metrics.clear()
+        metrics.update(validation_metrics(networks, validation, data))
+        return metrics
 
-    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
-        batches, begun = loader("train", "shuffle", recipe.augment), 0
+    with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as run:
+        fingerprint = training_fingerprint(
+            recipe, clips=data.videos.fingerprint, published=[describe(name) for name in training.published(recipe)]
+        )
+        batches, before = loader("train", "shuffle", recipe.augment), 0
         for phase, epochs in training.phases(recipe).items():
             fit(
                 networks,
-                batches=Timed(batches, recipe.epochs, begun),
-                loss=lambda model, moment: model(moment.video, moment.index, moment.progress),
+                batches=BatchesWithProgress(batches, recipe.epochs, before),
+                loss=lambda model, batch: model(batch.video, batch.index, batch.progress),
                 validate=validate,
-                options=replace(chosen, epochs=epochs, seed=chosen.seed + begun),
-                folder=made.part(phase),
-                fingerprint=_key(recipe, training, data),
-                log=made.log,
+                options=replace(chosen, epochs=epochs, seed=chosen.seed + before),
+                folder=run.part(phase),
+                fingerprint=fingerprint,
+                log=run.log,
                 label=recipe.name if phase == "train" else phase,
             )
-            begun += epochs
-        metrics = dict(last) or seen_on(networks, validation, data)  # nothing is left to do of a run that was finished
-        guessed = floors(metrics, data)
-        folder = made.folder / "checkpoint"
-        checkpoint.write(
-            folder,
-            recipe.method,
-            networks.anonymizer.about(),
-            networks.anonymizer.state_dict(),
-            recipe=as_values(recipe),
-            data=about_data(data),
-            metrics=metrics,
-            floors=guessed,
-        )
-    before = loaded_unless_raw(recipe.preprocess)
+            before += epochs
+        if not metrics:  # a run that was resumed after its last epoch
+            validate(networks)
+        floors = validation_floors(metrics, data)
+        folder = write_checkpoint(run, recipe, networks.anonymizer, metrics, floors, data=data_description(data))
     return Trained(
         method=recipe.method,
         name=recipe.name,
         data=recipe.data,
         folder=folder,
         metrics=metrics,
-        floors=guessed,
-        shows_filmed=recipe.shows_filmed and (before is None or not before.elsewhere),
+        floors=floors,
+        shows_filmed=recipe.shows_filmed and (preprocess is None or not preprocess.elsewhere),
     )
 
 
-def seen_on(networks: Networks, loader: Loader, data: ClipSet) -> dict[str, float]:
-    """At the recipe's keep rate: what the action head and f_T tell, and what the masks hide where that is known."""
+def validation_metrics(networks: Networks, loader: Loader, data: ClipSet) -> dict[str, float]:
+    """At the recipe's keep rate: scores of the action head and of f_T, and what the masks hide where that is known."""
     network = networks.eval().anonymizer
     outputs: list[ValidationOutput] = []
     rows = []
@@ -206,42 +205,42 @@ def seen_on(networks: Networks, loader: Loader, data: ClipSet) -> dict[str, floa
     masked = [output.masked for output in outputs if output.masked is not None]
     kept = torch.cat([output.kept for output in outputs]).view(-1, *network.grid)
     scores = torch.cat([output.scores for output in outputs]).view(-1, *network.grid)
-    use = use_of(data)
-    heads = {use: own, use.replace("action", "masked"): masked}
-    found = {name: told(networks.action, logits, rows) for name, logits in heads.items() if logits}
+    utility = utility_metric(data)
+    heads = {utility: own, utility.replace("action", "masked"): masked}
+    found = {name: _score(networks.action, logits, rows) for name, logits in heads.items() if logits}
     found[ALL_KEPT] = float(kept.float().mean())
-    before = loaded_unless_raw(networks.recipe.preprocess)
-    where_drawn = before is None or not before.elsewhere
-    if where_drawn and isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:
+    preprocess = loaded_unless_raw(networks.recipe.preprocess)
+    in_place = preprocess is None or not preprocess.elsewhere
+    if in_place and isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:
         every = masks(data)
         kinds = [every[row] for row in torch.cat(rows).tolist()]
         found |= of_clips(kinds, kept.cpu().numpy(), scores.cpu().numpy(), Grid(*network.tubelet[:2]))
     return found
 
 
-def told(task: Task, logits: list[Tensor], rows: list[Tensor]) -> float:
-    """The task's score of what a head says, batch by batch."""
-    said = task.probabilities(torch.cat(logits)).cpu().numpy()
-    where = torch.cat(rows).cpu().numpy()
-    return task.score(Predictions(where, np.empty((len(where), 0), np.float32), {task.name: said}))
+def _score(task: Task, logits: list[Tensor], rows: list[Tensor]) -> float:
+    """The task's score of the logits of all batches."""
+    probabilities = task.probabilities(torch.cat(logits)).cpu().numpy()
+    clips = torch.cat(rows).cpu().numpy()
+    return task.score(Predictions(clips, np.empty((len(clips), 0), np.float32), {task.name: probabilities}))
 
 
-def floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
-    """What guessing gets of each metric that it gets something of."""
+def validation_floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
+    """The chance level of each metric that has one."""
     rows = data.indices("val")
     if data.action_labels is None:
-        guessed = largest_class(data.action[rows])
+        chance = largest_class(data.action[rows])
     else:
         shares = prevalence(data.action_labels[rows].T)
-        guessed = float(shares[(shares > 0) & (shares < 1)].mean())  # of the labels that cMAP is the mean over
-    use = use_of(data)
-    found = {use: guessed, use.replace("action", "masked"): guessed}
+        chance = float(shares[(shares > 0) & (shares < 1)].mean())  # of the labels that cMAP is the mean over
+    utility = utility_metric(data)
+    found = {utility: chance, utility.replace("action", "masked"): chance}
     if (kept := metrics.get(ALL_KEPT)) is not None:
         found |= {"identity_hidden": 1 - kept, "action_kept": kept, "score_auroc": 0.5}
     return {name: value for name, value in found.items() if name in metrics}
 
 
-def _refuse(recipe: MaskerRecipe, training: Training, data: ClipSet) -> None:
+def _check_labels(recipe: MaskerRecipe, training: Training, data: ClipSet) -> None:
     if data.action_labels is not None and not training.several_actions:
         raise DataError(f"{data.name} shows several actions at once, and {recipe.method} learns one a clip")
     people, attributes = bool((data.person >= 0).any()), bool(len(data.attribute_names))
@@ -252,11 +251,3 @@ def _refuse(recipe: MaskerRecipe, training: Training, data: ClipSet) -> None:
         raise RecipeError(f"{data.name} names no people: budget: attributes")
     if "attributes" in recipe.budget and np.isnan(data.attributes[data.indices("train")]).all():
         raise RecipeError(f"{data.name}: its file of labels knows none of the clips to train on, see docs/data.md")
-
-
-def _key(recipe: MaskerRecipe, training: Training, data: ClipSet) -> str:
-    free = ("device", "checkpoint_seconds", "compile", "name")
-    about = {key: value for key, value in as_values(recipe).items() if key not in free}
-    about |= {"clips": data.videos.fingerprint, "vidveil": __version__}
-    about["published"] = [describe(name) for name in training.published(recipe)]
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -1,15 +1,15 @@
-"""Which frames a network sees together, and which pixels its verdicts cover.
+"""Which frames a network sees together, and which pixels its decisions cover.
 
-A network sees `frames` pictures of `size` × `size` pixels. A video is longer, and larger. So every `stride`-th frame is
-shown to it, squashed whole, in windows that begin half a window apart:
+A network sees `frames` pictures of `size` × `size` pixels. A video is longer, and larger. So the network is shown every
+`stride`-th frame, scaled to a square, in windows that begin half a window apart:
 
     frame      0        16        32        48        60
     window 0   [------------------)                          16 frames, stride 2: 32 frames of the video
     window 1            [------------------)
     the last                        [------------------)     moved back, so that it ends with the video
 
-A tubelet decides for every frame that it spans, also for those that the network was not shown. A frame lies in one or
-two windows. What one of them hides is hidden.
+A tubelet decides about every frame that it spans, also about those that the network was not shown. A frame lies in one
+or two windows. What either of them hides is hidden.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Cell = TypeVar("Cell", bound=np.generic)
 
 Grid = NDArray[np.bool_]
-"""(h, w) of cells: the places of tubelets in a picture."""
+"""(h, w) of cells: the positions of tubelets in a picture."""
 Rectangle = tuple[int, int, int, int]
 """Top, bottom, left, right in whole pixels; bottom and right lie outside."""
 
@@ -49,7 +49,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Windows of a network that sees `frames` frames, in tubelets of `depth`, every `stride`-th of the video's."""
+    """Windows of a network that sees `frames` frames, every `stride`-th of the video, in tubelets of `depth` of them."""
 
     frames: int
     depth: int
@@ -69,16 +69,16 @@ class Plan:
         return self._window([start + i * self.stride for i in range(self.frames)], start, start + self.span)
 
     def short(self, length: int) -> Window:
-        """One window for a video that is no longer than that: its frames spread evenly, shown twice if too few."""
+        """One window for a video that is no longer than a window: its frames evenly spaced, repeated if too few."""
         return self._window([i * length // self.frames for i in range(self.frames)], 0, length)
 
     def last(self, length: int, first: int) -> Window:
-        """The window that ends with the video. It decides from `first` on: what lies before has its two already."""
+        """The window that ends with the video. It decides from `first` on: earlier frames have two windows already."""
         start = -(-(length - self.span) // self.stride) * self.stride
         return self._window([start + i * self.stride for i in range(self.frames)], first, length)
 
     def windows(self, length: int) -> list[Window]:
-        """For a video of this length. One of `frames` frames is shown as it is: that is how the network learned."""
+        """For a video of this length. One of `frames` frames is shown without a stride, as in training."""
         if length <= self.span:
             return [self.short(length)]
         starts = range(0, length - self.span + 1, self.hop)
@@ -107,12 +107,12 @@ def overlap(parts: int, size: int) -> NDArray[np.float64]:
 
 
 def area_weights(size: int, source: int) -> NDArray[np.float64]:
-    """(size, source): rows of weights that average a side of `source` pixels down to `size`, and add up to 1."""
+    """(size, source): rows of weights with the sum 1, which average a side of `source` pixels down to `size`."""
     return overlap(size, source) * (size / source)
 
 
 def squashed_clips(video: "Tensor", size: int) -> "Tensor":
-    """(B, 3, T, H, W) → (B, 3, T, size, size), every pixel the mean of what it covers."""
+    """(B, 3, T, H, W) → (B, 3, T, size, size), every pixel the mean of the area that it covers."""
     import torch
 
     height, width = video.shape[-2:]
@@ -125,7 +125,7 @@ def squashed_clips(video: "Tensor", size: int) -> "Tensor":
 
 
 def laid_over(kept: "Tensor", height: int, width: int) -> "Tensor":
-    """(..., h, w) cells → (..., H, W) pixels: those that no hidden cell touches."""
+    """(..., h, w) cells → (..., H, W) pixels: True for those that no hidden cell touches."""
     import torch
 
     rows, columns = (
@@ -136,7 +136,7 @@ def laid_over(kept: "Tensor", height: int, width: int) -> "Tensor":
 
 
 def spread(scores: "Tensor", height: int, width: int) -> "Tensor":
-    """(..., h, w) cells → (..., H, W) pixels: of each the cell in which its middle lies."""
+    """(..., h, w) cells → (..., H, W) pixels: for each the value of the cell in which its middle lies."""
     import torch
 
     rows, columns = (
@@ -147,7 +147,7 @@ def spread(scores: "Tensor", height: int, width: int) -> "Tensor":
 
 
 def squashed(plane: Plane, size: int) -> Plane:
-    """A plane as a square of size × size pixels, each the mean of what it covers."""
+    """A plane as a square of size × size pixels, each the mean of the area that it covers."""
     height, width = plane.shape
     if min(height, width) < size:  # OpenCV would interpolate, and skip pixels along the other side
         drawn = area_weights(size, height) @ plane @ area_weights(size, width).T
@@ -167,7 +167,7 @@ def small_picture(frame: Frame, size: int) -> NDArray[np.float32]:
 
 
 def rectangles(kept: Grid, width: int, height: int) -> list[Rectangle]:
-    """What is hidden of a picture, rounded outwards to pairs of pixels, so that luma and chroma cover the same."""
+    """The hidden parts of a picture, rounded outwards to pairs of pixels, so that luma and chroma cover the same."""
     rows, columns = _edges(height, kept.shape[0]), _edges(width, kept.shape[1])
     found = []
     for (top, bottom), row in zip(rows, kept, strict=True):

@@ -32,8 +32,8 @@ from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.segments import all_into_segments
 
-Whole = detection.Untrimmed | anomaly.Watched
-Kind = TypeVar("Kind", detection.Untrimmed, anomaly.Watched)
+Whole = detection.DetectionVideos | anomaly.AnomalyVideos
+Kind = TypeVar("Kind", detection.DetectionVideos, anomaly.AnomalyVideos)
 Features = NDArray[np.float32]
 
 
@@ -69,12 +69,12 @@ class Beside(nn.Module, ABC):
 class Detecting(Beside):
     name = "detection"
 
-    def __init__(self, data: detection.Untrimmed, recipe: SplavuRecipe, adapter: AAM, device: str) -> None:
+    def __init__(self, data: detection.DetectionVideos, recipe: SplavuRecipe, adapter: AAM, device: str) -> None:
         super().__init__()
         shape = detection.Shape(data.width, len(data.classes), embed=recipe.detection_width)
         self.network = detection.Detection(data, shape)
         self.data = left_of_videos(data, adapter)
-        self.draws = detection.Draws(self.data, seed=recipe.seed, batch=recipe.videos, device=device)
+        self.draws = detection.TrainingBatches(self.data, seed=recipe.seed, batch=recipe.videos, device=device)
 
     def videos(self, step: int) -> Iterator[Videos]:
         epoch, start = divmod(step, len(self.draws))
@@ -96,20 +96,20 @@ class Detecting(Beside):
         if not len(self.data.truth(rows)):
             return {}
         changed = _changed(self.data.features, rows, adapt, next(self.parameters()).device)
-        found = detection.detected(self.network, replace(self.data, features=changed), rows)
+        found = detection.detect(self.network, replace(self.data, features=changed), rows)
         return {"detection_map": self.network.score(found, rows)}
 
 
 class Watching(Beside):
     name = "anomaly"
 
-    def __init__(self, data: anomaly.Watched, recipe: SplavuRecipe, adapter: AAM, device: str) -> None:
+    def __init__(self, data: anomaly.AnomalyVideos, recipe: SplavuRecipe, adapter: AAM, device: str) -> None:
         super().__init__()
         self.data, self.device = left_of_videos(data, adapter), device
         self.network = anomaly.Anomaly(anomaly.Shape(width=data.width, widths=recipe.anomaly_widths))
         own = np.mean([np.square(features, dtype=np.float64).mean() for features in self.data.of("train")])
         self.network.network.scale.fill_(float(np.sqrt(own)) / float(adapter.scale) or 1.0)
-        self.pairs = anomaly.Pairs(data, batch=recipe.videos, seed=recipe.seed)
+        self.pairs = anomaly.BalancedBatches(data, batch=recipe.videos, seed=recipe.seed)
 
     def videos(self, step: int) -> Iterator[Videos]:
         epoch, start = divmod(step, len(self.pairs))
@@ -132,7 +132,7 @@ class Watching(Beside):
 
 def beside(data: Whole, recipe: SplavuRecipe, adapter: AAM, device: str) -> Beside:
     """The network that learns on these videos. The adapter's scale and what it erases are known by now."""
-    if isinstance(data, detection.Untrimmed):
+    if isinstance(data, detection.DetectionVideos):
         return Detecting(data, recipe, adapter, device)
     return Watching(data, recipe, adapter, device)
 
@@ -160,7 +160,7 @@ def _changed(
 def means_of_classes(data: Whole) -> Tensor:
     """(C, D) of training videos, to be kept apart where directions are erased: of each action's features and of those
     in which none goes on; or of abnormal videos and of normal ones, since nobody says when."""
-    classes = len(data.classes) + 1 if isinstance(data, detection.Untrimmed) else 2
+    classes = len(data.classes) + 1 if isinstance(data, detection.DetectionVideos) else 2
     sums, counts = np.zeros((classes, data.width)), np.zeros(classes)
     for row in data.indices("train").tolist():
         label = classes_of(data, row)
@@ -173,7 +173,7 @@ def means_of_classes(data: Whole) -> Tensor:
 def classes_of(data: Whole, row: int) -> NDArray[np.int64]:
     """(T,) of the features of a video: what goes on in the middle of each, or whether its video is abnormal."""
     count = len(data.features[row])
-    if isinstance(data, anomaly.Watched):
+    if isinstance(data, anomaly.AnomalyVideos):
         return np.full(count, data.label[row])
     middle = (np.arange(count) + 0.5) * float(data.seconds[row])
     label = np.full(count, len(data.classes))
@@ -183,7 +183,7 @@ def classes_of(data: Whole, row: int) -> NDArray[np.int64]:
 
 
 def fingerprint(data: Whole) -> str:
-    if isinstance(data, detection.Untrimmed):
+    if isinstance(data, detection.DetectionVideos):
         return data.fingerprint
     told = hashlib.sha256(repr((data.label.tolist(), data.split.tolist())).encode())
     for features in data.features:
@@ -197,7 +197,7 @@ def refuse_videos(data: Whole, recipe: SplavuRecipe, width: int) -> None:
         raise DataError(
             f"{data.name} has features of {data.width} numbers, {recipe.data} of {width}: one encoder has to make both"
         )
-    if isinstance(data, detection.Untrimmed):
-        detection.Draws(data, batch=recipe.videos)
+    if isinstance(data, detection.DetectionVideos):
+        detection.TrainingBatches(data, batch=recipe.videos)
     else:
-        anomaly.Pairs(data, batch=recipe.videos, seed=recipe.seed)
+        anomaly.BalancedBatches(data, batch=recipe.videos, seed=recipe.seed)

@@ -15,7 +15,7 @@ from torch import nn
 
 from vidveil.core.recipe import as_values
 from vidveil.core.version import __version__
-from vidveil.data.about import about_data, use_of
+from vidveil.data.description import data_description, utility_metric
 from vidveil.data.features.sets import FeatureSet, load_features
 from vidveil.methods.splavu.long_videos import Whole, fingerprint
 from vidveil.methods.splavu.model import too_few
@@ -26,6 +26,7 @@ from vidveil.models import checkpoint
 from vidveil.statistics.floors import largest_class
 from vidveil.tasks import Predictions
 from vidveil.training.loop import fit
+from vidveil.training.old_names import with_old_names
 from vidveil.training.options import LAST, options_of
 from vidveil.training.runs import Run
 
@@ -91,7 +92,7 @@ def run(
             joint.adapter.about(),
             joint.adapter.state_dict(),
             recipe=as_values(recipe),
-            data=about_data(data.labels),
+            data=data_description(data.labels),
             encoder=dict(data.store.about["encoder"]),
             metrics=metrics,
             floors=guessed,
@@ -121,9 +122,9 @@ def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device:
     """Those of each task on whole videos, in the order of tasks."""
     if not recipe.on_whole_videos:
         return []
-    from vidveil.tasks.long_videos import load_untrimmed, load_watched
+    from vidveil.tasks.long_videos import load_detection_videos, load_anomaly_videos
 
-    loads: dict[str, Callable[..., Whole]] = {"detection": load_untrimmed, "anomaly": load_watched}
+    loads: dict[str, Callable[..., Whole]] = {"detection": load_detection_videos, "anomaly": load_anomaly_videos}
     return [
         loads[task](
             getattr(recipe, f"{task}_data"), recipe.encoder, frames=recipe.frames, size=recipe.size,
@@ -146,7 +147,7 @@ def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
         found["moved"] = float((moved - before).pow(2).mean() / before.pow(2).mean())
         for task in joint.tasks:
             said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
-            found[use_of(data.labels)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
+            found[utility_metric(data.labels)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
     for one in joint.others:
         found |= one.seen(lambda left: joint.adapter.adapt(left / scale))
     return found
@@ -161,7 +162,7 @@ def floors(metrics: Mapping[str, float], data: FeatureSet) -> dict[str, float]:
 
 def _key(recipe: SplavuRecipe, data: FeatureSet, whole: Sequence[Whole]) -> str:
     free = ("device", "checkpoint_seconds", "compile", "name")
-    about = {key: value for key, value in as_values(recipe).items() if key not in free}
+    about = {key: value for key, value in with_old_names(as_values(recipe)).items() if key not in free}
     about |= {"features": data.store.fingerprint, "vidveil": __version__}
     about |= {"videos": [fingerprint(videos) for videos in whole]} if whole else {}
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -1,11 +1,11 @@
-"""An STPrivacy checkpoint as an anonymizer: the network drops and draws.
+"""An STPrivacy checkpoint as an anonymizer: the network drops tubelets and draws the others.
 
     video  →  windows of the network's frames at the network's size (`windows`)  →  STPrivacy.draw
            →  each frame at the video's own size (bilinear), black wherever a hidden cell touches a pixel
            →  or `unstretched`: at the network's size, upright, every pixel as it was drawn
 
 No pixel of the video is shown. Windows overlap: a frame is drawn by the first that covers it, and a cell is hidden if
-any window hides it. Frames between those that the network was shown repeat the drawn one before them.
+any window hides it. Frames that are not in the network's input repeat the drawn one before them.
 """
 
 from bisect import bisect_right
@@ -23,9 +23,9 @@ from vidveil.core.errors import UsageError
 from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Heat, Plane, SafeFrame
 from vidveil.core.rotation import turn_of
 from vidveil.core.yuv import yuv
-from vidveil.methods.masking.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_knobs
-from vidveil.methods.masking.rebuild import rebuilt
-from vidveil.methods.masking.stream import Stretch, Waiting, worth_of
+from vidveil.methods.masking.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_clips, check_knobs
+from vidveil.methods.masking.network import rebuilt
+from vidveil.methods.masking.stream import Stretch, Waiting, score_ranks
 from vidveil.methods.masking.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
 from vidveil.methods.stprivacy.model import Network, STPrivacy, refuse_privacy_weight
 from vidveil.models.checkpoint import Checkpoint, network_of
@@ -45,19 +45,17 @@ def read_network(checkpoint: Checkpoint) -> STPrivacy:
 
 
 class Drawer(TubeletMasker):
-    """What is kept is drawn by the network at its own size, and the rest is black."""
+    """The network draws what is kept, at its own size; the rest is black."""
 
     draws = True
 
     def __init__(self, spec: str, scorer: Scorer, **options: Any) -> None:
         super().__init__(spec, scorer, **options)
-        if self.after is not None or self.fill != "black":
-            raise UsageError(f"{spec} draws from what was filmed, and black beside it: leave out after and fill")
+        if self.preprocess is not None or self.fill != "black":
+            raise UsageError(f"{spec} draws from what was filmed, and black elsewhere: leave out preprocess and fill")
 
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
-        return (
-            f"{self.spec} draws what it keeps: what that tells of people is for attackers to say, see vidveil evaluate"
-        )
+        return f"{self.spec} draws what it keeps: measure with `vidveil evaluate` how much that reveals about people"
 
     def tuned(self, keep: float | None, privacy_weight: float | None, device: str | None = None) -> "Drawer":
         turned = super().tuned(keep, privacy_weight, device)
@@ -66,7 +64,7 @@ class Drawer(TubeletMasker):
         return turned
 
     def unstretched(self) -> "Drawer":
-        """The same, with frames of a stream at the network's size: upright, and to the bit as they were drawn."""
+        """The same, with frames of a stream at the network's size: upright, bit by bit as they were drawn."""
         small = self.tuned(None, None)
         small.stretched = False
         return small
@@ -74,24 +72,23 @@ class Drawer(TubeletMasker):
     def draw(
         self, clips: "Tensor", keep: float | None = None, privacy_weight: float | None = None
     ) -> "tuple[Tensor, Decision]":
-        """Clips of the network's own shape as it draws them, and what it decided; numbers that are none are refused."""
+        """Clips of the network's own shape as it draws them, and its decision; NaN and infinities are refused."""
         network = self.scorer
         assert isinstance(network, STPrivacy)
         refuse_privacy_weight(privacy_weight)
         video, kept, scores = network.draw(clips.to(self.device), self.keep if keep is None else keep)
         if not video.isfinite().all() or scores.isnan().any():
-            raise ValueError("what the network drew is not made of numbers")
+            raise ValueError("the network drew values that are not numbers")
         return video, Decision(kept, scores)
 
     def anonymize_batch(
         self, clips: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
     ) -> Anonymized:
         """Clips of one shape, of any length and size: see `TubeletMasker`."""
-        if self.fill == "mask":  # to judge what masks alone tell
+        if self.fill == "mask":  # to evaluate how much masks alone reveal
             return super().anonymize_batch(clips, keep=keep, privacy_weight=privacy_weight)
         check_knobs(keep, privacy_weight)
-        if clips.ndim != 5 or clips.shape[1] != 3 or not (clips.is_floating_point() or clips.dtype == torch.uint8):
-            raise ValueError(f"clips are (B, 3, T, H, W), float or uint8, got {clips.dtype} {tuple(clips.shape)}")
+        check_clips(clips)
         whole = clips.dtype == torch.uint8
         with torch.no_grad():
             video = clips.to(self.device).float() / 255 if whole else clips.to(self.device).float()
@@ -136,7 +133,7 @@ class Drawer(TubeletMasker):
 
 
 class DrawnStretch(Stretch):
-    """Frames without a gap. Each waits for its windows, and is then shown as the first of them drew it."""
+    """Frames without a gap. Each is held until its windows are decided, and shown as the first of them drew it."""
 
     def __init__(self, drawer: Drawer) -> None:
         super().__init__(drawer)
@@ -144,31 +141,31 @@ class DrawnStretch(Stretch):
         self._pictures: dict[int, NDArray[np.float32]] = {}  # (3, size, size), by the frame's number
 
     def _decide(self, window: Window) -> None:
-        covered = range(max(self._gone, window.spans[0][0]), self._count)
+        covered = range(max(self._done, window.spans[0][0]), self._count)
         try:
-            clip = np.stack([self._seen[number] for number in window.samples], 1)  # (3, frames, size, size)
+            clip = np.stack([self._inputs[number] for number in window.samples], 1)  # (3, frames, size, size)
             video, decision = self._drawer.draw(torch.from_numpy(clip)[None])
             pictures, kept = video[0].float().cpu().numpy(), decision.kept[0].cpu().numpy()  # (3, frames, …), (L, h, w)
-            worth = worth_of(decision.scores[0].float().cpu().numpy())
-        except Exception as error:  # whatever it was: these frames must not pass
+            ranks = score_ranks(decision.scores[0].float().cpu().numpy())
+        except Exception as error:  # of any kind: these frames must not be shown
             for number in covered:
-                self._waiting[number - self._gone].failed = f"could not be anonymized ({type(error).__name__})"
+                self._waiting[number - self._done].failed = f"could not be anonymized ({type(error).__name__})"
             return
         for number, layer, picture in frames_of(window, self._plan.depth):
-            self._waiting[number - self._gone].judge(kept[layer], worth[layer])
+            self._waiting[number - self._done].combine(kept[layer], ranks[layer])
             self._pictures.setdefault(number, pictures[:, picture])
 
-    def _painted(self, waiting: Waiting) -> SafeFrame:
-        frame, picture = waiting.frame, self._pictures.pop(self._gone - 1, None)
+    def _paint(self, waiting: Waiting) -> SafeFrame:
+        frame, picture = waiting.frame, self._pictures.pop(self._done - 1, None)
         if isinstance(frame, SafeFrame) and frame.hidden is not None:
             return frame if self._drawer.stretched else self._black(frame, frame.hidden)  # black from an earlier stage
         if frame.picture is None:
             return self._black(frame, frame.lost or "had no picture")
-        if waiting.failed is not None or waiting.kept is None or waiting.worth is None or picture is None:
+        if waiting.failed is not None or waiting.kept is None or waiting.ranks is None or picture is None:
             return self._black(frame, waiting.failed or "was not looked at")
         try:
             turn, upright = turn_of(frame), picture.transpose(1, 2, 0)  # (size, size, 3)
-            heat = Heat(stored(waiting.kept, turn), stored(waiting.worth, turn))
+            heat = Heat(stored(waiting.kept, turn), stored(waiting.ranks, turn))
             if self._drawer.stretched:
                 safe = drawn_over(frame, stored(upright, turn), heat.kept)
             else:
@@ -179,14 +176,14 @@ class DrawnStretch(Stretch):
             return self._black(frame, f"could not be anonymized ({type(error).__name__})")
 
     def _black(self, frame: Frame, why: str) -> SafeFrame:
-        """At the size of all others: a file has one."""
+        """At the size of all other frames: a file has one."""
         size = self._drawer.scorer.size
         return (frame if self._drawer.stretched else frame.instead(size, size)).black(why)
 
 
 def frames_of(window: Window, depth: int) -> Iterator[tuple[int, int, int]]:
-    """Each frame that a window decides, with the layer of tubelets that does and the picture of it in the window: of
-    those of its layer the last that is not later."""
+    """Each frame that a window decides, with its layer of tubelets and its picture in the window: of those of its layer
+    the last that is not later."""
     for layer, (begin, end) in enumerate(window.spans):
         first = layer * depth
         samples = window.samples[first : first + depth]
@@ -204,7 +201,7 @@ def resized(video: "Tensor", height: int, width: int) -> "Tensor":
 
 
 def drawn_over(frame: Frame, picture: NDArray[np.float32], kept: Grid) -> SafeFrame:
-    """A frame of nothing but the picture, (h, w, 3) of red, green and blue as it is stored, and of hidden cells."""
+    """A frame that shows only the picture, (h, w, 3) of red, green and blue as it is stored, and black hidden cells."""
     assert frame.picture is not None
     planes = iter(yuv(picture, int(frame.picture.colorspace), full_range=frame.full_range))
     places = rectangles(kept, frame.width, frame.height)
@@ -223,9 +220,9 @@ def drawn_over(frame: Frame, picture: NDArray[np.float32], kept: Grid) -> SafeFr
 
 
 def drawn_alone(frame: Frame, picture: NDArray[np.float32], kept: Grid) -> SafeFrame:
-    """The picture itself, (size, size, 3) of red, green and blue, upright, its hidden cells black, in a frame's place.
+    """A frame with the time of another: the picture, (size, size, 3) of red, green and blue, upright, hidden cells black.
 
-    `rgb()` gives its pixels to the bit. The colours in its planes are means of two by two of them.
+    `rgb()` returns exactly its pixels. The colours in its planes are means of two by two of them.
     """
     assert frame.picture is not None
     height, width = picture.shape[:2]

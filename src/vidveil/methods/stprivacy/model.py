@@ -1,15 +1,15 @@
-"""STPrivacy (Li et al., ICCV 2023): tubelets that the action does not need are dropped, the others are drawn anew.
+"""STPrivacy (Li et al., ICCV 2023): tubelets that the action does not need are dropped, the others are redrawn.
 
     tokens       x_1 … x_M, M = L segments · N places; no CLS         a picture ViT, its patches grown into tubelets
-    eq. 1-6      z: how likely each token is retained; I drawn from it; Î ← Î ⊙ I     `layers.token_retention`
-    eq. 7        L_spars: a share α^m of each segment is left after stage m           `layers.token_retention`
-    eq. 8-10     masked self-attention: a dropped token is seen by itself alone       `layers.masked_attention`
+    eq. 1-6      z: how likely each token is retained; I drawn from it; Î ← Î ⊙ I     `token_retention`
+    eq. 7        L_spars: a share α^m of each segment is left after stage m           `token_retention`
+    eq. 8-10     masked self-attention: only itself attends to a dropped token      `masked_attention`
     eq. 11       pixels = sigmoid(W x + b) where Î is 1, black elsewhere              `STPrivacy.drawn_from`, `shown`
-    eq. 12, 13   how it learns                                                        `methods.stprivacy_training`
+    eq. 12, 13   how it is trained                                                    `train`
 
-The blocks are cut in quarters: a predictor stands before the second, third and fourth quarter, and the fourth is the
-anonymization block. While learning, all tokens stay and Î masks them. In use the floor(n · α^m) most likely of n
-tubelets, of a segment or of the clip, go through stage m, and the others are taken out: the same numbers, faster.
+The blocks are divided into quarters: there is a predictor before the second, third and fourth quarter, and the fourth is
+the anonymization block. In training all tokens stay and Î masks them. In use the floor(n · α^m) most likely of n
+tubelets, of a segment or of the clip, pass stage m, and the others are taken out: the same numbers, faster.
 """
 
 import math
@@ -77,15 +77,15 @@ class Network:
             raise RecipeError("without sparsify and anonymize the video stays as it was filmed: leave one of them on")
 
 
-class Seen(NamedTuple):
+class STPrivacyOutput(NamedTuple):
     action: Tensor
     """(B, A) logits of the network's own head."""
     decisions: list[Tensor]
-    """Î_(1), Î_(2), Î_(3), each (B, L, N) of 0 and 1, with gradients while learning; none where nothing is dropped."""
+    """Î_(1), Î_(2), Î_(3), each (B, L, N) of 0 and 1, in training with gradients; none where nothing is dropped."""
     pixels: Tensor
-    """(B, 3, T, H, W) in [0, 1]: what would be shown if everything were; black, or filmed, where tokens are gone."""
+    """(B, 3, T, H, W) in [0, 1]: what would be shown if all were kept; black, or filmed, where tokens were taken out."""
     scores: Tensor
-    """(B, M): who was dropped later stands higher, and within a stage who was more likely to be retained."""
+    """(B, M): higher for tubelets that were dropped later, and within a stage for those more likely to be retained."""
 
     @property
     def decision(self) -> Tensor | None:
@@ -109,7 +109,7 @@ class Block(nn.Module):
 
 
 class Backbone(nn.Module):
-    """Tubelets to tokens, and the blocks they go through: of the anonymizer and of those who look at its pictures."""
+    """Tubelets to tokens, and the blocks: of the anonymizer and of the recognizers of its pictures."""
 
     def __init__(self, network: Network, depth: int | None = None) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ class Backbone(nn.Module):
                 nn.init.trunc_normal_(module.weight, std=0.02)
                 nn.init.zeros_(module.bias)
 
-    def looks(self, clip: Tensor) -> Tensor:
+    def patches(self, clip: Tensor) -> Tensor:
         """(B, 3, T, H, W) standardized → (B, L, N, D)."""
         found: Tensor = self.patch_embed(clip)
         return found
@@ -144,9 +144,9 @@ class Backbone(nn.Module):
         if clip.shape[1:] != (3, self.frames, self.size, self.size):
             built, given = f"3 × {self.frames} × {self.size} × {self.size}", " × ".join(map(str, clip.shape[1:]))
             raise UsageError(f"this network was built for clips of {built}, not {given}")
-        looks = self.looks(self.standardize(clip))
-        x = (looks + self.pos_embed[:, None] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
-        return x.to(looks.dtype)  # in what products are made in: blocks then have half as much to read and to write
+        patches = self.patches(self.standardize(clip))
+        x = (patches + self.pos_embed[:, None] + self.time_embed[:, :, None]).flatten(1, 2)  # (B, M, D)
+        return x.to(patches.dtype)  # the type of matrix products: blocks then have half as much to read and to write
 
 
 class STPrivacy(Backbone, MaskingNetwork):
@@ -160,12 +160,12 @@ class STPrivacy(Backbone, MaskingNetwork):
         pixels = 3 * self.tubelet[0] * self.tubelet[1] * self.tubelet[2]
         self.decoder = nn.Linear(self.width, pixels) if network.anonymize else None
 
-    def forward(self, clip: Tensor, alpha: float | None = None, select: str | None = None) -> Seen:
-        """While learning: `masked`, by lot. Else: `pruned`."""
+    def forward(self, clip: Tensor, alpha: float | None = None, select: str | None = None) -> STPrivacyOutput:
+        """In training `masked`, at random; else `pruned`."""
         return self.masked(clip) if self.training else self.pruned(clip, alpha, select)
 
-    def masked(self, clip: Tensor, chosen: Sequence[Tensor] | None = None) -> Seen:
-        """All tokens go all the way. `chosen` are three Î_(m), (B, L, N), to take instead of drawing them."""
+    def masked(self, clip: Tensor, chosen: Sequence[Tensor] | None = None) -> STPrivacyOutput:
+        """All tokens pass all blocks. `chosen` are three Î_(m), (B, L, N), used instead of drawing them at random."""
         x = self.embed(clip)
         segment = self._segments(torch.arange(self.count, device=x.device)).expand(len(x), -1)  # (B, M)
         decision: Tensor | None = None
@@ -175,8 +175,8 @@ class STPrivacy(Backbone, MaskingNetwork):
             if number in self.stages:
                 stage = len(decisions)
                 log_z = self.predictors[stage](x, segment, self.grid[0], decision)
-                told = stage + log_z[..., 0].detach().exp()
-                scores = told if decision is None else torch.where(decision > 0.5, told, scores)
+                now = stage + log_z[..., 0].detach().exp()
+                scores = now if decision is None else torch.where(decision > 0.5, now, scores)
                 if chosen is not None:
                     decision = chosen[stage].flatten(1)
                 else:
@@ -185,11 +185,11 @@ class STPrivacy(Backbone, MaskingNetwork):
             x = block(x, decision)
         action = self.action_head(self.norm(averages(x, None, 1, decision)[:, 0].to(x.dtype)))
         pixels = clip if self.decoder is None else self.as_video(self.drawn_from(x))
-        return Seen(action, decisions, pixels, scores)
+        return STPrivacyOutput(action, decisions, pixels, scores)
 
-    def pruned(self, clip: Tensor, alpha: float | None = None, select: str | None = None) -> Seen:
-        """Dropped tokens are taken out. Nothing is drawn by lot."""
-        x, live, kept, scores = self._walk(clip, alpha, select)
+    def pruned(self, clip: Tensor, alpha: float | None = None, select: str | None = None) -> STPrivacyOutput:
+        """Dropped tokens are taken out. Nothing is random."""
+        x, live, kept, scores = self._run_blocks(clip, alpha, select)
         action = self.action_head(self.norm(x.mean(1)))
         pixels = clip
         if self.decoder is not None:
@@ -197,12 +197,12 @@ class STPrivacy(Backbone, MaskingNetwork):
             full = drawn.new_zeros(len(drawn), self.count, drawn.shape[2])
             pixels = self.as_video(full.scatter(1, live.unsqueeze(2).expand_as(drawn), drawn))
         decisions = [mask.view(len(x), self.grid[0], self.places).float() for mask in kept]
-        return Seen(action, decisions, pixels, scores)
+        return STPrivacyOutput(action, decisions, pixels, scores)
 
-    def _walk(
+    def _run_blocks(
         self, clip: Tensor, alpha: float | None, select: str | None, *, upto_mask: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor], Tensor]:
-        """Tokens at the end (B, k, D), whose they are (B, k), kept after each stage (B, M) bool, scores (B, M)."""
+        """Tokens at the end (B, k, D), their tubelets (B, k), kept after each stage (B, M) bool, scores (B, M)."""
         alpha, select = self._knobs(alpha, select)
         groups = self.grid[0] if select == "segment" else 1
         x = self.embed(clip)
@@ -216,7 +216,7 @@ class STPrivacy(Backbone, MaskingNetwork):
                 odds = (log_z[..., 0] - log_z[..., 1]).view(len(x), groups, -1)  # the order of z, finer near 1
                 best = odds.topk(stage_count(self.count // groups, alpha, len(kept) + 1), 2, sorted=False).indices
                 first = torch.arange(groups, device=x.device).view(1, -1, 1) * odds.shape[2]
-                best = (best + first).flatten(1)  # (B, k): places in `live`
+                best = (best + first).flatten(1)  # (B, k): positions in `live`
                 x, live = x.gather(1, best.unsqueeze(2).expand(-1, -1, x.shape[2])), live.gather(1, best)
                 kept.append(as_mask(live, self.count))
                 if upto_mask and len(kept) == len(self.stages):
@@ -247,13 +247,13 @@ class STPrivacy(Backbone, MaskingNetwork):
         cells = pixels.view(-1, *self.grid, 3, *self.tubelet)  # (B, L, h, w, 3, t, p, p)
         return cells.permute(0, 4, 1, 5, 2, 6, 3, 7).reshape(-1, 3, self.frames, self.size, self.size)
 
-    def shown(self, seen: Seen) -> Tensor:
-        """(B, 3, T, H, W): what is kept, and black. Gradients pass to the pixels and to Î."""
-        if seen.decision is None:
-            return seen.pixels
-        return seen.pixels * over_pixels(seen.decision.view(-1, *self.grid), self.tubelet).unsqueeze(1)
+    def shown(self, output: STPrivacyOutput) -> Tensor:
+        """(B, 3, T, H, W): what is kept, the rest black. Gradients reach the pixels and Î."""
+        if output.decision is None:
+            return output.pixels
+        return output.pixels * over_pixels(output.decision.view(-1, *self.grid), self.tubelet).unsqueeze(1)
 
-    # ---- what an anonymizer asks
+    # ---- called by an anonymizer
 
     @property
     def own(self) -> dict[str, float]:
@@ -261,18 +261,18 @@ class STPrivacy(Backbone, MaskingNetwork):
 
     @torch.inference_mode()
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
-        """Which tubelets stay: (B, L, h, w). `keep` is α. The anonymization block changes none and is left out."""
+        """Which tubelets stay: (B, L, h, w). `keep` is α. The anonymization block changes nothing and is skipped."""
         refuse_privacy_weight(privacy_weight)
-        _, _, kept, scores = self._walk(clips, keep, None, upto_mask=True)
+        _, _, kept, scores = self._run_blocks(clips, keep, None, upto_mask=True)
         last = kept[-1] if kept else torch.ones_like(scores, dtype=torch.bool)
         return Decision(last.view(-1, *self.grid), scores.view(-1, *self.grid))
 
     @torch.inference_mode()
     def draw(self, clips: Tensor, alpha: float | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """What is shown (B, 3, T, H, W), which tubelets stay (B, L, h, w) bool, and their scores (B, L, h, w)."""
-        seen = self.pruned(clips, alpha)
-        kept = torch.ones_like(seen.scores) if seen.decision is None else seen.decision
-        return self.shown(seen), kept.view(-1, *self.grid) > 0.5, seen.scores.view(-1, *self.grid)
+        output = self.pruned(clips, alpha)
+        kept = torch.ones_like(output.scores) if output.decision is None else output.decision
+        return self.shown(output), kept.view(-1, *self.grid) > 0.5, output.scores.view(-1, *self.grid)
 
     def about(self) -> dict[str, Any]:
         return asdict(self.network)

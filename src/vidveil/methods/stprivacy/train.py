@@ -1,50 +1,94 @@
 """Training of STPrivacy: the first two of the paper's three phases. The third is what `vidveil evaluate` does.
 
-    eq. 12   L = L_spars + L'_action                                     its own head tells the action
-    eq. 13   L = L_spars + λ_a · L_action − λ_p · L_privacy               two recognizers tell from what is shown
+    eq. 12   L = L_spars + L'_action                                     its own head predicts the action
+    eq. 13   L = L_spars + λ_a · L_action − λ_p · L_privacy               two recognizers predict from what is shown
 
-In the paper recognizers and anonymizer take steps in turn on eq. 13. Here they take one together:
+In the paper recognizers and anonymizer are updated alternately on eq. 13. Here they are updated together, on
 
     L_spars + L_action(f_a(x₊)) + L_privacy(f_p(x₋)),   x₊ = x₋ = what is shown,   ∂x₊ = λ_a · ∂x,   ∂x₋ = −λ_p · ∂x
 
-of which f_a and f_p get the gradients of their own losses, undivided, and the anonymizer that of eq. 13: the gradients
-of steps in turn, but for those of who comes second, who would see what the first one just learned; and the norm that
-they are clipped by is that of all three. It costs one pass instead of two, and a run that was stopped goes on from
-weights and moments alone.
+from which f_a and f_p get the gradients of their own losses, unweighted, and the anonymizer that of eq. 13. This differs
+from alternating updates in two points: none of the networks sees what the others learned in the same step, and gradients
+are clipped by the norm over all three. It costs one pass instead of two, and a run is resumed from weights and moments
+alone.
+
+The recognizers of the paper are video ViTs that attend to kept tubelets only (`KeptViT`):
+
+    x = tokens of the drawn clip, each of its own pixels alone
+    depth ×   masked self-attention under Î (eq. 8-10), MLP
+    logits = W · norm(Σ Î x / Σ Î)
+
+Dropped tubelets are in their input as they would be drawn. No token attends to them, so the predictions are those of the
+shown clip, but Î gets the gradient of what each of them would add. If they were black, as they are shown, it would get
+the gradient of a black tubelet.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
-from rich.console import Console
 from torch import Tensor, nn
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task, train
-from vidveil.methods.stprivacy.model import Backbone, Network, Seen, STPrivacy
+from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task
+from vidveil.methods.stprivacy.model import Backbone, Network, STPrivacy, STPrivacyOutput
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
-from vidveil.methods.stprivacy.recognizers import KEPT_VIT, KeptViT
-from vidveil.methods.stprivacy.token_retention import sparsity
-from vidveil.methods.stprivacy.weights import load_picture_weights
-from vidveil.methods.trained import Trained
+from vidveil.methods.stprivacy.token_retention import averages, sparsity
 from vidveil.models.layers.gradient_reversal import reverse_gradient
+from vidveil.models.layers.tubelets import cut_into_clips
 from vidveil.models.recognizers import RECOGNIZERS, build
+from vidveil.models.recognizers.pretrained import fill_backbone, grown
 from vidveil.models.recognizers.recognizer import Classifier
+from vidveil.models.recognizers.vit import ConvolvedTubelets
 from vidveil.tasks import TASKS, Task
 
-PLAYERS = ("utility", "attacker")
+RECOGNIZER_PARTS = ("utility", "attacker")
 BACKBONE = ("blocks.", "patch_embed.", "pos_embed", "norm.")
-"""How the names of parameters of a transformer begin that published weights fill; its time embedding starts at 0."""
+"""Prefixes of the parameters of a transformer that published weights fill; its time embedding starts at 0."""
 PRETRAINED = "pretrained"
-"""Behind the colon of a recognizer that starts from published weights."""
-FIRST = "initialise"
+"""After the colon of a recognizer that starts from published weights."""
+INITIALISE = "initialise"
 """The phase of eq. 12."""
+KEPT_VIT = "kept_vit"
+KEPT_VIT_DEPTHS = {"mini": 4}
+"""Blocks of a recognizer, where it has fewer than the anonymizer: two CPU cores have to train three networks."""
+GROUPS = 4
+
+
+class KeptViT(Backbone):
+    """A transformer of the anonymizer's size, with a linear head for each named output: `{"action": 10}`."""
+
+    def __init__(self, network: Network, outputs: Mapping[str, int]) -> None:
+        super().__init__(network, KEPT_VIT_DEPTHS.get(network.size))
+        if isinstance(self.patch_embed, ConvolvedTubelets):
+            self.patch_embed.stem = without_batch_norm(self.patch_embed.stem)
+        self.heads = nn.ModuleDict({name: nn.Linear(self.width, count) for name, count in outputs.items()})
+
+    def patches(self, clip: Tensor) -> Tensor:
+        """Convolutions would mix pixels of dropped tubelets into their neighbours: each tubelet is a clip of its own."""
+        if not isinstance(self.patch_embed, ConvolvedTubelets):
+            return super().patches(clip)
+        tokens: Tensor = self.patch_embed(cut_into_clips(clip, self.tubelet))  # (B·M, 1, 1, D)
+        return tokens.view(len(clip), self.grid[0], self.places, self.width)
+
+    def forward(self, pixels: Tensor, decision: Tensor | None) -> dict[str, Tensor]:
+        """(B, 3, T, H, W) in [0, 1] and Î (B, M), None if nothing is dropped → logits by name."""
+        x = self.embed(pixels)
+        for block in self.blocks:
+            x = block(x, decision)
+        features = self.norm(averages(x, None, 1, decision)[:, 0].to(x.dtype))
+        return {name: head(features) for name, head in self.heads.items()}
+
+
+def without_batch_norm(layers: nn.Sequential) -> nn.Sequential:
+    """The same with norms over each input alone: those of a batch would depend on dropped tubelets."""
+    return nn.Sequential(
+        *(nn.GroupNorm(GROUPS, each.num_features) if isinstance(each, nn.BatchNorm3d) else each for each in layers)
+    )
 
 
 class STPrivacyNetworks(Networks):
-    """The anonymizer, and the two recognizers that it is shown to."""
+    """The anonymizer, and two recognizers of its output."""
 
     recipe: STPrivacyRecipe
 
@@ -54,61 +98,59 @@ class STPrivacyNetworks(Networks):
         self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
         self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
         self.anonymizer = STPrivacy(network_of(recipe, len(data.actions)))
-        self.initialised = (phases(recipe).get(FIRST, 0) - 1e-6) / recipe.epochs
-        """How far training is when the recognizers come."""
-        self.by_itself = "train" not in phases(recipe)
-        """Whether its own head is what learns; later that stands still under a backbone that moves."""
-        self.utility = _player(recipe, [self.action])
-        self.attacker = _player(recipe, self.budget)
+        self.initialised = (phases(recipe).get(INITIALISE, 0) - 1e-6) / recipe.epochs
+        """The progress of training at which the recognizers start."""
+        self.own_head_learns = "train" not in phases(recipe)
+        """Later its own head stands still under a backbone that changes."""
+        self.utility = _recognizer(recipe, [self.action])
+        self.attacker = _recognizer(recipe, self.budget)
 
     def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
         """The loss of a batch."""
-        seen = self.anonymizer(video)
-        losses = [sparsity(seen.decisions, self.recipe.alpha)] if seen.decisions else []
-        self.by_itself = progress < self.initialised
-        if self.by_itself:
-            losses.append(self.action.loss(seen.action, rows))
+        output = self.anonymizer(video)
+        losses = [sparsity(output.decisions, self.recipe.alpha)] if output.decisions else []
+        self.own_head_learns = progress < self.initialised
+        if self.own_head_learns:
+            losses.append(self.action.loss(output.action, rows))
         else:
-            losses += self.of_recognizers(seen, rows)
+            losses += self.recognizer_losses(output, rows)
         return torch.stack(losses).sum()
 
-    def of_recognizers(self, seen: Seen, rows: Tensor) -> list[Tensor]:
-        """L_action, and L_privacy, the mean over the budget, with what the anonymizer gets of them as in eq. 13."""
-        helped = self.told(self.utility, seen, self.recipe.action_weight)["action"]
-        failed = self.told(self.attacker, seen, -self.recipe.privacy_weight)
-        privacy = torch.stack([task.loss(failed[task.name], rows) for task in self.budget]).mean()
-        return [self.action.loss(helped, rows), privacy]
+    def recognizer_losses(self, output: STPrivacyOutput, rows: Tensor) -> list[Tensor]:
+        """L_action, and L_privacy, the mean over the budget; the anonymizer gets their gradients as in eq. 13."""
+        action = self.predictions(self.utility, output, self.recipe.action_weight)["action"]
+        private = self.predictions(self.attacker, output, -self.recipe.privacy_weight)
+        privacy = torch.stack([task.loss(private[task.name], rows) for task in self.budget]).mean()
+        return [self.action.loss(action, rows), privacy]
 
-    def told(self, player: nn.Module, seen: Seen, pull: float = 0.0) -> dict[str, Tensor]:
-        """What a recognizer says of what is shown. Pixels and Î get `pull` times the gradient of its loss."""
-        pulled = seen._replace(
-            pixels=reverse_gradient(seen.pixels, -pull),
-            decisions=[reverse_gradient(each, -pull) for each in seen.decisions[-1:]],
+    def predictions(self, recognizer: nn.Module, output: STPrivacyOutput, pull: float = 0.0) -> dict[str, Tensor]:
+        """A recognizer's logits for what is shown. Pixels and Î get `pull` times the gradient of its loss."""
+        pulled = output._replace(
+            pixels=reverse_gradient(output.pixels, -pull),
+            decisions=[reverse_gradient(each, -pull) for each in output.decisions[-1:]],
         )
-        if isinstance(player, KeptViT):
-            said: dict[str, Tensor] = player(pulled.pixels, pulled.decision)
+        if isinstance(recognizer, KeptViT):
+            logits: dict[str, Tensor] = recognizer(pulled.pixels, pulled.decision)
         else:
-            said = player(self.anonymizer.shown(pulled))
-        return said
+            logits = recognizer(self.anonymizer.shown(pulled))
+        return logits
 
     def validation_output(self, video: Tensor) -> ValidationOutput:
         """At the recipe's α, tubelets taken out, as deployed."""
-        seen = self.anonymizer(video)
-        kept = torch.ones_like(seen.scores) if seen.decision is None else seen.decision
-        own = seen.action if self.by_itself else None
-        return ValidationOutput(
-            own, None if self.by_itself else self.told(self.utility, seen)["action"], kept > 0.5, seen.scores
-        )
+        output = self.anonymizer(video)
+        kept = torch.ones_like(output.scores) if output.decision is None else output.decision
+        own = output.action if self.own_head_learns else None
+        masked = None if self.own_head_learns else self.predictions(self.utility, output)["action"]
+        return ValidationOutput(own, masked, kept > 0.5, output.scores)
 
 
 def phases(recipe: STPrivacyRecipe) -> dict[str, int]:
-    """Name → epochs, each with a warm-up and a cosine of its own; recognizers teach what is drawn for one at least."""
+    """Name → epochs, each with its own warm-up and cosine; where pictures are drawn, one epoch or more is of eq. 13."""
     first = min(round(recipe.initialise * recipe.epochs), recipe.epochs - recipe.anonymize)
-    return {name: epochs for name, epochs in ((FIRST, first), ("train", recipe.epochs - first)) if epochs}
+    return {name: epochs for name, epochs in ((INITIALISE, first), ("train", recipe.epochs - first)) if epochs}
 
 
 def check(recipe: STPrivacyRecipe) -> None:
-    """What contradicts itself is refused, before any clip is drawn."""
     name, colon, start = recipe.recognizer.partition(":")
     with torch.device("meta"):
         STPrivacy(network_of(recipe, 1))
@@ -122,32 +164,40 @@ def check(recipe: STPrivacyRecipe) -> None:
 
 
 def published(recipe: STPrivacyRecipe) -> tuple[str, ...]:
-    """Weights of others that it and its recognizers start from."""
     name, _, start = recipe.recognizer.partition(":")
-    taught = RECOGNIZERS[name].weights if start == PRETRAINED else None
-    return (*(("vits14",) if recipe.pretrained else ()), *((taught,) if taught else ()))
+    of_recognizers = RECOGNIZERS[name].weights if start == PRETRAINED else None
+    return (*(("vits14",) if recipe.pretrained else ()), *((of_recognizers,) if of_recognizers else ()))
 
 
 def backbone(recipe: STPrivacyRecipe) -> tuple[str, ...]:
-    """How the names of parameters begin that these fill."""
-    transformers = ("anonymizer", *PLAYERS) if recipe.pretrained else ()
-    taught = PLAYERS if recipe.recognizer.endswith(f":{PRETRAINED}") else ()
+    transformers = ("anonymizer", *RECOGNIZER_PARTS) if recipe.pretrained else ()
+    recognizers = RECOGNIZER_PARTS if recipe.recognizer.endswith(f":{PRETRAINED}") else ()
     own = tuple(f"{network}.{part}" for network in transformers for part in BACKBONE)
-    return own + tuple(f"{player}.recognizer." for player in taught)
+    return own + tuple(f"{name}.recognizer." for name in recognizers)
 
 
 def prepare(
     recipe: STPrivacyRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
 ) -> STPrivacyNetworks:
-    """Everybody at the start; all transformers filled from a picture ViT, where its tensors are given."""
-    game = STPrivacyNetworks(recipe, data, device)
-    for network in (game.anonymizer, game.utility, game.attacker):
+    networks = STPrivacyNetworks(recipe, data, device)
+    for network in (networks.anonymizer, networks.utility, networks.attacker):
         if pictures is not None and isinstance(network, Backbone):
             load_picture_weights(network, pictures)
-    return game
+    return networks
 
 
-def _player(recipe: STPrivacyRecipe, tasks: list[Task]) -> nn.Module:
+def load_picture_weights(network: Backbone, tensors: Mapping[str, Tensor]) -> list[str]:
+    """Fill the backbone from a picture ViT (timm's names); returns the names of parameters that have no counterpart.
+
+    Position embeddings are the same at all times. There is no CLS token: the ViT's own and its position are left out.
+    """
+    found = grown(tensors, network.tubelet, network.grid[1], token=False)
+    found.pop("cls_token", None)
+    found["time_embed"] = torch.zeros_like(network.time_embed)
+    return fill_backbone(network, found, network.network.size)
+
+
+def _recognizer(recipe: STPrivacyRecipe, tasks: list[Task]) -> nn.Module:
     outputs = {task.name: task.outputs for task in tasks}
     if recipe.recognizer == KEPT_VIT:
         return KeptViT(network_of(recipe, 1), outputs)
@@ -169,15 +219,4 @@ def network_of(recipe: STPrivacyRecipe, actions: int) -> Network:
     )
 
 
-TRAINING = Training(check, published, backbone, phases, prepare, several_actions=True)
-
-
-def run(
-    recipe: STPrivacyRecipe,
-    *,
-    root: Path | None = None,
-    resume: bool = False,
-    strict: bool = False,
-    console: Console | None = None,
-) -> Trained:
-    return train(recipe, TRAINING, root=root, resume=resume, strict=strict, console=console)
+run = Training(check, published, backbone, prepare, several_actions=True, phases=phases).run

@@ -22,6 +22,11 @@ def cut(clip: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
     return cells.permute(0, 2, 4, 6, 1, 3, 5, 7).reshape(batch, length, rows * columns, -1)
 
 
+def cut_into_clips(clip: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
+    """(B, 3, T, H, W) → (B·M, 3, t, p, p): every tubelet as a clip of its own."""
+    return cut(clip, tubelet).reshape(-1, clip.shape[1], *tubelet)
+
+
 def over_pixels(values: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
     """(..., L, h, w) of tubelets → (..., T, H, W) of pixels. Gradients pass."""
     times, height, width = tubelet

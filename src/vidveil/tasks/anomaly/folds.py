@@ -1,14 +1,14 @@
-"""Five folds of videos: each is tested once, and no camera is on both sides.
+"""Five folds of videos: each video is tested once, and no camera is in two folds.
 
     fold = cut_into_folds(label, group)          # (V,) 0 … 4
     for number in range(FOLDS):
         split = split_of(fold, number)           # (V,) fold `number` is test, the next one validation, the others train
 
-Each fold gets its share of either label as nearly as whole groups allow: the largest groups first, each to the fold
-that lacks most of what it holds; of equal groups, and of equal folds, the lot decides.
+Each fold gets its share of both labels as nearly as whole groups allow. The largest groups come first; each goes to the
+fold that lacks most of what it holds. Ties are broken at random.
 
-`surveillance_fight` names no source in its manifest, but files next to one another are often of one camera; its reader
-(`data.surveillance`) finds scenes by how alike mean pictures are, and gives them as `group`.
+`surveillance_fight` names no source in its manifest, but neighbouring files are often of one camera. Its reader
+(`data.readers.surveillance`) groups scenes by the similarity of their mean pictures, and returns them as `group`.
 """
 
 import numpy as np
@@ -23,15 +23,15 @@ FOLDS = 5
 def cut_into_folds(
     label: ArrayLike, group: ArrayLike | None = None, *, count: int = FOLDS, seed: int = 0
 ) -> NDArray[np.int64]:
-    """(V,) the number of each video's fold.
+    """(V,) the fold of each video.
 
     Args:
         label: (V,) 0 or 1.
-        group: (V,) numbers or names of what stays together; without it each video is by itself.
+        group: (V,) numbers or names; videos of a group stay together. Without it each video is a group.
     """
     truth = np.asarray(label)
     if truth.ndim != 1 or not np.isin(truth, (0, 1)).all():
-        raise UsageError(f"labels of videos are 0 or 1, one a video, got {truth.shape}")
+        raise UsageError(f"labels of videos are 0 or 1, one per video, got {truth.shape}")
     if count < 2:
         raise UsageError(f"two folds at least, not {count}")
     together = np.arange(len(truth)) if group is None else np.asarray(group)
@@ -47,13 +47,13 @@ def cut_into_folds(
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(names))
     lacks = np.tile(holds.sum(axis=0) / count, (count, 1))  # (folds, 2)
-    given = np.empty(len(names), np.int64)
-    for place in shuffled[np.argsort(-holds[shuffled].sum(axis=1), kind="stable")]:
-        wish = lacks @ holds[place]
-        best = np.flatnonzero(wish >= wish.max() - 1e-9)
-        given[place] = rng.choice(best)
-        lacks[given[place]] -= holds[place]
-    fold = given[own]
+    fold_of_group = np.empty(len(names), np.int64)
+    for index in shuffled[np.argsort(-holds[shuffled].sum(axis=1), kind="stable")]:
+        need = lacks @ holds[index]
+        best = np.flatnonzero(need >= need.max() - 1e-9)
+        fold_of_group[index] = rng.choice(best)
+        lacks[fold_of_group[index]] -= holds[index]
+    fold = fold_of_group[own]
     for number in range(count):
         if len(set(truth[fold == number].tolist())) < 2:
             raise DataError(
@@ -63,7 +63,7 @@ def cut_into_folds(
 
 
 def split_of(fold: NDArray[np.int64], number: int) -> NDArray[np.str_]:
-    """(V,) train, val or test: this fold is test, the next one val."""
+    """(V,) train, val or test: this fold is test, the next one is val."""
     count = int(fold.max()) + 1
     if count < 3 or not 0 <= number < count:
         raise UsageError(f"fold {number} of {count}: three folds at least, counted from 0, make train, val and test")
@@ -71,11 +71,8 @@ def split_of(fold: NDArray[np.int64], number: int) -> NDArray[np.str_]:
 
 
 def folds_of(data: ClipSet, normal: str, *, count: int = FOLDS, seed: int = 0) -> NDArray[np.int64]:
-    """Of a set whose action `normal` is nothing in particular, by its groups: `none` of surveillance_fight."""
-    return cut_into_folds(_abnormal(data, normal), data.group, count=count, seed=seed)
-
-
-def _abnormal(data: ClipSet, normal: str) -> NDArray[np.int64]:
+    """Folds of a set by its groups. `normal` is the action of normal videos: `none` of surveillance_fight."""
     if normal not in data.actions:
         raise UsageError(f"{data.name} has no action {normal!r}: {', '.join(data.actions)}")
-    return np.asarray(data.action != data.actions.index(normal), np.int64)
+    abnormal = np.asarray(data.action != data.actions.index(normal), np.int64)
+    return cut_into_folds(abnormal, data.group, count=count, seed=seed)

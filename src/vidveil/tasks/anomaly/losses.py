@@ -1,7 +1,7 @@
-"""What MGFN learns by: a video has a label, and no segment of it has one.
+"""The loss of MGFN: videos have labels, their segments have none.
 
     mₜ = ‖hₜ‖₂                                      mean over crops
-    S = top 3 of T by m                             the segments that stand for their video
+    S = top 3 of T by m                             the segments that represent their video
     ŝ = mean_{t∈S} sₜ,   M = mean_{t∈S} mₜ          its score, and its magnitude
 
     L_bce = mean −[y log ŝ + (1 − y) log(1 − ŝ)]    over videos, half normal and half abnormal
@@ -11,13 +11,13 @@
 
     L = L_bce + 0.001 (0.001 L_con + L_a + L_n) + 8e-4 L_smooth + 8e-3 L_sparse
 
-Who is chosen is chosen by magnitude, and learns by being chosen. So magnitudes have to rise where something happens,
-and a distance that may as well grow by normal ones rising does not say so. Nor do the published weights say it loudly:
-the loss of scores is a thousand times as strong, and is content with any segments of an abnormal video, since a glance
-tells all of them what happened. `FIRM` does.
+Segments are chosen by magnitude, and only chosen segments learn. So magnitudes must rise where something happens. The
+published |M_u − M_p| can also grow by the magnitudes of normal videos, so it does not require that. And with the
+published weights L_bce is a thousand times as strong as L_con, but any segments of an abnormal video satisfy it, since
+a glance block shows every segment what happened elsewhere. `FIRM` has other weights.
 
-The released code compares otherwise (`released: true`): a video by the k sums ‖hₜ‖₁ of its chosen segments, not by one
-mean length, and not each pair of videos but p with the p-th of the other kind, and one half of a kind with the other:
+The released code compares videos differently (`released: true`): by the k sums ‖hₜ‖₁ of their chosen segments instead
+of one mean length, and not all pairs of videos but p with the p-th of the other kind, and the two halves of one kind:
 
     L_con = mean_p max(0, 200 − ‖v_p − v'_p‖₂)²,   L_n = mean_p ‖v_p − v_{p + n/2}‖₂²,   v = (‖hₜ‖₁)_{t∈S}
 """
@@ -29,23 +29,23 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError, UsageError
-from vidveil.tasks.anomaly.network import Seen
+from vidveil.tasks.anomaly.network import MGFNOutput
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
-    """Of the parts of the loss, as published."""
+class LossWeights:
+    """Weights of the parts of the loss, as published."""
 
     top: int = 3
-    """Segments that stand for their video."""
+    """Segments that represent their video."""
     margin: float = 200.0
-    """That magnitudes of normal and abnormal videos are to lie apart."""
+    """Distance that L_con asks for between magnitudes of normal and abnormal videos."""
     upwards: bool = True
-    """Whether abnormal magnitudes are to be the larger ones; as published either way will do."""
+    """Whether abnormal magnitudes must be the larger ones; as published, either may be."""
     released: bool = False
-    """Whether videos are compared as the released code does it."""
+    """Whether videos are compared as in the released code."""
     magnitude: float = 1e-3
-    """Of all that compares magnitudes."""
+    """Of L_con, L_a and L_n together."""
     between: float = 1e-3
     """Of L_con, within that."""
     smooth: float = 8e-4
@@ -58,8 +58,8 @@ class Weights:
             raise RecipeError("weights and the margin are 0 or more")
 
 
-FIRM = Weights(magnitude=0.1, between=1.0)
-"""Ours: for telling when, and not only in which video."""
+FIRM = LossWeights(magnitude=0.1, between=1.0)
+"""Ours: to find the time of an anomaly, not only its video."""
 
 
 def magnitudes(features: Tensor) -> Tensor:
@@ -74,19 +74,19 @@ def strongest(found: Tensor, top: int) -> Tensor:
 
 
 def of_videos(values: Tensor, chosen: Tensor) -> Tensor:
-    """(B, T), (B, k) → (B,): the mean over the chosen segments."""
+    """(B, T) values, (B, k) chosen segments → (B,) the mean over those."""
     return values.gather(1, chosen).mean(1)
 
 
 def within(found: Tensor) -> Tensor:
-    """(n,) magnitudes of videos of one kind → mean over pairs of their squared distance; 0 where there is no pair."""
+    """(n,) magnitudes of videos of one kind → the mean squared distance of pairs; 0 where there is no pair."""
     count = len(found)
     squared = (found[:, None] - found[None]).pow(2)
     return squared.sum() / max(count * (count - 1), 1)
 
 
 def between(normal: Tensor, abnormal: Tensor, margin: float, *, upwards: bool = True) -> Tensor:
-    """(n,), (a,) → mean over pairs of how much they lack of the margin, squared."""
+    """(n,), (a,) magnitudes → the mean over pairs of (margin − distance)², 0 beyond the margin."""
     above = abnormal[None] - normal[:, None]  # (n, a)
     apart = above if upwards else above.abs()
     return (margin - apart).clamp(min=0).pow(2).mean()
@@ -97,7 +97,7 @@ def sums_of(features: Tensor, chosen: Tensor) -> Tensor:
     return features.float().abs().sum(-1).mean(1).gather(1, chosen)
 
 
-def as_released(normal: Tensor, abnormal: Tensor, weights: Weights) -> Tensor:
+def as_released(normal: Tensor, abnormal: Tensor, weights: LossWeights) -> Tensor:
     """(n, k), (a, k) sums of segments → 0.001 L_con + L_a + L_n of the released code."""
     pairs = min(len(normal), len(abnormal))
     apart = torch.linalg.vector_norm(normal[:pairs] - abnormal[:pairs], dim=-1)
@@ -118,23 +118,23 @@ def sparsity(scores: Tensor) -> Tensor:
     return scores.sum(1).mean()
 
 
-def anomaly_loss(normal: Seen, abnormal: Seen, weights: Weights) -> Tensor:
-    """Of normal and abnormal videos → a scalar."""
+def anomaly_loss(normal: MGFNOutput, abnormal: MGFNOutput, weights: LossWeights) -> Tensor:
+    """Outputs for normal and for abnormal videos → a scalar."""
     if not len(normal.scores) or not len(abnormal.scores):
         raise UsageError("the loss compares normal videos with abnormal ones: each batch needs both")
-    said, found = [], []
-    for seen in (normal, abnormal):
-        long = magnitudes(seen.features)
-        chosen = strongest(long.detach(), weights.top)
-        said.append(of_videos(seen.scores, chosen))
-        found.append(sums_of(seen.features, chosen) if weights.released else of_videos(long, chosen))
-    truth = torch.cat([torch.zeros_like(said[0]), torch.ones_like(said[1])])
-    with torch.autocast(truth.device.type, enabled=False):  # which has no cross-entropy of probabilities
-        told = F.binary_cross_entropy(torch.cat(said).float(), truth.float())
+    scores, lengths = [], []
+    for output in (normal, abnormal):
+        magnitude = magnitudes(output.features)
+        chosen = strongest(magnitude.detach(), weights.top)
+        scores.append(of_videos(output.scores, chosen))
+        lengths.append(sums_of(output.features, chosen) if weights.released else of_videos(magnitude, chosen))
+    truth = torch.cat([torch.zeros_like(scores[0]), torch.ones_like(scores[1])])
+    with torch.autocast(truth.device.type, enabled=False):  # autocast has no cross-entropy of probabilities
+        cross_entropy = F.binary_cross_entropy(torch.cat(scores).float(), truth.float())
     if weights.released:
-        compared = as_released(found[0], found[1], weights)
+        comparison = as_released(lengths[0], lengths[1], weights)
     else:
-        apart = between(found[0], found[1], weights.margin, upwards=weights.upwards)
-        compared = weights.between * apart + within(found[1]) + within(found[0])
-    calm = weights.smooth * smoothness(abnormal.scores) + weights.sparse * sparsity(abnormal.scores)
-    return told + weights.magnitude * compared + calm
+        contrast = between(lengths[0], lengths[1], weights.margin, upwards=weights.upwards)
+        comparison = weights.between * contrast + within(lengths[1]) + within(lengths[0])
+    regularization = weights.smooth * smoothness(abnormal.scores) + weights.sparse * sparsity(abnormal.scores)
+    return cross_entropy + weights.magnitude * comparison + regularization

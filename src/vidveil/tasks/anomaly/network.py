@@ -1,7 +1,7 @@
-"""MGFN: which segments of a video are not as usual (Chen et al., AAAI 2023, "Magnitude-Contrastive Glance-and-Focus").
+"""MGFN: which segments of a video are abnormal (Chen et al., AAAI 2023, "Magnitude-Contrastive Glance-and-Focus").
 
     z (B, crops, T, D)                                      T = 32 segments, of features that a frozen encoder made
-    x = Conv₃(z) + 0.1 · Conv₃(‖z‖₂)                        feature amplification: how long a feature is, told beside it
+    x = Conv₃(z) + 0.1 · Conv₃(‖z‖₂)                        feature amplification: the norm as one more channel
 
     glance    x ← x + DW₃(x)                                a short-cut convolution, a channel at a time: where in time
     64 × 3    x ← x + W_o · Attention(LN x)                 every segment sees all others
@@ -13,16 +13,16 @@
     h = LN x (B, crops, T, 1024)                            ‖h‖₂ is what videos are compared by (`losses`)
     s = mean over crops of σ(w · Dropout₀.₇(h) + b)         (B, T), the score of each segment
 
-First a glance at the whole video, then a look at each moment beside its neighbours. Nothing looks across a batch, in
-training either: norms are of a segment's own channels.
+Glance blocks see the whole video, focus blocks a segment and its neighbours. Videos of a batch do not influence one
+another, in training either: norms are over a segment's own channels.
 
-W_o and the last layer of each FFN start at 0 (ours). Segments are chosen by ‖h‖ to stand for their video, and a glance
-can tell any of them that something happened elsewhere: who starts with unequal magnitudes may choose the wrong ones for
-good, and then tells which videos are abnormal, and not when. At this start a segment knows of its neighbours alone, and
-all magnitudes are √1024.
+W_o and the last layer of each FFN start at 0 (ours). Segments are chosen by ‖h‖ to represent their video, and glance
+blocks can pass to any segment that something happened elsewhere. With unequal magnitudes at the start, the network may
+keep choosing the wrong segments: then it finds abnormal videos, but not the time. At this start a segment depends on
+its neighbours alone, and all magnitudes are √1024.
 
-Features are first divided by `scale`, one number that is their
-root mean square over training clips, so that the margin and the rates mean the same for every encoder.
+Features are first divided by `scale`, their root mean square over training clips, so that the margin and learning rates
+mean the same for every encoder.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ Kind = Literal["glance", "focus"]
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How a network is built; as published, but for `width`."""
+    """How a network is built; the defaults are as published."""
 
     width: int
     """D, of the features."""
@@ -50,17 +50,17 @@ class Shape:
     """Blocks of each stage."""
     kinds: tuple[Kind, ...] = ("glance", "focus", "focus")
     head: int = 64
-    """Channels of a head: of attention, and of those that share the weights of a neighbourhood."""
+    """Channels of a head: of attention, and of focus, where they share the weights of a neighbourhood."""
     reach: int = 2
-    """Neighbours on either side that focus sees."""
+    """Neighbours on each side that focus sees."""
     wider: int = 4
-    """Times the width, inside a feed-forward layer."""
+    """Hidden width of a feed-forward layer, in widths."""
     ratio: float = 0.1
-    """Of the magnitude, against the features."""
+    """Weight of the magnitude relative to the features."""
     dropout: float = 0.7
     """Before the score."""
     segments: int = SEGMENTS
-    """T, that a video is cut into."""
+    """T, into which a video is cut."""
 
     def __post_init__(self) -> None:
         for name in ("widths", "depths", "kinds"):
@@ -77,11 +77,11 @@ class Shape:
             raise RecipeError(f"dropout must be in [0, 1), got {self.dropout:g}")
 
 
-class Seen(NamedTuple):
-    """What the network makes of a batch of videos."""
+class MGFNOutput(NamedTuple):
+    """Of a batch of videos."""
 
     scores: Tensor
-    """(B, T) in [0, 1], high where something is not as usual."""
+    """(B, T) in [0, 1], high where something is abnormal."""
     features: Tensor
     """(B, crops, T, C), whose magnitudes are compared."""
 
@@ -110,7 +110,7 @@ class Glance(nn.Module):
 
 
 class Focus(nn.Module):
-    """Each segment out of its neighbours, by weights that a head of channels shares."""
+    """Each segment as a weighted sum of its neighbours; channels of a head share the weights."""
 
     def __init__(self, width: int, shape: Shape) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class Focus(nn.Module):
 
 
 class Block(nn.Module):
-    """A place in time, a look around, and a thought about it."""
+    """Short-cut convolution, glance or focus, feed-forward; the attributes keep the names that checkpoints have."""
 
     def __init__(self, kind: Kind, width: int, shape: Shape) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class MGFN(nn.Module):
         self.dropout = nn.Dropout(shape.dropout)
         self.score = nn.Linear(shape.widths[-1], 1)
 
-    def forward(self, z: Tensor) -> Seen:
+    def forward(self, z: Tensor) -> MGFNOutput:
         if z.ndim == 3:
             z = z[:, None]
         if z.ndim != 4 or z.shape[-1] != self.shape.width or 0 in z.shape:
@@ -197,8 +197,8 @@ class MGFN(nn.Module):
         videos, crops = z.shape[:2]
         x = self.stages(self.amplified(z.flatten(0, 1) / self.scale))  # (B · crops, T, C)
         h = self.norm(x).unflatten(0, (videos, crops))  # (B, crops, T, C)
-        said = self.score(self.dropout(h)).squeeze(-1).float().sigmoid()  # (B, crops, T)
-        return Seen(said.mean(1), h)
+        scores = self.score(self.dropout(h)).squeeze(-1).float().sigmoid()  # (B, crops, T)
+        return MGFNOutput(scores.mean(1), h)
 
     def amplified(self, z: Tensor) -> Tensor:
         """(N, T, D) → (N, T, C)."""

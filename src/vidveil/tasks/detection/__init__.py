@@ -3,8 +3,8 @@
 from vidveil.tasks.detection.decode import Decoding, Detections, Spans, decode, soft_nms
 from vidveil.tasks.detection.metric import THRESHOLDS, AveragePrecision, detection_map
 from vidveil.tasks.detection.network import Shape, TriDet
-from vidveil.tasks.detection.task import Batch, Detection, Draws, adapted, detected, fit_detection
-from vidveil.tasks.detection.untrimmed import Untrimmed, drawn
+from vidveil.tasks.detection.task import Batch, Detection, TrainingBatches, detect, fit_detection
+from vidveil.tasks.detection.videos import DetectionVideos
 
 __all__ = [
     "THRESHOLDS",
@@ -12,17 +12,15 @@ __all__ = [
     "Batch",
     "Decoding",
     "Detection",
+    "DetectionVideos",
     "Detections",
-    "Draws",
     "Shape",
     "Spans",
+    "TrainingBatches",
     "TriDet",
-    "Untrimmed",
-    "adapted",
     "decode",
-    "detected",
+    "detect",
     "detection_map",
-    "drawn",
     "fit_detection",
     "soft_nms",
 ]

@@ -1,14 +1,14 @@
-"""What a network says of moments, as a list of actions with their seconds.
+"""From the network's output for moments to a list of actions with their seconds.
 
     all (moment, class) with a score above the floor, the best 2000 over all levels → segments → soft-NMS → the best 200
 
-Soft-NMS (Bodla et al. 2017), each class by itself: the best segment i is taken, and the others that it overlaps are
-believed less,
+Soft-NMS (Bodla et al. 2017), class by class: the best segment i is taken, and the scores of those that it overlaps are
+lowered,
 
     s_j ← s_j · exp(−IoU(i, j)² / σ)
 
-until what is left falls below the floor. Segments of different classes leave each other alone, so that taking the best
-of all classes again and again is the same as class by class, and can stop at the number that is wanted.
+until all remaining scores are below the floor. Segments of different classes do not influence one another, so that
+repeatedly taking the best of all classes gives the same as class by class, and can stop at the wanted number.
 """
 
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 from vidveil.core.errors import UsageError
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Decoding:
     floor: float = 0.001
-    """Scores below are not looked at, neither before soft-NMS nor after."""
+    """Lower scores are dropped, before soft-NMS and after."""
     before: int = 2000
     """Segments of a video that enter soft-NMS, at most."""
     sigma: float = 0.5
-    """Of soft-NMS: smaller believes less in what overlaps."""
+    """Of soft-NMS: a smaller one lowers the scores of overlapping segments more."""
     most: int = 200
-    """Segments of a video in the end."""
+    """Segments of a video after soft-NMS, at most."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.floor < 1 and self.sigma > 0 and self.before > 0 and self.most > 0):
@@ -40,13 +40,13 @@ class Decoding:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Actions of some videos: those that are true."""
+    """Actions of some videos."""
 
-    video: Whole
-    """(n,) whose each is."""
+    video: Integers
+    """(n,) the video of each."""
     span: Floats
-    """(n, 2) seconds of its start and end."""
-    label: Whole
+    """(n, 2) seconds of start and end."""
+    label: Integers
     """(n,)"""
 
     def __len__(self) -> int:
@@ -55,43 +55,44 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class Detections(Spans):
-    """Actions that a network says are there."""
+    """Actions that a network predicts."""
 
     score: Floats
     """(n,)"""
 
 
 def decode(
-    scores: Floats, starts_ends: Floats, duration: float, *, video: int = 0, by: Decoding | None = None
+    scores: Floats, starts_ends: Floats, duration: float, *, video: int = 0, settings: Decoding | None = None
 ) -> Detections:
-    """Of one video.
+    """The detections of one video.
 
     Args:
-        scores: (M, classes) in [0, 1], of the moments that are there.
-        starts_ends: (M, 2) seconds; what is beyond the video is cut off.
+        scores: (M, classes) in [0, 1], of the moments that are no padding.
+        starts_ends: (M, 2) seconds; parts beyond the video are cut off.
         duration: seconds of the video.
+        video: its number in the result.
     """
-    by = by or Decoding()
+    settings = settings or Decoding()
     flat = scores.ravel()
-    order = np.argsort(-flat, kind="stable")[: by.before]  # of equals the earlier moment of the finer level
-    order = order[flat[order] > by.floor]
+    order = np.argsort(-flat, kind="stable")[: settings.before]  # of equal scores the earlier moment of the finer level
+    order = order[flat[order] > settings.floor]
     moment, label = np.divmod(order, scores.shape[1])
     span = np.clip(starts_ends[moment], 0, duration)
     some = span[:, 1] > span[:, 0]
     span, label, score = span[some], label[some].astype(np.int64), flat[order][some].astype(np.float64)
-    taken, left = soft_nms(span, score, label, sigma=by.sigma, floor=by.floor, most=by.most)
+    taken, left = soft_nms(span, score, label, sigma=settings.sigma, floor=settings.floor, most=settings.most)
     return Detections(np.full(len(taken), video, np.int64), span[taken], label[taken], left)
 
 
 def soft_nms(
-    span: Floats, score: Floats, label: Whole, *, sigma: float = 0.5, floor: float = 0.001, most: int = 200
-) -> tuple[Whole, Floats]:
-    """(n, 2), (n,), (n,) → which are taken, the best first, and the scores that they are left with."""
+    span: Floats, score: Floats, label: Integers, *, sigma: float = 0.5, floor: float = 0.001, most: int = 200
+) -> tuple[Integers, Floats]:
+    """(n, 2), (n,), (n,) → the rows that are kept, the best first, and their lowered scores."""
     score = score.astype(np.float64).copy()
     length = span[:, 1] - span[:, 0]
     taken, left = [], []
     for _ in range(min(most, len(score))):
-        best = int(score.argmax())  # of equals the first
+        best = int(score.argmax())  # of equal scores the first
         if score[best] < floor:
             break
         taken.append(best)
@@ -100,12 +101,12 @@ def soft_nms(
         shared = np.maximum(shared, 0)
         iou = shared / np.maximum(length + length[best] - shared, 1e-12)
         score = np.where(label == label[best], score * np.exp(-(iou**2) / sigma), score)
-        score[best] = -1  # it has been taken
+        score[best] = -1  # is taken
     return np.array(taken, np.int64), np.array(left, np.float64)
 
 
 def joined(parts: list[Detections]) -> Detections:
-    """Of several videos."""
+    """Detections of several videos in one table."""
     if not parts:
         return Detections(np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0, np.int64), np.zeros(0))
     names = ("video", "span", "label", "score")

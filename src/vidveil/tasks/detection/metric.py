@@ -1,16 +1,15 @@
-"""mAP of detections, as ActivityNet and THUMOS count it.
+"""mAP of detections, as ActivityNet and THUMOS define it.
 
-Of each class, over all videos, from the best score down: a detection is right where it overlaps a true action of its
-video, tIoU ≥ θ, that no better one was right about; of several such actions it has the one that it overlaps most. With
-precision P and recall R after each,
+Per class, over all videos, in falling order of scores: a detection is correct if it overlaps a true action of its video
+by tIoU ≥ θ, and no better detection was matched to that action. Of several such actions it is matched to the one that
+it overlaps most. With precision P and recall R after each detection,
 
-    AP = Σ (R_k − R_{k−1}) · max_{j ≥ k} P_j          interpolated: at every recall the best precision from there on
+    AP = Σ (R_k − R_{k−1}) · max_{j ≥ k} P_j          interpolated: the best precision at this recall or a higher one
 
-mAP at θ is the mean over classes that truly happen, and the mean over θ = 0.3 … 0.7 is what is told of a network.
+mAP at θ is the mean over classes that occur. Reported is the mean over θ = 0.3 … 0.7.
 
-Ties. Those of the same score come in the order of their videos, starts and ends, however they are listed, and enter the
-curve together: a network that says the same of everything is not helped by the order of a list. Without ties all is as
-published.
+Detections of the same score are ordered by video, start and end, and enter the curve together, so that the result does
+not depend on the order of a list. Without ties it is as published.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import UsageError
-from vidveil.tasks.detection.decode import Detections, Floats, Spans, Whole
+from vidveil.tasks.detection.decode import Detections, Floats, Integers, Spans
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 
@@ -29,14 +28,14 @@ THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 class AveragePrecision:
     thresholds: tuple[float, ...]
     each: Floats
-    """(thresholds, classes), NaN of a class that never happens."""
+    """(thresholds, classes), NaN for a class that never occurs."""
 
     @property
     def by_threshold(self) -> Floats:
-        """(thresholds,) mAP; NaN where nothing ever happens."""
-        happens = ~np.isnan(self.each)
-        count = happens.sum(1)
-        total: Floats = np.where(happens, self.each, 0).sum(1)
+        """(thresholds,) mAP; NaN if no class occurs."""
+        occurs = ~np.isnan(self.each)
+        count = occurs.sum(1)
+        total: Floats = np.where(occurs, self.each, 0).sum(1)
         mean: Floats = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
         return mean
 
@@ -48,17 +47,17 @@ class AveragePrecision:
         """mAP at this tIoU."""
         near = np.isclose(self.thresholds, threshold)
         if not near.any():
-            raise UsageError(f"mAP was counted at tIoU {', '.join(map(str, self.thresholds))}, not at {threshold}")
+            raise UsageError(f"mAP was computed at tIoU {', '.join(map(str, self.thresholds))}, not at {threshold}")
         return float(self.by_threshold[near][0])
 
 
 def detection_map(
     truth: Spans, found: Detections, classes: int, thresholds: Sequence[float] = THRESHOLDS
 ) -> AveragePrecision:
-    """Of all videos that `truth` and `found` are about."""
+    """Over all videos of `truth` and `found`."""
     _refuse(truth, found, classes, thresholds)
-    found = ordered(found)
-    hits = right_ones(truth, found, thresholds)  # (thresholds, n)
+    found = by_falling_score(found)
+    hits = correct_detections(truth, found, thresholds)  # (thresholds, n)
     each = np.full((len(thresholds), classes), np.nan)
     for label in np.unique(truth.label):
         own = found.label == label
@@ -66,14 +65,14 @@ def detection_map(
     return AveragePrecision(tuple(float(threshold) for threshold in thresholds), each)
 
 
-def right_ones(truth: Spans, found: Detections, thresholds: Sequence[float]) -> NDArray[np.bool_]:
-    """(thresholds, n): which detections, in falling order of their scores, are right.
+def correct_detections(truth: Spans, found: Detections, thresholds: Sequence[float]) -> NDArray[np.bool_]:
+    """(thresholds, n): whether detections, in falling order of their scores, are correct.
 
-    What one detection takes is another's loss only within the same video and class. So all videos and classes go
-    through their lists at once: first the best detections of all of them, then the second best.
+    Detections compete only within the same video and class. So all videos and classes are matched at once: first the
+    best detections of all of them, then the second best.
     """
-    asked = np.asarray(thresholds, np.float64)[:, None]  # (θ, 1)
-    hits = np.zeros((len(asked), len(found)), bool)
+    minimum = np.asarray(thresholds, np.float64)[:, None]  # (θ, 1)
+    hits = np.zeros((len(minimum), len(found)), bool)
     if not len(truth) or not len(found):
         return hits
     listed = np.lexsort((truth.span[:, 1], truth.span[:, 0], truth.video, truth.label))
@@ -85,19 +84,19 @@ def right_ones(truth: Spans, found: Detections, thresholds: Sequence[float]) -> 
     spans[group, _rank(group)] = truth.span[listed]
     number = {(int(label), int(video)): g for g, (label, video) in enumerate(pairs.T)}
     owner = np.array([number.get((int(c), int(v)), -1) for c, v in zip(found.label, found.video, strict=True)])
-    some = np.flatnonzero(owner >= 0)  # the others are of videos in which it does not happen
+    some = np.flatnonzero(owner >= 0)  # the other detections are of videos without their class
     rank = _rank(owner[some])
-    free = np.ones((len(sizes), len(asked), sizes.max()), bool)  # (G, θ, most)
-    for turn in range(int(rank.max(initial=-1)) + 1):
-        at = some[rank == turn]  # one of each group, at most
-        whose = owner[at]
-        iou = tiou(found.span[at, None], spans[whose])[:, None]  # (a, 1, most)
-        fits = free[whose] & (iou >= asked)  # (a, θ, most); NaN, where there is no truth, fits nothing
+    free = np.ones((len(sizes), len(minimum), sizes.max()), bool)  # (G, θ, most)
+    for number_in_group in range(int(rank.max(initial=-1)) + 1):
+        at = some[rank == number_in_group]  # one of each group, at most
+        group_of = owner[at]
+        iou = tiou(found.span[at, None], spans[group_of])[:, None]  # (a, 1, most)
+        fits = free[group_of] & (iou >= minimum)  # (a, θ, most); NaN pads the truth and fits nothing
         best = np.where(fits, iou, -1).argmax(2)  # (a, θ)
         hit = fits.any(2)
         hits[:, at] = hit.T
         a, which = np.nonzero(hit)
-        free[whose[a], which, best[a, which]] = False
+        free[group_of[a], which, best[a, which]] = False
     return hits
 
 
@@ -121,8 +120,8 @@ def interpolated(hits: NDArray[np.bool_], score: Floats, truths: int) -> Floats:
     return area
 
 
-def _rank(group: Whole) -> Whole:
-    """(n,) how many of the same group stand before each."""
+def _rank(group: Integers) -> Integers:
+    """(n,) how many entries of the same group come before each."""
     order = np.argsort(group, kind="stable")
     _, first, counts = np.unique(group[order], return_index=True, return_counts=True)
     rank = np.empty(len(group), np.int64)
@@ -130,7 +129,7 @@ def _rank(group: Whole) -> Whole:
     return rank
 
 
-def ordered(found: Detections) -> Detections:
+def by_falling_score(found: Detections) -> Detections:
     order = np.lexsort((found.span[:, 1], found.span[:, 0], found.video, -found.score))
     return Detections(found.video[order], found.span[order], found.label[order], found.score[order])
 

@@ -1,23 +1,23 @@
-"""TriDet: which action happens from when to when, out of a sequence of features (Shi et al., CVPR 2023).
+"""TriDet: actions with their start and end in a sequence of features (Shi et al., CVPR 2023).
 
     features (B, T, D) → projection → SGP layers, six levels, each half as long as the one before → heads of every level
 
-**SGP** (scalable-granularity perception) stands where a transformer has self-attention, which over time makes moments
-alike. A moment against the mean of its video (instant level), and against a narrow and a wide window of moments:
+**SGP** (scalable-granularity perception) replaces the self-attention of a transformer, which makes moments alike. It
+combines the mean of the video (instant level) with a narrow and a wide window of moments:
 
     SGP(x) = φ(x) · FC(x) + ψ(x) · (Conv_w(x) + Conv_kw(x)) + x       φ(x) = ReLU(FC(mean over time of x))
                                                                      ψ(x) = Conv_w(x)        Conv: depth-wise
     x ← x + SGP(LN(x)),    x ← x + FFN(GN(x))
 
-**Trident head.** A boundary is not a number that one moment has to know: all moments near it say how much they are one.
-With responses F_s, F_e (T,) of a level and offsets F_c (T, 2, B + 1) of the moment t that is asked,
+**Trident head.** A boundary is not predicted by one moment alone: all moments near it respond to it. With responses
+F_s, F_e (T,) of a level and offsets F_c (T, 2, B + 1), for the moment t
 
     p_b = softmax_b(F_s[t − b] + F_c[t, 0, b])      d_s(t) = stride · Σ_b b · p_b           b = 0 … B bins to the left
     q_b = softmax_b(F_e[t + b] + F_c[t, 1, b])      d_e(t) = stride · Σ_b b · q_b                     to the right
 
 and the action around t goes from t − d_s to t + d_e.
 
-What is padded is not there: windows see zeros, as at the ends of a video; maxima, means and norms leave it out.
+Padding has no influence: windows see zeros there, as at the ends of a video; maxima, means and norms leave it out.
 """
 
 import math
@@ -33,7 +33,7 @@ from vidveil.core.errors import RecipeError, UsageError
 
 @dataclass(frozen=True)
 class Shape:
-    """How a network is built; the numbers are those for THUMOS14."""
+    """How a network is built; the defaults are those for THUMOS14."""
 
     width: int
     """D, of the features."""
@@ -48,16 +48,16 @@ class Shape:
     wider: int = 5
     """k: the wide window has k · w moments."""
     bins: int = 16
-    """B, at whose far end a boundary may be: 16 moments of the level."""
+    """B: a boundary is at most this many moments of the level away."""
     hidden: int = 0
-    """Channels inside an FFN; 0: one and a half times `embed`."""
+    """Channels inside an FFN; 0: 1.5 · `embed`."""
     groups: int = 16
-    """Of channels that a group norm takes together."""
+    """Of a group norm."""
     head_layers: int = 3
     prior: float = 0.01
-    """What an untrained network says of every action at every moment: most moments show none."""
+    """Probability of every class at every moment in an untrained network: most moments show no action."""
     detach_boundaries: bool = True
-    """Whether the boundary branches read the pyramid without changing it, as released."""
+    """Whether no gradient of the boundary branches reaches the pyramid, as in the released code."""
 
     def __post_init__(self) -> None:
         counts = ("width", "classes", "embed", "levels", "stem", "window", "wider", "bins", "groups", "head_layers")
@@ -72,15 +72,15 @@ class Shape:
             raise RecipeError(f"prior must be in (0, 1) and hidden 0 or more, got {self.prior} and {self.hidden}")
 
 
-class Said(NamedTuple):
-    """Of all M moments of all levels, the finest level first."""
+class TriDetOutput(NamedTuple):
+    """For all M moments of all levels, the finest level first."""
 
     logits: Tensor
-    """(B, M, classes), each action for itself."""
+    """(B, M, classes), independent of one another."""
     distances: Tensor
-    """(B, M, 2) from a moment back to the start and on to the end, in features."""
+    """(B, M, 2) from a moment back to the start and forward to the end, in features."""
     mask: Tensor
-    """(B, M) which of them are there."""
+    """(B, M) False where a moment is padding."""
 
 
 class TriDet(nn.Module):
@@ -95,15 +95,15 @@ class TriDet(nn.Module):
         self.starts, self.ends = Head(shape, 1), Head(shape, 1)
         self.offsets = Head(shape, 2 * (shape.bins + 1))
 
-    def forward(self, features: Tensor, mask: Tensor) -> Said:
-        """(B, T, D), (B, T) which of them are there."""
+    def forward(self, features: Tensor, mask: Tensor) -> TriDetOutput:
+        """(B, T, D), (B, T): False where a feature is padding."""
         if features.ndim != 3 or features.shape[2] != self.shape.width or mask.shape != features.shape[:2]:
             wanted = f"features of (B, T, {self.shape.width}) and a mask of (B, T)"
             raise UsageError(f"detection takes {wanted}, got {tuple(features.shape)} and {tuple(mask.shape)}")
         if 0 in features.shape[:2]:
             raise UsageError("a video without features has nothing to detect in")
         there = mask.bool()[:, None]  # (B, 1, T)
-        x = features.transpose(1, 2).masked_fill(~there, 0)  # (B, D, T): even a NaN is not there
+        x = features.transpose(1, 2).masked_fill(~there, 0)  # (B, D, T): padding may even be NaN
         for conv in self.projection:
             x = conv(x, there)
         found = []
@@ -113,7 +113,7 @@ class TriDet(nn.Module):
             for layer in layers:  # type: ignore[attr-defined]
                 x = layer(x, there)
             found.append(self._heads(norm(x) * there, there, stride=2**number))
-        return Said(*(torch.cat(parts, 1) for parts in zip(*found, strict=True)))
+        return TriDetOutput(*(torch.cat(parts, 1) for parts in zip(*found, strict=True)))
 
     def _heads(self, x: Tensor, there: Tensor, stride: int) -> tuple[Tensor, Tensor, Tensor]:
         still = x.detach() if self.shape.detach_boundaries else x
@@ -127,24 +127,24 @@ class TriDet(nn.Module):
 
 
 def expected(responses: Tensor, offsets: Tensor) -> Tensor:
-    """Bins from each moment on to a boundary: responses (B, T), offsets (B, T, bins + 1) → (B, T).
+    """Bins from each moment forward to a boundary: responses (B, T), offsets (B, T, bins + 1) → (B, T).
 
-    Beyond the ends there is no response: 0, so that a boundary half a stride past the last moment can be said.
+    Beyond the ends responses are 0, so that a boundary half a stride past the last moment can be predicted.
     """
     length, bins = responses.shape[1], offsets.shape[2] - 1
     padded = F.pad(responses, (0, bins))
     near = torch.stack([padded[:, b : b + length] for b in range(bins + 1)], 2)  # (B, T, bins + 1)
-    chance = (near + offsets).softmax(2)
-    return (chance * torch.arange(bins + 1, device=chance.device)).sum(2)  # no product of matrices: bf16 would round it
+    weights = (near + offsets).softmax(2)
+    return (weights * torch.arange(bins + 1, device=weights.device)).sum(2)  # no matrix product: bf16 would round it
 
 
 def full(x: Tensor) -> Tensor:
-    """In 32 bits or more: half precision has eight, and seconds want more."""
+    """In 32 bits or more: bfloat16 has eight bits of precision, too few for seconds."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def halved(x: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-    """Maximum over three moments, at every other one: (B, C, T) → (B, C, ⌈T / 2⌉), and which of them are there."""
+    """Maximum over three moments, at every second one: (B, C, T) → (B, C, ⌈T / 2⌉), and their mask."""
     count = -(-x.shape[2] // 2)
     padded = F.pad(x.masked_fill(~there, float("-inf")), (1, 1), value=float("-inf"))
     left, middle, right = (padded[:, :, k::2][:, :, :count] for k in range(3))
@@ -171,9 +171,9 @@ class SGP(nn.Module):
     def forward(self, x: Tensor, there: Tensor) -> Tensor:
         """(B, C, T), (B, 1, T) → (B, C, T)."""
         z = self.before(x) * there
-        mean = z.sum(2) / there.sum(2).clamp(min=1)  # (B, C): over what is there
-        seen = F.relu(self.whole(mean))[:, :, None] * self.instant(z)
-        x = x + (seen + self.gate(z) * (self.narrow(z) + self.wide(z)) + z) * there
+        mean = z.sum(2) / there.sum(2).clamp(min=1)  # (B, C)
+        instant = F.relu(self.whole(mean))[:, :, None] * self.instant(z)
+        x = x + (instant + self.gate(z) * (self.narrow(z) + self.wide(z)) + z) * there
         out: Tensor = x + self.ffn(self.between(x, there)) * there
         return out
 
@@ -191,7 +191,7 @@ class Conv(nn.Module):
 
 
 class Head(nn.Module):
-    """The same for all levels."""
+    """Shared by all levels."""
 
     def __init__(self, shape: Shape, outputs: int, bias: float = 0.0) -> None:
         super().__init__()
@@ -208,14 +208,14 @@ class Head(nn.Module):
 
 
 class ChannelNorm(nn.LayerNorm):
-    """LayerNorm over the channels of (B, C, T), each moment for itself."""
+    """LayerNorm over the channels of (B, C, T), per moment."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x.transpose(1, 2)).transpose(1, 2)
 
 
 class GroupNorm(nn.Module):
-    """Over a group of channels and all moments that are there."""
+    """Over a group of channels and all moments that are no padding."""
 
     def __init__(self, groups: int, channels: int, eps: float = 1e-5) -> None:
         super().__init__()

@@ -1,14 +1,14 @@
-"""Which moments of which level answer for an action, and what they are to say.
+"""Training targets: which moments of which level are positive for an action, and what they should predict.
 
 Level l has stride s = 2^l, and its moments lie at 0, s, 2s, … features. Time is counted in features here, and feature i
-is at i: its seconds go from (i − ½) to (i + ½) of them. The moment t answers for the action (a, e) where
+covers (i − ½) to (i + ½). The moment t is positive for the action (a, e) where
 
     |t − (a + e) / 2| < radius · s   and   a < t < e                            centre sampling, radius 1.5
     low_l ≤ max(t − a, e − t) < high_l                                          the level's range, doubling:
                                         [0, 4), [4, 8), [8, 16), …, the last one without an end
 
-Where several fit, the shortest does; of equals the first, whose distances are taken, and the classes of all of them are
-right: some actions are two at once, such as a cliff dive, which is a dive.
+If several actions fit, the shortest counts. Of equally long ones the first gives the distances, and the classes of all
+are targets: some actions have two labels, as a cliff dive is also a dive.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,11 @@ from torch import Tensor
 
 RADIUS = 1.5
 RANGE = 4.0
-"""Where the first level's range ends."""
+"""Upper end of the first level's range."""
 NONE = -1
-"""The class of what is no action: events of a batch are padded with it."""
+"""The class that pads the events of a batch."""
 ALIKE = 1e-3
-"""Features by which two actions may differ in length and are equally long."""
+"""Actions whose lengths differ by at most this many features count as equally long."""
 
 
 class Grid(NamedTuple):
@@ -41,13 +41,13 @@ class Targets(NamedTuple):
     classes: Tensor
     """(B, M, classes) 1 or 0."""
     distances: Tensor
-    """(B, M, 2) back to the start and on to the end, in features; 0 where nothing is answered for."""
+    """(B, M, 2) back to the start and forward to the end, in features; 0 where not positive."""
     positive: Tensor
-    """(B, M) who answers for something."""
+    """(B, M)"""
 
 
 def grid(length: int, levels: int, device: torch.device | str = "cpu") -> Grid:
-    """Of sequences of so many features, padded ones among them."""
+    """The moments of sequences of `length` features, padding included."""
     parts = []
     for level in range(levels):
         stride = 2.0**level
@@ -59,7 +59,7 @@ def grid(length: int, levels: int, device: torch.device | str = "cpu") -> Grid:
 
 
 def assign(where: Grid, events: Tensor, mask: Tensor, classes: int, radius: float = RADIUS) -> Targets:
-    """events (B, N, 3): start, end and class, NONE where there is none; mask (B, M) of moments that are there."""
+    """events (B, N, 3): start, end and class, padded with NONE; mask (B, M): moments that are no padding."""
     batch, moments = mask.shape
     if not events.shape[1]:
         nothing = torch.zeros(batch, moments, classes, device=mask.device)
@@ -72,10 +72,10 @@ def assign(where: Grid, events: Tensor, mask: Tensor, classes: int, radius: floa
     fits &= (at - (start + end) / 2).abs() < radius * stride
     length = (end - start).expand_as(fits).masked_fill(~fits, float("inf"))
     shortest, _ = length.min(2, keepdim=True)  # (B, M, 1)
-    right_ones = fits & (length <= shortest + ALIKE)
-    first = right_ones.int().argmax(2, keepdim=True)  # of equals the first
+    shortest_ones = fits & (length <= shortest + ALIKE)
+    first = shortest_ones.int().argmax(2, keepdim=True)  # of equal lengths the first
     positive = fits.any(2)
     distances = torch.cat([left.gather(2, first), right.gather(2, first)], 2)
     of_class = label[..., None] == torch.arange(classes, device=label.device)  # (B, 1, N, classes)
-    told = torch.einsum("bmn,bnc->bmc", right_ones.float(), of_class[:, 0].float()).clamp(max=1).float()
-    return Targets(told, distances * positive[:, :, None], positive)
+    labels = torch.einsum("bmn,bnc->bmc", shortest_ones.float(), of_class[:, 0].float()).clamp(max=1).float()
+    return Targets(labels, distances * positive[:, :, None], positive)

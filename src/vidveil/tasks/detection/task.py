@@ -1,39 +1,40 @@
-"""Temporal action detection as a task on features: alone, or beside others behind an adapter that learns.
+"""Temporal action detection as a task on features: alone, or together with an adapter that is trained.
 
-    detection, went = fit_detection(data)                                  # TriDet on its own, as published
-    found = detected(detection, data, data.indices("test"))                # actions with their seconds
+    detection, fitted = fit_detection(data)                                # TriDet on its own, as published
+    found = detect(detection, data, data.indices("test"))                  # actions with their seconds
     detection.score(found, data.indices("test"))                           # mAP, mean over tIoU 0.3 … 0.7
 
 In a joint training of an adapter, a batch of whole videos adds one term, whose gradient reaches the adapter:
 
     detection = Detection(data)                                            # a module of the joint one
-    for batch in Draws(data, seed=0, batch=2).epoch(epoch):
-        ẑ = adapted(adapter, batch.features, batch.mask)                   # (B, T, D)
+    for batch in TrainingBatches(data, seed=0, batch=2).epoch(epoch):
+        ẑ[batch.mask] = adapter(batch.features[batch.mask])                # (B, T, D)
         loss = … + ω · detection.loss(ẑ, batch.mask, batch.events)
 
-An adapter that never saw the task is judged by `fit_detection` on `data.through(adapter)`.
+An adapter that was trained without the task is evaluated by `fit_detection` on `data.with_features(adapter)`.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from rich.console import Console
 from torch import Tensor, nn
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.views import ORDER, VIEW, draw
-from vidveil.tasks.detection.decode import Decoding, Detections, Whole, decode, joined
+from vidveil.tasks.detection.decode import Decoding, Detections, Integers, decode, joined
 from vidveil.tasks.detection.losses import Positives, total
 from vidveil.tasks.detection.metric import AveragePrecision, detection_map
 from vidveil.tasks.detection.network import Shape, TriDet
 from vidveil.tasks.detection.targets import NONE, assign, grid
-from vidveil.tasks.detection.untrimmed import Untrimmed
+from vidveil.tasks.detection.videos import DetectionVideos
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
@@ -43,30 +44,28 @@ from vidveil.training.state import Fit
 OPTIONS = Options(
     epochs=40, warmup_epochs=20, lr=1e-4, weight_decay=0.025, clip_norm=1.0, ema=0.999, precision="32-true"
 )
-"""As for THUMOS14, batches of two videos."""
+"""As published for THUMOS14, with batches of two videos."""
 LONGEST = 2304
-"""Features of a training video, at most: of a longer one, as many in a row, drawn anew each epoch."""
+"""Features of a training video, at most: of a longer one, a random part of this length in each epoch."""
 LEFT = 0.5
-"""Share of an action that must be in what was drawn; else it is not asked for."""
+"""Share of an action that must be in the random part; otherwise it is left out."""
 
 
 class Batch(NamedTuple):
     features: Tensor
-    """(B, T, D), zeros where a video is shorter."""
+    """(B, T, D), padded with zeros."""
     mask: Tensor
-    """(B, T) which are there."""
+    """(B, T) False where a feature is padding."""
     events: Tensor
-    """(B, N, 3) start and end in features and class; the class NONE where a video has fewer."""
+    """(B, N, 3) start and end in features, and class; padded with the class NONE."""
     rows: Tensor
-    """(B,) of the set."""
+    """(B,) numbers of the videos in the set."""
 
 
 class Detection(nn.Module):
     """TriDet with its loss and its score, for one set of videos."""
 
-    name = "detection"
-
-    def __init__(self, data: Untrimmed, shape: Shape | None = None, by: Decoding | None = None) -> None:
+    def __init__(self, data: DetectionVideos, shape: Shape | None = None, decoding: Decoding | None = None) -> None:
         super().__init__()
         self.shape = shape or Shape(data.width, len(data.classes))
         if (self.shape.width, self.shape.classes) != (data.width, len(data.classes)):
@@ -74,7 +73,7 @@ class Detection(nn.Module):
                 f"{data.name} has features of {data.width} numbers and {len(data.classes)} classes, and the network is "
                 f"for {self.shape.width} and {self.shape.classes}"
             )
-        self.data, self.by = data, by or Decoding()
+        self.data, self.decoding = data, decoding or Decoding()
         self.network = TriDet(self.shape)
         self.positives = Positives()
 
@@ -84,40 +83,40 @@ class Detection(nn.Module):
 
     def loss(self, features: Tensor, mask: Tensor, events: Tensor) -> Tensor:
         """(B, T, D), (B, T), (B, N, 3) → a scalar."""
-        said = self.network(features, mask)
-        where = grid(features.shape[1], self.shape.levels, features.device)
-        targets = assign(where, events, said.mask, self.shape.classes)
-        loss: Tensor = total(said, targets) / self.positives(targets.positive)
+        output = self.network(features, mask)
+        moments = grid(features.shape[1], self.shape.levels, features.device)
+        targets = assign(moments, events, output.mask, self.shape.classes)
+        loss: Tensor = total(output, targets) / self.positives(targets.positive)
         return loss
 
     @torch.no_grad()
     def predict(self, features: Tensor, mask: Tensor, rows: Tensor) -> Detections:
-        """(B, T, D), (B, T), and which videos of the set these are."""
-        said = self.network(features, mask)
+        """(B, T, D), (B, T), and (B,) numbers of the videos in the set."""
+        output = self.network(features, mask)
         at = grid(features.shape[1], self.shape.levels).at.double().numpy()[:, None] + 0.5  # (M, 1) middles of features
-        scores = said.logits.double().sigmoid().cpu().numpy()
-        distances = said.distances.double().cpu().numpy()
-        there = said.mask.cpu().numpy()
+        scores = output.logits.double().sigmoid().cpu().numpy()
+        distances = output.distances.double().cpu().numpy()
+        there = output.mask.cpu().numpy()
         parts = []
         for i, row in enumerate(rows.tolist()):
             spans = (at + distances[i] * (-1, 1)) * float(self.data.seconds[row])  # (M, 2) seconds
             until = self.data.duration(row)
-            parts.append(decode(scores[i][there[i]], spans[there[i]], until, video=row, by=self.by))
+            parts.append(decode(scores[i][there[i]], spans[there[i]], until, video=row, settings=self.decoding))
         return joined(parts)
 
-    def judge(self, found: Detections, rows: Whole) -> AveragePrecision:
-        """Of detections in these videos."""
+    def evaluate(self, found: Detections, rows: Integers) -> AveragePrecision:
+        """Detections in these videos, compared with the true actions."""
         return detection_map(self.data.truth(rows), found, self.shape.classes)
 
-    def score(self, found: Detections, rows: Whole) -> float:
-        return self.judge(found, rows).mean
+    def score(self, found: Detections, rows: Integers) -> float:
+        return self.evaluate(found, rows).mean
 
 
-class Draws:
+class TrainingBatches:
     """Batches of training videos that depend on (seed, epoch) alone."""
 
     def __init__(
-        self, data: Untrimmed, *, seed: int = 0, batch: int = 2, longest: int = LONGEST, device: str = "cpu"
+        self, data: DetectionVideos, *, seed: int = 0, batch: int = 2, longest: int = LONGEST, device: str = "cpu"
     ) -> None:
         if batch < 1 or longest < 1:
             raise UsageError(f"batch and longest must be 1 or more, got {batch} and {longest}")
@@ -134,24 +133,25 @@ class Draws:
         order = np.random.default_rng((self.seed, ORDER, epoch)).permutation(self.rows)
         for number in range(start, len(self)):
             rows = order[number * self.batch : (number + 1) * self.batch]
-            lots = draw(self.seed, VIEW, epoch, rows, 1)[:, 0]
-            yield gathered(self.data, rows, self.device, longest=self.longest, lots=lots.tolist())
+            starts = draw(self.seed, VIEW, epoch, rows, 1)[:, 0]
+            yield collate(self.data, rows, self.device, longest=self.longest, starts=starts.tolist())
 
 
-def gathered(
-    data: Untrimmed,
-    rows: Whole,
+def collate(
+    data: DetectionVideos,
+    rows: Integers,
     device: torch.device | str = "cpu",
     *,
     longest: int | None = None,
-    lots: list[float] | None = None,
+    starts: list[float] | None = None,
 ) -> Batch:
-    """These videos side by side; of those that are longer than `longest`, what a number in [0, 1) points to."""
+    """These videos as one padded batch. Of a video longer than `longest`, a part: its number in `starts`, in [0, 1),
+    says where that begins among the possible beginnings."""
     spans = []
     for i, row in enumerate(rows.tolist()):
         length = len(data.features[row])
         kept = min(length, longest or length)
-        spans.append((int((lots[i] if lots else 0.0) * (length - kept + 1)), kept))
+        spans.append((int((starts[i] if starts else 0.0) * (length - kept + 1)), kept))
     events = [_events(data, row, first, kept) for row, (first, kept) in zip(rows.tolist(), spans, strict=True)]
     features = np.zeros((len(rows), max(kept for _, kept in spans), data.width), np.float32)
     mask = np.zeros(features.shape[:2], bool)
@@ -163,8 +163,10 @@ def gathered(
     return Batch(*(torch.from_numpy(x).to(device) for x in (features, mask, table, np.asarray(rows, np.int64))))
 
 
-def _events(data: Untrimmed, row: int, first: int, kept: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """(n, 3) of a part of a video, in features whose middles are whole numbers."""
+def _events(
+    data: DetectionVideos, row: int, first: int, kept: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """(n, 3) actions in a part of a video, in features; feature i covers i − ½ to i + ½."""
     table = np.array(data.segments[row], np.float64).reshape(-1, 3)
     table[:, :2] = table[:, :2] / float(data.seconds[row]) - 0.5 - first
     cut = np.clip(table[:, :2], -0.5, kept - 0.5)
@@ -172,62 +174,53 @@ def _events(data: Untrimmed, row: int, first: int, kept: int) -> np.ndarray[tupl
     return np.concatenate([cut, table[:, 2:]], axis=1)[enough]
 
 
-def adapted(adapter: Callable[[Tensor], Tensor], features: Tensor, mask: Tensor) -> Tensor:
-    """Sequences whose features went through an adapter of (n, D), those that are there: (B, T, D) → (B, T, D)."""
-    changed = adapter(features[mask])
-    out = changed.new_zeros(*mask.shape, changed.shape[1])
-    out[mask] = changed
-    return out
-
-
 @torch.no_grad()
-def detected(detection: Detection, data: Untrimmed, rows: Whole, batch: int = 1) -> Detections:
-    """What the network finds in whole videos: those of its set, or the same with other features."""
+def detect(detection: Detection, data: DetectionVideos, rows: Integers, batch: int = 1) -> Detections:
+    """Detections in whole videos: those of the network's own set, or the same videos with other features."""
     if len(data) != len(detection.data):
         raise UsageError(f"{data.name} has {len(data)} videos, and the network's own set {len(detection.data)}")
     device = next(detection.parameters()).device
     was = detection.training
     detection.eval()
-    lots = (gathered(data, rows[start : start + batch], device) for start in range(0, len(rows), batch))
-    found = joined([detection.predict(lot.features, lot.mask, lot.rows) for lot in lots])
+    batches = (collate(data, rows[start : start + batch], device) for start in range(0, len(rows), batch))
+    found = joined([detection.predict(one.features, one.mask, one.rows) for one in batches])
     detection.train(was)
     return found
 
 
 def fit_detection(
-    data: Untrimmed,
+    data: DetectionVideos,
     *,
     shape: Shape | None = None,
     options: Options = OPTIONS,
     batch: int = 2,
     longest: int = LONGEST,
-    by: Decoding | None = None,
+    decoding: Decoding | None = None,
     folder: Path | None = None,
     log: Log | None = None,
     console: Console | None = None,
     label: str = "detection",
 ) -> tuple[Detection, Fit]:
-    """Train TriDet on its own; the epoch with the best mAP on validation videos is kept, or the last without any.
+    """Train TriDet on its own. The epoch with the best mAP on validation videos is kept; without any, the last one.
 
-    Args:
-        folder: keeps checkpoints, and where one is there training goes on from it, as of `training.loop.fit`.
+    If `folder` holds a checkpoint, training continues from it.
     """
-    draws = Draws(data, seed=options.seed, batch=batch, longest=longest, device=options.accelerator())
+    batches = TrainingBatches(data, seed=options.seed, batch=batch, longest=longest, device=options.accelerator())
     with seeded(options.seed):
-        detection = Detection(data, shape, by)
+        detection = Detection(data, shape, decoding)
     rows = data.indices("val")
     if len(rows) and not len(data.truth(rows)):
-        raise DataError(f"{data.name}: nothing happens in its {len(rows)} validation videos, so none can be chosen by")
+        raise DataError(f"{data.name}: nothing happens in its {len(rows)} validation videos: no epoch can be chosen")
 
     def validate(_: nn.Module) -> Mapping[str, float]:
-        found = detection.judge(detected(detection, data, rows), rows)
-        return {"map": found.mean, "map_50": found.at(0.5)}
+        precision = detection.evaluate(detect(detection, data, rows), rows)
+        return {"map": precision.mean, "map_50": precision.at(0.5)}
 
-    about = {"data": data.fingerprint, "shape": asdict(detection.shape), "batch": draws.batch, "longest": longest}
-    about["by"] = asdict(detection.by)
-    went = fit(
+    about = {"data": data.fingerprint, "shape": asdict(detection.shape), "batch": batches.batch, "longest": longest}
+    about["by"] = asdict(detection.decoding)
+    fitted = fit(
         detection,
-        batches=draws,
+        batches=batches,
         loss=lambda model, batch: model(batch),
         validate=validate if len(rows) else None,
         options=replace(options, channels_last=False),
@@ -237,4 +230,4 @@ def fit_detection(
         label=label,
         log=log,
     )
-    return detection, went
+    return detection, fitted

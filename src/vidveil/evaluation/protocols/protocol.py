@@ -1,0 +1,142 @@
+"""What all evaluations have in common: raw data first, then each setting of the method, then `results.json`.
+
+A protocol is a subclass. It says how raw data and a setting are evaluated; the run, its progress lines, per-clip files
+and results are made here.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+
+from rich.console import Console
+
+from vidveil.core.errors import DataError
+from vidveil.core.machine import describe
+from vidveil.core.recipe import as_values
+from vidveil.data.clips import SPLITS, ClipSet
+from vidveil.data.description import data_description
+from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.measures.measure import Measure
+from vidveil.evaluation.number import Number
+from vidveil.evaluation.per_clip import write_per_clip
+from vidveil.evaluation.points import attribute_excess, control_metrics, point
+from vidveil.evaluation.results import ByView, Point, Results
+from vidveil.training.options import options_of
+from vidveil.training.recipe import LearningRecipe
+from vidveil.training.runs import Run, runs_folder
+
+
+@dataclass
+class Evaluated:
+    """Raw data or one setting of the method, with everything that was measured."""
+
+    method: str
+    keep: float | None
+    numbers: dict[str, Number] = field(default_factory=dict)
+    constant: list[str] = field(default_factory=list)
+    """Attributes that are the same in all test clips."""
+    attackers: dict[str, list[Learned]] = field(default_factory=dict)
+    """Those that learned identity, one a seed."""
+    by_view: ByView = field(default_factory=dict)
+    """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
+    kept_as_filmed: bool | None = None
+
+    @property
+    def tag(self) -> str:
+        return self.method if self.keep is None else f"{self.method}-{self.keep:g}"
+
+    def as_point(self, raw: "Evaluated") -> Point:
+        """As it stands in results, next to raw data."""
+        found = point(self.method, self.keep, self.numbers, self.constant, raw.numbers)
+        return replace(found, by_view=self.by_view, kept_as_filmed=self.kept_as_filmed)
+
+
+class Protocol(ABC):
+    """One evaluation of one set. `evaluate` makes the run and returns its results."""
+
+    run: Run
+    console: Console | None = None
+    began: float
+    raw_run = ""
+    """The run that evaluated raw data already, if the recipe names one."""
+
+    def __init__(self, recipe: LearningRecipe, labels: ClipSet, measure: Measure | None = None) -> None:
+        """`measure` knows the test clips that per-clip values are of; None if no number is a mean over clips."""
+        self.recipe, self.labels, self.measure = recipe, labels, measure
+        self.device = options_of(recipe, 0).accelerator()
+        self.cost: dict[str, dict[str, float]] = {}
+
+    @abstractmethod
+    def evaluate_raw(self) -> Evaluated: ...
+
+    @abstractmethod
+    def evaluate_settings(self, raw: Evaluated) -> Iterable[Evaluated]: ...
+
+    def evaluate_controls(self) -> dict[str, Number]:
+        """What else is measured on raw video."""
+        return {}
+
+    def evaluate(self, *, resume: bool = False, console: Console | None = None) -> Results:
+        """All of it, as a run of its own."""
+        values = as_values(self.recipe)
+        with Run.create(
+            self.recipe.name, values, resume=resume, accelerator=self.device, console=console
+        ) as self.run:
+            self.console, self.began = console, monotonic()
+            raw = self.evaluate_raw()
+            settings = list(self.evaluate_settings(raw))
+            self._write_per_clip(raw, settings)
+            controls = self.evaluate_controls()
+            results = Results(
+                name=self.recipe.name,
+                recipe=values,
+                data=data_description(self.labels),
+                machine=describe(self.device),
+                seconds=round(monotonic() - self.began, 1),
+                raw=self.as_point(raw, raw),
+                points=[self.as_point(one, raw) for one in settings],
+                controls=control_metrics(controls),
+                cost=self.cost,
+            )
+            results.write(self.run.folder / "results.json")
+        return results
+
+    def as_point(self, one: Evaluated, raw: Evaluated) -> Point:
+        return one.as_point(raw)
+
+    def folder(self, label: str) -> Path:
+        """Where a training is kept: in this run, or in the one that evaluated raw data already."""
+        here = self.run.part(label)
+        if self.raw_run and label.startswith("raw "):
+            return runs_folder() / self.raw_run / here.relative_to(self.run.folder)
+        return here
+
+    def add_cost(self, label: str, parameters: int, seconds: Iterable[float]) -> None:
+        """`seconds` has one entry a seed."""
+        self.cost[label] = {"parameters": parameters, "seconds": round(sum(seconds), 1)}
+
+    def say(self, line: str) -> None:
+        if self.console is not None:
+            shown = f"{monotonic() - self.began:6.0f} s  {line}"
+            self.console.print(shown, highlight=False, markup=False, soft_wrap=True)  # one line also in a pipe
+
+    def say_values(self, one: Evaluated, names: Sequence[str] = ()) -> None:
+        """Values of these numbers; of all, if none is named."""
+        values = {name: one.numbers[name].leak.value.value for name in names or one.numbers if name in one.numbers}
+        self.say(f"{one.tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
+
+    def _write_per_clip(self, raw: Evaluated, settings: Sequence[Evaluated]) -> None:
+        if self.measure is None:
+            return
+        per_clip = {f"{one.tag}/{name}": number for one in (raw, *settings) for name, number in one.numbers.items()}
+        shares = {one.tag: attribute_excess(one.numbers, raw.numbers) for one in settings}
+        attributes = {tag: share.estimate for tag, share in shares.items() if share and share.estimate}
+        write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip, attributes)
+
+
+def check_splits(labels: ClipSet) -> None:
+    """DataError if a split is empty."""
+    if empty := [split for split in SPLITS if not len(labels.indices(split))]:
+        raise DataError(f"{labels.name} has no videos in {' and '.join(empty)}: the evaluation needs all three splits")
