@@ -61,7 +61,7 @@ from dual_cls_flops import forward_flops, tokens_by_block, training_flops  # noq
 
 from vidveil.methods.dual_cls.attention import DualCLSAttention  # noqa: E402
 from vidveil.methods.dual_cls.fast import in_bfloat16  # noqa: E402
-from vidveil.methods.dual_cls.weights import load_picture_weights  # noqa: E402
+from vidveil.methods.dual_cls.train import load_picture_weights  # noqa: E402
 from vidveil.models.layers import fused_attention  # noqa: E402
 
 PLAIN = DualCLSAttention.forward

@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from contestants import DEFACE, Deface, cache_folder, vidveil_tracks
-from guard_real import people_part, people_table, real_part, real_table
-from guard_speed import speed_part, speed_table
+from detection_real import people_part, people_table, real_part, real_table
+from detection_speed import speed_part, speed_table
 from scoring import Tracks, paired, score, summary, tally
 from video_speed import ROOT, about, say, table
 

@@ -31,7 +31,7 @@ def network_and_clips(weights: Path | None) -> tuple[Any, Any]:
     import torch
     from anonymizer_work import Setting, clips, made
 
-    from vidveil.methods.dual_cls.weights import load_picture_weights
+    from vidveil.methods.dual_cls.train import load_picture_weights
     from vidveil.weights.tensors import read_tensors
 
     torch.set_num_threads(THREADS)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from dual_cls_summary import interval
-from splavu_table import SETTINGS, SHARES, WEIGHTS
+from experiments.markdown import interval
+from experiments.splavu.table import SETTINGS, SHARES, WEIGHTS
 
 TITLES = {
     "puppets": "Built-in people",

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from dual_cls_summary import told
 from numpy.typing import NDArray
-from splavu_table import SETS, SETTINGS, run_of
 
+from experiments.markdown import with_interval as told
+from experiments.splavu.table import SETS, SETTINGS, run_of
 from vidveil.evaluation.results import Point
 from vidveil.evaluation.results import read as read_results
 from vidveil.report.same_clips import Run, open_run

@@ -194,11 +194,11 @@ def main() -> None:
     options = parser.parse_args()
     sets, only = options.sets.split(","), [name for name in options.only.split(",") if name]
     if options.summary:
-        from splavu_summary import summary
+        from experiments.splavu.summary import summary
 
         RESULTS.write_text(json.dumps(summary(), indent=1) + "\n", encoding="utf-8")
     if options.page:
-        from splavu_page import page, picture, worth
+        from experiments.splavu.page import page, picture, worth
 
         found = json.loads(RESULTS.read_text(encoding="utf-8"))
         (HERE / "SPLAVU.md").write_text(page(found), encoding="utf-8")

@@ -21,7 +21,7 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 
-from splavu_table import KINDS, SEEDS, Command, look_once
+from experiments.splavu.table import KINDS, SEEDS, Command, look_once
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "splavu_tasks.json"
@@ -225,7 +225,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="SPLAVU_TASKS.md")
     options = parser.parse_args()
     if options.summary or options.page:
-        from splavu_tasks_page import page, summary
+        from experiments.splavu.tasks_page import page, summary
 
         if options.summary:
             before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}

@@ -9,10 +9,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dual_cls_summary import interval
-from splavu_table import KINDS
-from splavu_tasks import FOLDS, JUDGES, LATENT, SETTINGS, SUBSETS, TASKS, WEIGHTS, judging
-
+from experiments.markdown import interval
+from experiments.splavu.table import KINDS
+from experiments.splavu.tasks import FOLDS, JUDGES, LATENT, SETTINGS, SUBSETS, TASKS, WEIGHTS, judging
 from vidveil.evaluation.results import Metric, Point, Results
 from vidveil.evaluation.results import read as read_results
 from vidveil.training.runs import runs_folder

@@ -130,9 +130,7 @@ def test_fields_of_a_method_are_read_as_strictly_as_all_others(tmp_path):
 
 @pytest.mark.parametrize("method", ["dual_clss", "[dual_cls]", "3", ""])
 def test_a_method_that_does_not_learn_is_refused(tmp_path, method):
-    with pytest.raises(
-        RecipeError, match=r"method must be recognizer or dual_cls or splavu or stprivacy, not"
-    ):
+    with pytest.raises(RecipeError, match=r"method must be recognizer or dual_cls or splavu or stprivacy, not"):
         read(recipe(tmp_path, f"verb: train\nmethod: {method}\ndata: puppets"))
 
 

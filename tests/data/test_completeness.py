@@ -4,9 +4,9 @@ import pytest
 
 from tests.data.made_hmdb51 import hmdb, vp
 from vidveil.data import available, completeness, load_data
-from vidveil.data.description import data_description
 from vidveil.data.catalogue import DATA, Holds
 from vidveil.data.completeness import count_files, state
+from vidveil.data.description import data_description
 
 
 def put(root, *paths):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from vidveil.data.crops import person_boxes, person_crops, square
 
 from tests.evaluation.toy import toy
-from vidveil.data.crops import person_boxes, person_crops, square
 from vidveil.data.store.videos import VideoStore
 
 

@@ -11,9 +11,9 @@ import torch
 
 from tests.data.made import InMemory, clip_set, noise, numbered, stored
 from vidveil.core.errors import UsageError
-from vidveil.data.temporal_controls import CONTROLS, median, one_frame, shuffled
 from vidveil.data.loader import Loader, ahead
 from vidveil.data.store.resident import Resident
+from vidveil.data.temporal_controls import CONTROLS, median, one_frame, shuffled
 
 
 @pytest.fixture

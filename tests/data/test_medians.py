@@ -1,7 +1,7 @@
 import numpy as np
+from vidveil.data.medians import medians
 
 from tests.evaluation.toy import toy
-from vidveil.data.medians import medians
 
 
 def test_whoever_moves_is_gone_and_the_place_remains(tmp_path, monkeypatch):

@@ -14,13 +14,13 @@ from tests.data.test_readers import table
 from tests.media import Film
 from vidveil.core.errors import DataError
 from vidveil.data import load_data
-from vidveil.data.description import data_description
 from vidveil.data.clips import ClipSet
-from vidveil.data.undecodable import without_failed
+from vidveil.data.description import data_description
 from vidveil.data.store import decoded as cache
 from vidveil.data.store.decoded import name_failed
 from vidveil.data.store.files import Failed
 from vidveil.data.store.videos import VideoStore
+from vidveil.data.undecodable import without_failed
 
 DAMAGED = "it is damaged or no video"
 

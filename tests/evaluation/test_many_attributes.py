@@ -15,7 +15,8 @@ from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures import attributes as measure_attributes
 from vidveil.evaluation.measures import many_labels
 from vidveil.evaluation.measures.attributes import MANY
-from vidveil.evaluation.measures.measure import Measure, Number, logit_of
+from vidveil.evaluation.measures.measure import Measure, logit_of
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import attribute_excess, point, verdict
 from vidveil.evaluation.protocols.clips import ClipsProtocol
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
@@ -227,8 +228,7 @@ def test_where_too_much_would_be_dealt_fewer_permutations_are_made_and_p_says_no
 def test_excess_is_that_of_cmap_and_the_verdict_is_about_all_of_them(tmp_path):
     data = labelled(people=200)
     raw, some, none = (
-        measured(data, said(data, tmp_path, scores), permutations=50)
-        for scores in (truth(data), half(data), rng(data))
+        measured(data, said(data, tmp_path, scores), permutations=50) for scores in (truth(data), half(data), rng(data))
     )
     v, f, whole, bottom = (
         value for one in (some, raw) for value in (one["cmap"].leak.value.value, one["cmap"].leak.floor)

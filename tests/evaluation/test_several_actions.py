@@ -11,13 +11,14 @@ from rich.console import Console
 from tests.evaluation.toy import FRAMES, SIZE, several, toy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.recipe import as_values
-from vidveil.data.description import labels_fingerprint
 from vidveil.data.clips import ClipSet
+from vidveil.data.description import labels_fingerprint
 from vidveil.evaluation import train_recognizer as train
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures.actions import readable
-from vidveil.evaluation.measures.measure import Measure, Number
+from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import point
 from vidveil.evaluation.protocols.clips import ClipsProtocol
 from vidveil.evaluation.recipes.clips import EvaluateRecipe

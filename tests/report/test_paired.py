@@ -7,7 +7,7 @@ import pytest
 
 from tests.report.made_up import CLIPS, PEOPLE, on_disk, share
 from vidveil.core.errors import DataError
-from vidveil.evaluation.measures.measure import Number
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.points import point
 from vidveil.report import paired

@@ -11,14 +11,14 @@ from sklearn.metrics import f1_score
 from vidveil.core.errors import UsageError
 from vidveil.statistics.floors import (
     above_chance,
-    permute_people,
-    permute_within,
-    permutation_batches,
     expected_average_precision,
     f1_floor,
     largest_class,
     over_seeds,
+    permutation_batches,
     permutation_floor,
+    permute_people,
+    permute_within,
     prevalence,
     random_average_precision,
 )

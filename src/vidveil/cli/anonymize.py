@@ -271,5 +271,5 @@ def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
     scorer, keep = masker.scorer, masker.knobs["keep"]
     times, height, width = scorer.tubelet
     count = (scorer.frames // times) * (scorer.size // height) * (scorer.size // width)
-    if keep is not None and kept_count(count, keep) == count and masker.after is None and not masker.draws:
+    if keep is not None and kept_count(count, keep) == count and masker.preprocess is None and not masker.draws:
         raise UsageError(f"{masker.spec} hides nothing at keep {keep:g}: take a smaller --keep, or --also-hide faces")

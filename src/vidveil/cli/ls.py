@@ -69,8 +69,8 @@ def _data(root: Path | None, only: str | None) -> None:
         state = available(name, root)  # refuses a name that nobody knows
         typer.echo(f"{DATA[name].usage}   {state}")
         _indented(DATA[name].summary)
-        if only is not None and (looks := DATA[name].looks):
-            _indented(f"It looks like {looks}. Where it comes from, its terms, its traps: docs/datasets.md")
+        if only is not None and (layout := DATA[name].layout):
+            _indented(f"For example {layout}. Where it comes from, its terms, its traps: docs/datasets.md")
 
 
 def _recipes() -> None:

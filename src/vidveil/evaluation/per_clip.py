@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file
 from vidveil.core.atomic import new_path
 from vidveil.core.bounded import is_file, regular
 from vidveil.core.errors import DataError
-from vidveil.evaluation.measures.measure import Number
+from vidveil.evaluation.number import Number
 from vidveil.statistics.intervals import Estimate
 
 PEOPLE = "people"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vidveil.evaluation.measures.measure import Number
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.results import Kind, Metric, Point, utility_in
 from vidveil.statistics.floors import above_chance
 from vidveil.statistics.intervals import Difference, Estimate, difference

@@ -13,10 +13,12 @@ from vidveil.core.recipe import as_values
 from vidveil.core.version import __version__
 from vidveil.data import load_data
 from vidveil.data.description import data_description
-from vidveil.evaluation.evaluators.train import check_network, learn
+from vidveil.evaluation.checks import check_network
+from vidveil.evaluation.evaluators.train import learn
 from vidveil.evaluation.measures.actions import readable
-from vidveil.evaluation.measures.measure import Measure, Number
+from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import point
 from vidveil.evaluation.results import Results
 from vidveil.training.options import options_of

@@ -32,8 +32,13 @@ from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, born
 from vidveil.data.store.videos import Item, VideoStore, cache_folder
-from vidveil.methods.masking.baselines import CONTROLS, PruningControl, pruning_control
-from vidveil.methods.masking.random_pruning import is_random_pruning, with_random_pruning
+from vidveil.methods.masking.baselines import (
+    CONTROLS,
+    PruningControl,
+    is_random_pruning,
+    pruning_control,
+    with_random_pruning,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -256,7 +261,7 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
 
     grid = control.grid(*data.videos.frames(0).shape[1:3])
     control = PruningControl(control.name, grid.side, control.keep)
-    truth = masks(data) if control.wants_truth else None
+    truth = masks(data) if control.needs_truth else None
 
     def paint(rows: Sequence[int]) -> Iterator[Item]:
         for row in rows:

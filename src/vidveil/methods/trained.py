@@ -44,7 +44,12 @@ def training_fingerprint(recipe: "LearningRecipe", **inputs: Any) -> str:
 
 
 def write_checkpoint(
-    run: "Run", recipe: Any, network: "nn.Module", metrics: Mapping[str, float], floors: Mapping[str, float], **about: Any
+    run: "Run",
+    recipe: Any,
+    network: "nn.Module",
+    metrics: Mapping[str, float],
+    floors: Mapping[str, float],
+    **about: Any,
 ) -> Path:
     """Write the network into the folder of the run, which is returned. `network.about()` says how to build it."""
     from vidveil.models import checkpoint

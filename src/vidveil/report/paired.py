@@ -113,7 +113,9 @@ class Method:
     def curve_of_seed(self, seed: int) -> list[Place]:
         """Excess of linkage over retention, of one training, without draws of people."""
         pairs = ((one.by_seed[seed], one.keep) for one in self.settings)
-        exact = (Place(Estimate(utility, np.empty(0)), Estimate(leak, np.empty(0)), keep) for (utility, leak), keep in pairs)
+        exact = (
+            Place(Estimate(utility, np.empty(0)), Estimate(leak, np.empty(0)), keep) for (utility, leak), keep in pairs
+        )
         return self._to_raw(list(exact))
 
     def _to_raw(self, measured: list[Place]) -> list[Place]:

@@ -185,7 +185,9 @@ def permute_within(strata: ArrayLike, count: int, rng: np.random.Generator) -> I
     return _placed(row + rng.random((count, len(row))), np.argsort(row, kind="stable"))
 
 
-def permutation_batches(permute: Permute, parts: ArrayLike, permutations: int, seed: int, clips: int) -> Iterator[tuple[int, int, Ints]]:
+def permutation_batches(
+    permute: Permute, parts: ArrayLike, permutations: int, seed: int, clips: int
+) -> Iterator[tuple[int, int, Ints]]:
     """(start, stop, dealt (stop - start, N)) until all permutations are there. Every attacker, attribute and seed is
     dealt alike, so what fits into one batch is remembered: dealing takes longer than most metrics."""
     row = np.unique(np.asarray(parts), return_inverse=True)[1].reshape(-1).astype(np.int64)

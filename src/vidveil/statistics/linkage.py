@@ -188,8 +188,8 @@ def nearest(
     rng = np.random.default_rng(seed)
     found = np.full((len(setup), depth), -1, dtype=np.int64)
     for rows, similar, inside in similarities(embeddings, setup, gallery):
-        rng = rng.random(similar.shape) * (0.4 * 10.0**-DECIMALS)  # less than what tells two similarities apart
-        similar = np.where(inside, similar + rng, -np.inf)
+        noise = rng.random(similar.shape) * (0.4 * 10.0**-DECIMALS)  # less than two similarities differ by
+        similar = np.where(inside, similar + noise, -np.inf)
         top = min(depth, similar.shape[1])
         part = np.argpartition(-similar, top - 1, axis=1)[:, :top]
         order = np.take_along_axis(part, np.argsort(-np.take_along_axis(similar, part, axis=1), axis=1), axis=1)

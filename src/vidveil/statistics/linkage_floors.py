@@ -7,7 +7,16 @@ off whose clips they are. Why clips are dealt, and not people, is told in `floor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vidveil.statistics.floors import AT_ONCE, PERMUTATIONS, Floats, Floor, Ints, permute_within, permutation_batches, floor_of
+from vidveil.statistics.floors import (
+    AT_ONCE,
+    PERMUTATIONS,
+    Floats,
+    Floor,
+    Ints,
+    floor_of,
+    permutation_batches,
+    permute_within,
+)
 from vidveil.statistics.linkage import Linkage, LinkageSetup, nearest
 
 
@@ -111,7 +120,9 @@ def _slots(person: Ints) -> Ints | None:
     return np.where(within < sizes[:, None], begins[:, None] + within, -1)
 
 
-def _mean_precisions(places: NDArray[np.int32], person: Ints, found: Linkage, permutation_batches: Ints, slots: Ints) -> Floats:
+def _mean_precisions(
+    places: NDArray[np.int32], person: Ints, found: Linkage, permutation_batches: Ints, slots: Ints
+) -> Floats:
     """mAP under each deal (b, N) -> (b,), for galleries that nothing is taken out of: a person's clips, sorted by their
     places in the ranking of each other, many deals at a time."""
     count, (people, most) = len(person), slots.shape

@@ -6,7 +6,7 @@ import pytest
 from vidveil.evaluation.measures.untrimmed import Drawn, Weighted, anomaly_numbers, detection_numbers
 from vidveil.statistics.intervals import Resamples
 from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos, frame_auc, video_auc
-from vidveil.tasks.detection import Detections, Spans, DetectionVideos, detection_map
+from vidveil.tasks.detection import Detections, DetectionVideos, Spans, detection_map
 
 VIDEOS, CLASSES = 6, 3
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-
 from vidveil.models.layers.attribution import SCALE, Votes, apart, counted, loudness, random_company, taught, where
+
 from vidveil.models.layers.tubelets import over_pixels
 
 GRID, TUBELET = (2, 4, 4), (2, 4, 4)

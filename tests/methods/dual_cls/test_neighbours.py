@@ -3,7 +3,6 @@
 import pytest
 import torch
 from torch import Tensor
-
 from vidveil.methods.dual_cls.neighbours import averaged
 
 GRID = (3, 4, 5)

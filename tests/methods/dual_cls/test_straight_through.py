@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-
 from vidveil.methods.dual_cls.straight_through import gate
 
 COUNT, WEIGHT, TEMPERATURE = 12, 0.5, 0.5

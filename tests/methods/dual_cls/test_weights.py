@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.model import DualCLS, Network
-from vidveil.methods.dual_cls.weights import load_picture_weights
+from vidveil.methods.dual_cls.train import load_picture_weights
 
 WIDTH = 24
 

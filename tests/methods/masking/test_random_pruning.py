@@ -9,8 +9,8 @@ from vidveil.core.errors import UsageError
 from vidveil.data.store.anonymized import KEPT
 from vidveil.methods import load
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
+from vidveil.methods.masking.baselines import RandomPruning, with_random_pruning
 from vidveil.methods.masking.masker import TubeletMasker
-from vidveil.methods.masking.random_pruning import RandomPruning, with_random_pruning
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.evaluation.made_features import WIDTH, directions, made, read
-from tests.evaluation.made_videos import BEND, detection_videos, anomaly_videos
+from tests.evaluation.made_videos import BEND, anomaly_videos, detection_videos
 from vidveil.core.errors import DataError, RecipeError
 from vidveil.methods.splavu.contrastive import chance, nt_xent
 from vidveil.methods.splavu.long_videos import classes_of, fingerprint, means_of_classes

@@ -12,7 +12,7 @@ from rich.console import Console
 from safetensors.torch import load_file
 
 from tests.evaluation.made_features import WIDTH, made, read
-from tests.evaluation.made_videos import detection_videos, anomaly_videos
+from tests.evaluation.made_videos import anomaly_videos, detection_videos
 from vidveil.app.run_recipe import carry_out
 from vidveil.core.errors import DataError, RecipeError, TrainingError, UsageError
 from vidveil.core.recipe import as_values

@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from vidveil.methods.stprivacy.recognizers import KeptViT
 
 from tests.methods.dual_cls.test_weights import picture_vit
 from vidveil.core.errors import RecipeError, UsageError, WeightsError
 from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.methods.stprivacy.model import Network, STPrivacy, stage_count
-from vidveil.methods.stprivacy.recognizers import KeptViT
 from vidveil.methods.stprivacy.token_retention import Predictor, averages, sampled, sparsity
-from vidveil.methods.stprivacy.weights import load_picture_weights
+from vidveil.methods.stprivacy.train import load_picture_weights
 from vidveil.models.layers.tubelets import cut, over_pixels
 
 WIDTH, HEADS = 24, 3

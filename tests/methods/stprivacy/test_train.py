@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from vidveil.methods.stprivacy.recognizers import KeptViT
 
 from tests.evaluation.masked import FRAMES, SIZE, people
 from tests.evaluation.stopped import bits, events, same, stop_at
@@ -17,7 +18,6 @@ from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.methods.stprivacy import recognizers as stprivacy_players
 from vidveil.methods.stprivacy import train as stprivacy_training
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
-from vidveil.methods.stprivacy.recognizers import KeptViT
 from vidveil.methods.stprivacy.token_retention import sparsity
 from vidveil.methods.stprivacy.train import STPrivacyNetworks, run
 from vidveil.models import recognizers

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from vidveil.tasks.anomaly.untrimmed import kinds_of_noise
 
 from tests.tasks.anomaly.made import SMALL, WIDTH, easy, features, task, train
 from vidveil.core.errors import DataError, TrainingError, UsageError
@@ -16,7 +17,6 @@ from vidveil.tasks.anomaly.losses import anomaly_loss
 from vidveil.tasks.anomaly.network import Seen
 from vidveil.tasks.anomaly.segments import all_into_segments, into_segments
 from vidveil.tasks.anomaly.task import scores_of_frames
-from vidveil.tasks.anomaly.untrimmed import kinds_of_noise
 from vidveil.training.options import Options
 from vidveil.training.seeds import seeded
 

@@ -3,8 +3,9 @@
 One pickle each, {"Class/clip.mp4": array (1, 5)}. Clips are matched by their names without folder and ending.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ def read_labels(path: Path) -> dict[str, NDArray[np.float32]]:
     return {Path(name).stem.lower(): values for name, values in binary_labels(path, found, len(ATTRIBUTES)).items()}
 
 
-def binary_labels(path: Path, found: dict[object, object], count: int) -> dict[str, NDArray[np.float32]]:
+def binary_labels(path: Path, found: Mapping[Any, Any], count: int) -> dict[str, NDArray[np.float32]]:
     """Labels (count,) of 0 and 1 by name, out of a pickle; anything else is an error."""
     labels = {}
     for name, values in found.items():

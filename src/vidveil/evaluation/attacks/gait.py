@@ -28,7 +28,8 @@ from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
 from vidveil.data.clips import ClipSet, Split
 from vidveil.data.readers.casia_b import CONDITIONS
-from vidveil.evaluation.measures.measure import Measure, Number, choose, mean
+from vidveil.evaluation.measures.measure import Measure, choose, mean
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.results import ByView
 from vidveil.statistics import floors
 from vidveil.statistics.linkage import LinkageSetup, nearest, rank

@@ -21,10 +21,10 @@ from vidveil.core.atomic import new_file
 from vidveil.core.code_hash import code_of
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
-from vidveil.data.temporal_controls import CONTROLS
 from vidveil.data.loader import Loader
 from vidveil.data.store.files import store_lock, unwritable
 from vidveil.data.store.videos import cache_folder
+from vidveil.data.temporal_controls import CONTROLS
 from vidveil.models.recognizers import RECOGNIZERS, build
 from vidveil.models.recognizers.recognizer import Recognizer
 from vidveil.models.recognizers.resnet import fold_biases
@@ -64,7 +64,9 @@ def features_of(
     }
     path = cache_folder() / "features" / f"{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:24]}.npz"
     with store_lock(path):  # another process that needs the same waits, and finds it
-        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # not there, or damaged: computed again
+        with suppress(
+            OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile
+        ):  # not there, or damaged: computed again
             kept = read_archive(path)
             return kept["features"], int(kept["parameters"])
         network = _network(name, recipe, seed)

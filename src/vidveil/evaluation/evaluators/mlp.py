@@ -91,7 +91,9 @@ def identity_space(
     features = torch.from_numpy(np.asarray(train, np.float32)[known]).to(device)
     names, numbers = np.unique(people[known], return_inverse=True)
     truth = torch.from_numpy(numbers).to(device)
-    heads = trained_heads(features, len(names), lambda logits: F.cross_entropy(logits, truth, label_smoothing=SMOOTHING), seed)
+    heads = trained_heads(
+        features, len(names), lambda logits: F.cross_entropy(logits, truth, label_smoothing=SMOOTHING), seed
+    )
 
     next(heads)
     head = next(heads).requires_grad_(False)

@@ -25,8 +25,8 @@ from vidveil.core.progress import phase
 from vidveil.core.typed import from_values
 from vidveil.core.version import __version__
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.temporal_controls import CONTROLS
 from vidveil.data.loader import Batch, Loader
+from vidveil.data.temporal_controls import CONTROLS
 from vidveil.data.views import Augment
 from vidveil.evaluation.evaluators.frozen import embedded, features_of
 from vidveil.evaluation.evaluators.mlp import HEADS, with_heads
@@ -128,7 +128,7 @@ def _by_frozen(
         split: Predictions(data.indices(split), features[np.searchsorted(rows, data.indices(split))])
         for split in wanted
     }
-    with_head = [task for task in tasks if not isinstance(task, Identity) or task.names_them]
+    with_head = [task for task in tasks if not isinstance(task, Identity) or task.all_known]
     return with_heads(predictions, with_head, device, seed) if with_head else predictions, parameters
 
 
@@ -347,7 +347,6 @@ def _read(folder: Path, network: str, key: str) -> Learned | None:
             by_split.setdefault(split, {})[part] = array
         predictions = {
             split: Predictions(parts.pop("rows"), parts.pop("features"), parts) for split, parts in by_split.items()
-
         }
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise DataError(f"{folder / 'predictions.safetensors'} is damaged; delete {folder} to train it anew") from error

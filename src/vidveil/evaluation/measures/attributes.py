@@ -11,8 +11,9 @@ import numpy as np
 
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.many_labels import cmap_number, permuted, f1_by_clip, over_how_many
-from vidveil.evaluation.measures.measure import Floats, Measure, Number, choose, logit_of, mean, on_test
+from vidveil.evaluation.measures.many_labels import cmap_number, f1_by_clip, over_how_many, permuted
+from vidveil.evaluation.measures.measure import Measure, choose, logit_of, mean, on_test
+from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Estimate, combined
 from vidveil.statistics.tradeoff import Leak

@@ -8,7 +8,8 @@ from vidveil.core.progress import phase
 from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.store.anonymized import KEPT, SCORES, AnonymizedVideos
-from vidveil.evaluation.measures.measure import Measure, Number
+from vidveil.evaluation.measures.measure import Measure
+from vidveil.evaluation.number import Number
 from vidveil.methods.masking.baselines import Grid
 from vidveil.methods.masking.ground_truth import (
     ACTION_KEPT,

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.measure import Floats, Measure, Number, choose, logit_of, mean, on_test
+from vidveil.evaluation.measures.measure import Measure, choose, logit_of, mean, on_test
+from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.tradeoff import Leak
 
@@ -77,7 +78,9 @@ def permuted(
     patterns, group = np.unique(np.isnan(truth[:, alive]), axis=1, return_inverse=True)  # (N, G), (A',)
     places = [_places(truth[:, a], logit_of(said[:, a])) for a in alive]
     values = np.zeros(permutations)
-    for start, stop, permute in floors.permutation_batches(floors.permute_people, people, permutations, seed, len(truth)):
+    for start, stop, permute in floors.permutation_batches(
+        floors.permute_people, people, permutations, seed, len(truth)
+    ):
         order = permute[:, seats]  # (b, N): who sits down next
         for g, unknown in enumerate(patterns.T):
             seat = _seated(order, seats, ~unknown)

@@ -5,7 +5,7 @@ number on test people is then looked at once; those of the others stand beside i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from vidveil.core.atomic import new_path
 from vidveil.core.bounded import regular
 from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
-from vidveil.data.description import UtilityMetric
 from vidveil.data.clips import ClipSet, Split
+from vidveil.data.description import UtilityMetric
 from vidveil.evaluation.evaluators.mlp import identity_space
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.results import Kind
+from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Resamples
 from vidveil.statistics.linkage import Clothes, Linkage, LinkageSetup, rank
@@ -28,37 +28,9 @@ from vidveil.statistics.projections import lda, whitening
 from vidveil.statistics.tradeoff import Leak
 from vidveil.tasks import Predictions
 
-Floats = NDArray[np.float64]
 TIE = 1e-6
 """What average precision weighs beside rank-1: it decides where that is the same."""
 CLOTHES: dict[str, Clothes] = {"_same_clothes": "same", "_changed_clothes": "changed"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """A measured number and everything that another one needs to be set beside it."""
-
-    leak: Leak
-    """Value with its resamples, floor and chance. (Of a utility metric, too: the arithmetic is the same.)"""
-    analytic: float
-    """Its floor by formula."""
-    floor_range: tuple[float, float]
-    measured_by: str
-    others: dict[str, dict[str, float]]
-    """Every attacker that tried: what it got on test and on validation."""
-    p: float | None = None
-    """Share of permutations of the labels that reach the value."""
-    least_p: float = 0.0
-    """The smallest that so many permutations can give."""
-    kind: Kind = "leakage"
-    note: str = ""
-    """What a reader must know of it, such as a threshold that is not the usual one."""
-    per_clip: Floats | None = None
-    """(S, N) what the number is the mean of, where it is one: for paired comparisons with other runs."""
-    chance_per_clip: Floats | None = None
-    """(N,) what its floor by formula is the mean of."""
-    tried_per_clip: Mapping[str, Floats] = field(default_factory=dict)
-    """As `per_clip`, of everybody that tried, where somebody else may choose among them."""
 
 
 Ranked = dict[tuple[str, str], list[Linkage]]
@@ -171,7 +143,9 @@ class Measure:
         hits = (guesses[best] == truth).astype(np.float64)  # (S, N)
         values = np.empty(self.permutations)
         strata = self.data.action[self.rows]
-        for start, stop, permuted in floors.permutation_batches(floors.permute_within, strata, self.permutations, 0, len(truth)):
+        for start, stop, permuted in floors.permutation_batches(
+            floors.permute_within, strata, self.permutations, 0, len(truth)
+        ):
             values[start:stop] = (guesses[best][:, None] == truth[permuted]).mean(axis=(0, 2))
         floor = floors.floor_of(values, float(hits.mean()), 0)
         return Number(

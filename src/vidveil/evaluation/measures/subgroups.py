@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from vidveil.core.progress import phase
 from vidveil.data.readers.annotations import SUBGROUPS
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.measure import Measure, Number, log_of, on_test
+from vidveil.evaluation.measures.measure import Measure, log_of, on_test
+from vidveil.evaluation.number import Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Estimate
 from vidveil.statistics.tradeoff import Leak

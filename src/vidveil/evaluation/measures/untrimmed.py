@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.progress import phase
-from vidveil.evaluation.measures.measure import Number
+from vidveil.evaluation.number import Number
 from vidveil.statistics.floors import AUROC_FLOOR, floor_of
 from vidveil.statistics.intervals import Resamples, Statistic
 from vidveil.statistics.metrics import auroc
@@ -31,7 +31,7 @@ from vidveil.statistics.tradeoff import Leak
 from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos
 from vidveil.tasks.anomaly.metric import logits
 from vidveil.tasks.anomaly.segments import to_frames
-from vidveil.tasks.detection import THRESHOLDS, Detections, Spans, DetectionVideos, detection_map
+from vidveil.tasks.detection import THRESHOLDS, Detections, DetectionVideos, Spans, detection_map
 from vidveil.tasks.detection.metric import by_falling_score, correct_detections
 
 Floats = NDArray[np.float64]

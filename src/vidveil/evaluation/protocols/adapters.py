@@ -14,7 +14,7 @@ from vidveil.data.features.sets import FeatureSet, Vectors
 from vidveil.methods.splavu.load import load_adapter, refuse_other_encoder
 from vidveil.methods.splavu.model import AAM
 from vidveil.tasks.anomaly import AnomalyVideos
-from vidveil.tasks.detection import Untrimmed
+from vidveil.tasks.detection import DetectionVideos
 
 AT_ONCE = 4096
 """Features through an adapter."""
@@ -61,11 +61,11 @@ def _one_by_one(vectors: Vectors, adapter: AAM) -> Vectors:
     return replace(vectors, all=torch.cat([adapter(part) for part in torch.split(vectors.all, AT_ONCE)]))
 
 
-def adapted_videos(data: Untrimmed | AnomalyVideos, adapter: AAM, device: str) -> Untrimmed | AnomalyVideos:
+def adapted_videos(data: DetectionVideos | AnomalyVideos, adapter: AAM, device: str) -> DetectionVideos | AnomalyVideos:
     """The same whole videos after the adapter."""
     change = partial(_adapted_video, adapter, device)
-    if isinstance(data, Untrimmed):
-        return data.through(change)
+    if isinstance(data, DetectionVideos):
+        return data.with_features(change)
     return replace(data, features=tuple(map(change, data.features)))
 
 

@@ -81,9 +81,7 @@ class Protocol(ABC):
     def evaluate(self, *, resume: bool = False, console: Console | None = None) -> Results:
         """All of it, as a run of its own."""
         values = as_values(self.recipe)
-        with Run.create(
-            self.recipe.name, values, resume=resume, accelerator=self.device, console=console
-        ) as self.run:
+        with Run.create(self.recipe.name, values, resume=resume, accelerator=self.device, console=console) as self.run:
             self.console, self.began = console, monotonic()
             raw = self.evaluate_raw()
             settings = list(self.evaluate_settings(raw))

@@ -86,7 +86,7 @@ class UntrimmedProtocol(Protocol):
         self.raw_run, self.data, self.adapters = recipe.raw, data, adapters
         self.tested = labels.indices("test")
         self.drawn = Drawn(Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations)
-        self.whole = data.untrimmed() if recipe.protocol == "detection" else data.watched()
+        self.whole = data.detection_videos() if recipe.protocol == "detection" else data.anomaly_videos()
 
     def evaluate_raw(self) -> Evaluated:
         recipe = as_values(replace(self.recipe, name="raw", method="raw", raw=""))
@@ -113,9 +113,7 @@ class UntrimmedProtocol(Protocol):
             folder = self._checked_folder(label)
             trained.append(train(one, self.recipe, seed=seed, folder=folder, log=self.run.log, label=label))
             self.say(f"{label}: {trained[-1].score:.3f} (val), {len(trained)} of {len(data)}")
-        self.add_cost(
-            f"{about.tag} {self.recipe.protocol}", trained[0].parameters, [one.seconds for one in trained]
-        )
+        self.add_cost(f"{about.tag} {self.recipe.protocol}", trained[0].parameters, [one.seconds for one in trained])
         val = float(np.mean([one.score for one in trained]))
         about.numbers = self._numbers([one.predictions for one in trained], val)
         self.say_values(about)
@@ -159,7 +157,9 @@ def _above_chance(number: Number) -> bool:
     return bool(low > 0 and (number.p is None or number.p <= LEVEL))
 
 
-def _detect(data: DetectionVideos, recipe: DetectionRecipe, *, seed: int, folder: Path, log: Log, label: str) -> Trained:
+def _detect(
+    data: DetectionVideos, recipe: DetectionRecipe, *, seed: int, folder: Path, log: Log, label: str
+) -> Trained:
     began = monotonic()
     model, outcome = fit_detection(
         data, shape=recipe.shape(data.width, len(data.classes)),

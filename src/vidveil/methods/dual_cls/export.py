@@ -162,7 +162,10 @@ class ExportedScorer:
         try:
             self.about: dict[str, Any] = parse_json(about)
             weight = float(self.about["privacy_weight"])
-            self.own = {"keep": float(self.about["keep"]), "privacy_weight": math.inf if weight >= PRIVACY_ONLY else weight}
+            self.own = {
+                "keep": float(self.about["keep"]),
+                "privacy_weight": math.inf if weight >= PRIVACY_ONLY else weight,
+            }
             self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
             self.stride, self.preprocess = int(self.about.get("stride", 2)), str(self.about.get("after", RAW))
             times, height, width = self.about["tubelet"]

@@ -102,7 +102,9 @@ class CompiledScorer:
         arguments = compiling(graphs=graphs)
         if backend != "inductor":
             arguments["options"] = {}
-        self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(self.network.mask, backend=backend, **arguments)
+        self._mask: Callable[..., tuple[Tensor, Tensor]] = torch.compile(
+            self.network.mask, backend=backend, **arguments
+        )
 
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""

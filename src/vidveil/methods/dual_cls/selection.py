@@ -1,10 +1,10 @@
 """From the scores of tubelets to those that stay, and back to gradients for the attention maps.
 
-    eq. 5        the k = ceil(r · m) of the m live tubelets with the highest s stay, over the whole clip
-    smooth       s̃_i = Σ w_ij s_j / Σ w_ij,   live j: i itself and the 26 tubelets around it; w_ij is 1, times 1/2 for a
-                 step in time, times 1/4 for each step to a side. A head or a torso is larger than one tubelet
-    gate         m = 1[i kept] + (g − stop(g)),   g_i = sigmoid((s_i − θ) / (τ · std(s))),   θ between the last that is
-                 kept and the first that is dropped. Over several selections the g multiply
+eq. 5        the k = ceil(r · m) of the m live tubelets with the highest s stay, over the whole clip
+smooth       s̃_i = Σ w_ij s_j / Σ w_ij,   live j: i itself and the 26 tubelets around it; w_ij is 1, times 1/2 for a
+             step in time, times 1/4 for each step to a side. A head or a torso is larger than one tubelet
+gate         m = 1[i kept] + (g − stop(g)),   g_i = sigmoid((s_i − θ) / (τ · std(s))),   θ between the last that is
+             kept and the first that is dropped. Over several selections the g multiply
 """
 
 from collections.abc import Callable, Sequence

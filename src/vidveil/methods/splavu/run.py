@@ -122,7 +122,7 @@ def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device:
     """Those of each task on whole videos, in the order of tasks."""
     if not recipe.on_whole_videos:
         return []
-    from vidveil.tasks.long_videos import load_detection_videos, load_anomaly_videos
+    from vidveil.tasks.long_videos import load_anomaly_videos, load_detection_videos
 
     loads: dict[str, Callable[..., Whole]] = {"detection": load_detection_videos, "anomaly": load_anomaly_videos}
     return [
@@ -147,7 +147,9 @@ def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
         found["moved"] = float((moved - before).pow(2).mean() / before.pow(2).mean())
         for task in joint.tasks:
             said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
-            found[utility_metric(data.labels)] = task.score(Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said}))
+            found[utility_metric(data.labels)] = task.score(
+                Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said})
+            )
     for one in joint.others:
         found |= one.seen(lambda left: joint.adapter.adapt(left / scale))
     return found

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from rich.console import Console
 from torch import Tensor, nn
 
