@@ -11,8 +11,8 @@ from tests.data import made_thumos14, made_ucf_crime
 from tests.data.features import made
 from vidveil.core.errors import UsageError
 from vidveil.data.puppets import long
-from vidveil.tasks import long_videos as untrimmed
-from vidveil.tasks.long_videos import load_untrimmed, load_watched, long_features
+from vidveil.tasks import long_videos as long_videos
+from vidveil.tasks.long_videos import load_detection_videos, load_anomaly_videos, long_features
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 PART = ":share=0.02"
@@ -31,19 +31,19 @@ def _place(tmp_path_factory):
 
 
 def test_a_feature_stands_for_a_quarter_of_a_clip_where_actions_are_detected():
-    data = load_untrimmed("puppets_untrimmed" + PART, "run:mine")
+    data = load_detection_videos("puppets_untrimmed" + PART, "run:mine")
     assert data.classes == long.THINGS
     assert {len(own) for own in data.features} == {80}  # clips of 4 frames, so each frame has a feature
     assert set(data.seconds) == {1 / 2.5}
     assert data.duration(0) == pytest.approx(32)
-    films = long.load_untrimmed("share=0.02", frames=4, size=32)
+    films = long.load_detection_videos("share=0.02", frames=4, size=32)
     for row, video in enumerate(films.told):
         told = [(event.label, (event.start - 1) / 2.5, event.end / 2.5) for event in video.events]
         assert [(data.classes[label], start, end) for start, end, label in data.segments[row]] == told
 
 
 def test_a_feature_stands_for_half_a_clip_where_something_may_be_abnormal():
-    data = load_watched("puppets_anomalies" + PART, "run:mine")
+    data = load_anomaly_videos("puppets_anomalies" + PART, "run:mine")
     assert {len(own) for own in data.features} == {40}
     assert data.frames is not None
     assert {len(seen) for seen in data.frames} == {80}
@@ -52,7 +52,7 @@ def test_a_feature_stands_for_half_a_clip_where_something_may_be_abnormal():
 
 def test_features_are_in_the_order_of_time_and_centred_on_what_they_stand_for():
     found = long_features("puppets_untrimmed" + PART, "run:mine", "detection")
-    films, sees = long.load_untrimmed("share=0.02", frames=4, size=32), made.network()
+    films, sees = long.load_detection_videos("share=0.02", frames=4, size=32), made.network()
     video = np.array(films.videos.frames(3))[[18, 19, 20, 21]]  # frame 20 in the middle, as near as may be
     clip = torch.from_numpy(video).permute(3, 0, 1, 2)[None].float() / 255
     with torch.inference_mode():
@@ -65,17 +65,17 @@ def test_features_are_in_the_order_of_time_and_centred_on_what_they_stand_for():
 def test_a_hop_of_ones_own_is_another_store():
     found = long_features("puppets_untrimmed" + PART, "run:mine", "detection", hop=5)
     assert {len(own) for own in found.features} == {16}
-    assert found.untrimmed().duration(0) == pytest.approx(32)
+    assert found.long_videos().duration(0) == pytest.approx(32)
 
 
 @pytest.mark.parametrize(
     ("load", "data", "hint"),
     [
-        (load_untrimmed, "puppets", "puppets_untrimmed, thumos14"),
-        (load_untrimmed, "puppets_anomalies", "puppets_untrimmed, thumos14"),
-        (load_watched, "thumos14", "surveillance_fight:0 to :4"),
-        (load_watched, "surveillance_fight:5", "5 folds"),
-        (load_watched, "ucf_crime:1", "nothing after a colon"),
+        (load_detection_videos, "puppets", "puppets_untrimmed, thumos14"),
+        (load_detection_videos, "puppets_anomalies", "puppets_untrimmed, thumos14"),
+        (load_anomaly_videos, "thumos14", "surveillance_fight:0 to :4"),
+        (load_anomaly_videos, "surveillance_fight:5", "5 folds"),
+        (load_anomaly_videos, "ucf_crime:1", "nothing after a colon"),
     ],
 )
 def test_other_sets_are_refused_with_those_that_there_are(load, data, hint):
@@ -85,12 +85,12 @@ def test_other_sets_are_refused_with_those_that_there_are(load, data, hint):
 
 def test_features_without_an_encoder_are_refused():
     with pytest.raises(UsageError, match="encoder=i3d"):
-        load_untrimmed("puppets_untrimmed", "")
+        load_detection_videos("puppets_untrimmed", "")
 
 
 def test_thumos14_is_read_out_of_its_files(tmp_path):
     made_thumos14.as_json(made_thumos14.videos(tmp_path, film=True))
-    data = load_untrimmed("thumos14", "run:mine", root=tmp_path, hop=5)
+    data = load_detection_videos("thumos14", "run:mine", root=tmp_path, hop=5)
     assert len(data) == 6
     assert {len(own) for own in data.features} == {10}  # 50 frames
     assert data.seconds[0] == pytest.approx(5 / 25, rel=0.02)
@@ -102,7 +102,7 @@ def test_thumos14_is_read_out_of_its_files(tmp_path):
 
 def test_of_ucf_crime_only_tested_videos_tell_when(tmp_path):
     made_ucf_crime.lists(made_ucf_crime.made(tmp_path, film=True))
-    data = load_watched("ucf_crime", "run:mine", root=tmp_path, hop=16)
+    data = load_anomaly_videos("ucf_crime", "run:mine", root=tmp_path, hop=16)
     assert data.frame_labels("test") is not None
     assert data.frame_labels("train") is None
     abuse = data.frames[data.indices("test")[0]]
@@ -114,8 +114,8 @@ def test_of_ucf_crime_only_tested_videos_tell_when(tmp_path):
 @pytest.mark.skipif(not (REAL / "surveillance_fight").is_dir(), reason="VIDVEIL_DATA has no surveillance_fight")
 def test_each_fold_of_surveillance_fight_tests_other_scenes():
     tested = []
-    for fold in range(untrimmed.FOLDS):
-        clips, told = untrimmed._decoded(f"surveillance_fight:{fold}", 8, 32, REAL, 0, False)
+    for fold in range(long_videos.FOLDS):
+        clips, told = long_videos._decoded(f"surveillance_fight:{fold}", 8, 32, REAL, 0, False)
         tested.append(clips.indices("test"))
         assert len(told) == len(clips) == 300
         assert {video.split for video in told} == {"train", "val", "test"}

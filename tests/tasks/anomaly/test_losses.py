@@ -11,7 +11,7 @@ from tests.tasks.anomaly.made import features
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.recipe import find
 from vidveil.tasks.anomaly.losses import (
-    Weights,
+    LossWeights,
     anomaly_loss,
     between,
     magnitudes,
@@ -21,13 +21,13 @@ from vidveil.tasks.anomaly.losses import (
     strongest,
     within,
 )
-from vidveil.tasks.anomaly.network import Seen
+from vidveil.tasks.anomaly.network import MGFNOutput
 
 NORMAL, ABNORMAL, CROPS, T, C = 3, 4, 2, 9, 6
 
 
-def seen(videos, seed):
-    return Seen(features(videos, T, seed=seed).sigmoid(), 5 * features(videos, CROPS, T, C, seed=seed + 100))
+def output_for(videos, seed):
+    return MGFNOutput(features(videos, T, seed=seed).sigmoid(), 5 * features(videos, CROPS, T, C, seed=seed + 100))
 
 
 def by_loops(normal, abnormal, weights):
@@ -67,7 +67,7 @@ def by_loops(normal, abnormal, weights):
 @pytest.mark.parametrize("upwards", [True, False])
 @pytest.mark.parametrize("changed", [{}, {"margin": 2.0, "between": 3.0}, {"magnitude": 1.0, "smooth": 1.0, "top": 1}])
 def test_the_whole_is_the_sum_of_its_definitions(changed, upwards):
-    normal, abnormal, weights = seen(NORMAL, 1), seen(ABNORMAL, 2), Weights(upwards=upwards, **changed)
+    normal, abnormal, weights = output_for(NORMAL, 1), output_for(ABNORMAL, 2), LossWeights(upwards=upwards, **changed)
     assert anomaly_loss(normal, abnormal, weights).item() == pytest.approx(
         by_loops(normal, abnormal, weights), rel=1e-5
     )
@@ -75,8 +75,8 @@ def test_the_whole_is_the_sum_of_its_definitions(changed, upwards):
 
 @pytest.mark.parametrize("margin", [2.0, 200.0])
 def test_as_released_videos_are_compared_one_by_one_and_segment_by_segment(margin):
-    normal, abnormal = seen(4, 1), seen(4, 2)
-    weights = Weights(released=True, margin=margin, between=0.5, magnitude=2.0)
+    normal, abnormal = output_for(4, 1), output_for(4, 2)
+    weights = LossWeights(released=True, margin=margin, between=0.5, magnitude=2.0)
 
     def read(both):
         found = []
@@ -91,15 +91,15 @@ def test_as_released_videos_are_compared_one_by_one_and_segment_by_segment(margi
     compared = 0.5 * sum(lacks) / 4
     for own in (lows, highs):
         compared += sum(math.dist(own[i], own[i + 2]) ** 2 for i in range(2)) / 2
-    without = anomaly_loss(normal, abnormal, Weights(magnitude=0.0)).item()
+    without = anomaly_loss(normal, abnormal, LossWeights(magnitude=0.0)).item()
     assert anomaly_loss(normal, abnormal, weights).item() == pytest.approx(without + 2 * compared, rel=1e-5)
 
 
 def test_as_released_the_gradient_reaches_the_features_and_a_single_video_has_no_other_half():
-    given = [seen(1, 1), seen(1, 2)]
+    given = [output_for(1, 1), output_for(1, 2)]
     for one in given:
         one.features.requires_grad_()
-    anomaly_loss(*given, Weights(released=True)).backward()
+    anomaly_loss(*given, LossWeights(released=True)).backward()
     assert all(one.features.grad.abs().sum() > 0 for one in given)
 
 
@@ -124,7 +124,7 @@ def test_what_the_recipe_says_of_weights_is_what_was_measured():
 
 
 def test_the_weights_are_those_of_the_paper():
-    weights = Weights()
+    weights = LossWeights()
     assert (weights.top, weights.margin, weights.magnitude, weights.between) == (3, 200.0, 0.001, 0.001)
     assert (weights.smooth, weights.sparse) == (8e-4, 8e-3)
 
@@ -176,17 +176,17 @@ def test_a_steady_score_is_smooth_and_a_score_of_nought_is_sparse():
 
 
 def test_it_can_be_had_in_mixed_precision():
-    normal, abnormal = seen(NORMAL, 1), seen(ABNORMAL, 2)
+    normal, abnormal = output_for(NORMAL, 1), output_for(ABNORMAL, 2)
     with torch.autocast("cpu", torch.bfloat16):
-        assert torch.isfinite(anomaly_loss(normal, abnormal, Weights()))
+        assert torch.isfinite(anomaly_loss(normal, abnormal, LossWeights()))
 
 
 def test_without_either_kind_there_is_no_loss():
     with pytest.raises(UsageError, match="needs both"):
-        anomaly_loss(seen(NORMAL, 1), Seen(torch.zeros(0, T), torch.zeros(0, CROPS, T, C)), Weights())
+        anomaly_loss(output_for(NORMAL, 1), MGFNOutput(torch.zeros(0, T), torch.zeros(0, CROPS, T, C)), LossWeights())
 
 
 @pytest.mark.parametrize("changed", [{"top": 0}, {"margin": -1.0}, {"sparse": -1.0}])
 def test_weights_that_make_no_sense_are_refused(changed):
     with pytest.raises(RecipeError):
-        Weights(**changed)
+        LossWeights(**changed)

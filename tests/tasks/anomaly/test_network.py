@@ -23,9 +23,9 @@ def test_it_is_built_as_published():
     assert [block.norm.normalized_shape[0] for block in blocks] == [64] * 3 + [128] * 3 + [1024] * 2
     assert (shape.ratio, shape.dropout, shape.segments) == (0.1, 0.7, 32)
     with torch.no_grad():
-        seen = network(features(1, 2, 32, 24))
-    assert seen.scores.shape == (1, 32)
-    assert seen.features.shape == (1, 2, 32, 1024)
+        output = network(features(1, 2, 32, 24))
+    assert output.scores.shape == (1, 32)
+    assert output.features.shape == (1, 2, 32, 1024)
 
 
 def test_scores_are_probabilities_and_the_mean_over_crops(network):
@@ -41,9 +41,9 @@ def test_a_videos_scores_do_not_depend_on_its_neighbours(network):
     together = network(videos)
     others = network(torch.cat([videos[:1], 100 * features(4, 1, 32, WIDTH, seed=1)]))
     alone = network(videos[:1])
-    for seen in (together, others):
-        torch.testing.assert_close(seen.scores[:1], alone.scores, atol=1e-6, rtol=1e-5)
-        torch.testing.assert_close(seen.features[:1], alone.features, atol=1e-5, rtol=1e-5)
+    for output in (together, others):
+        torch.testing.assert_close(output.scores[:1], alone.scores, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(output.features[:1], alone.features, atol=1e-5, rtol=1e-5)
 
 
 def test_nor_do_they_in_training_but_for_dropout():
@@ -84,15 +84,15 @@ def test_a_glance_sees_the_whole_video_and_a_focus_what_is_near(kind, reach):
         block.look.outer.reset_parameters()  # as if it had learned
     x = features(1, 32, 16).requires_grad_()
     block(x)[0, 0].pow(2).sum().backward()
-    seen = x.grad[0].abs().sum(1).nonzero().flatten()
-    assert seen.max() == reach  # 1 of the short-cut convolution, 2 of the aggregation
+    output = x.grad[0].abs().sum(1).nonzero().flatten()
+    assert output.max() == reach  # 1 of the short-cut convolution, 2 of the aggregation
 
 
 def test_at_the_start_a_segment_knows_of_its_neighbours_alone_and_all_magnitudes_are_the_same(network):
     z = features(2, 1, 32, WIDTH).requires_grad_()
-    seen = network(z)
-    torch.testing.assert_close(seen.features.norm(dim=-1), torch.full((2, 1, 32), 32**0.5), atol=1e-3, rtol=0)
-    seen.scores[0, 0].backward()
+    output = network(z)
+    torch.testing.assert_close(output.features.norm(dim=-1), torch.full((2, 1, 32), 32**0.5), atol=1e-3, rtol=0)
+    output.scores[0, 0].backward()
     known = z.grad[0, 0].abs().sum(1).nonzero().flatten()
     assert known.max() == 4  # 1 of the first convolution, and 1 of each of three blocks
     assert not z.grad[1].any()

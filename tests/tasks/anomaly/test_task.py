@@ -11,10 +11,10 @@ from tests.tasks.anomaly.made import SMALL, WIDTH, easy, features, task, train
 from vidveil.core.errors import DataError, TrainingError, UsageError
 from vidveil.methods.splavu.model import AAM
 from vidveil.methods.splavu.model import Shape as AdapterShape
-from vidveil.tasks.anomaly import FIRM, Pairs, Shape, Weights, fit_anomaly, untrimmed_set
+from vidveil.tasks.anomaly import FIRM, BalancedBatches, Shape, LossWeights, fit_anomaly, untrimmed_set
 from vidveil.tasks.anomaly import task as its_module
 from vidveil.tasks.anomaly.losses import anomaly_loss
-from vidveil.tasks.anomaly.network import Seen
+from vidveil.tasks.anomaly.network import MGFNOutput
 from vidveil.tasks.anomaly.segments import all_into_segments, into_segments
 from vidveil.tasks.anomaly.task import scores_of_frames
 from vidveil.training.options import Options
@@ -35,9 +35,9 @@ def same_bits(a, b):
 def test_on_the_easy_set_it_tells_when_something_happens(seed):
     data = easy(seed)
     model, found = train(data, seed=seed)
-    told = model.metrics(data, "test")
-    assert told["frame_auc"] >= 0.9
-    assert told["video_auc"] >= 0.9
+    scores = model.metrics(data, "test")
+    assert scores["frame_auc"] >= 0.9
+    assert scores["video_auc"] >= 0.9
     assert found.best == model.score(data, "val")
     assert model.network.scale.item() == pytest.approx(
         np.sqrt(np.mean([np.square(own).mean() for own in data.of("train")])), rel=1e-4
@@ -45,20 +45,20 @@ def test_on_the_easy_set_it_tells_when_something_happens(seed):
 
 
 def test_where_nothing_differs_it_tells_nothing():
-    """What is called abnormal is of the same kinds: on features that it has not seen that is chance."""
+    """What is called abnormal is of the same kinds: on features that it has not output that is chance."""
     normal, _ = kinds_of_noise(width=WIDTH)
     blind = untrimmed_set(normal[0::2], normal[1::2], videos=160)
     model, _ = train(blind, epochs=10)
-    told = model.metrics(blind, "test")
-    assert 0.4 < told["frame_auc"] < 0.6
-    assert 0.25 < told["video_auc"] < 0.75
+    scores = model.metrics(blind, "test")
+    assert 0.4 < scores["frame_auc"] < 0.6
+    assert 0.25 < scores["video_auc"] < 0.75
 
 
 def test_the_loss_is_that_of_the_networks_scores_and_features():
     model = task().eval()
     normal, abnormal = features(3, 32, WIDTH), features(3, 32, WIDTH, seed=1)
-    seen = model.network(torch.cat([normal, abnormal]))
-    halves = Seen(seen.scores[:3], seen.features[:3]), Seen(seen.scores[3:], seen.features[3:])
+    output = model.network(torch.cat([normal, abnormal]))
+    halves = MGFNOutput(output.scores[:3], output.features[:3]), MGFNOutput(output.scores[3:], output.features[3:])
     torch.testing.assert_close(model(normal, abnormal), anomaly_loss(*halves, FIRM))
 
 
@@ -66,7 +66,7 @@ def test_gradients_reach_an_adapter_in_front_of_it(data):
     with seeded(0):
         adapter = AAM(AdapterShape(width=WIDTH, heads=2, groups=2))
     model = task()
-    rows = next(Pairs(data, batch=8, seed=0).epoch(0))
+    rows = next(BalancedBatches(data, batch=8, seed=0).epoch(0))
     clips, counts = data.clips(rows)
     adapted = adapter(clips)
     adapted.retain_grad()
@@ -84,7 +84,7 @@ def test_an_adapter_that_learns_with_it_gets_better_at_the_task(data):
     optimizer = torch.optim.AdamW(adapter.parameters(), 3e-3)
     losses = []
     for epoch in range(6):
-        for rows in Pairs(data, batch=24, seed=0).epoch(epoch):
+        for rows in BalancedBatches(data, batch=24, seed=0).epoch(epoch):
             clips, counts = data.clips(rows)
             loss = model.loss(*all_into_segments(adapter(clips), counts).chunk(2))
             optimizer.zero_grad()
@@ -97,23 +97,23 @@ def test_an_adapter_that_learns_with_it_gets_better_at_the_task(data):
 def test_a_prediction_is_of_each_video_alone_and_leaves_the_mode_as_it_was(data, monkeypatch):
     model = task().train()
     videos = data.of("test")
-    told = model.predict(videos)
+    scores = model.predict(videos)
     assert model.training
     monkeypatch.setattr(its_module, "AT_ONCE", 3)
     in_parts = model.predict(videos)
-    np.testing.assert_allclose(in_parts.segments, told.segments, atol=1e-6)
+    np.testing.assert_allclose(in_parts.segments, scores.segments, atol=1e-6)
     for number, clips in enumerate(videos):
         alone = model.predict([clips])
-        np.testing.assert_allclose(alone.segments[0], told.segments[number], atol=1e-6)
-        np.testing.assert_allclose(alone.videos[0], told.videos[number], atol=1e-6)
+        np.testing.assert_allclose(alone.segments[0], scores.segments[number], atol=1e-6)
+        np.testing.assert_allclose(alone.videos[0], scores.videos[number], atol=1e-6)
 
 
 def test_a_video_is_told_by_its_segments_of_largest_magnitude(data):
     model = task().eval()
     clips = data.features[0]
-    seen = model.network(into_segments(torch.from_numpy(clips))[None])
-    long = seen.features[0, 0].norm(dim=-1)
-    wanted = seen.scores[0, long.argsort(descending=True)[:3]].mean()
+    output = model.network(into_segments(torch.from_numpy(clips))[None])
+    long = output.features[0, 0].norm(dim=-1)
+    wanted = output.scores[0, long.argsort(descending=True)[:3]].mean()
     assert model.predict([clips]).videos[0] == pytest.approx(wanted.item(), abs=1e-6)
 
 
@@ -126,10 +126,10 @@ def test_clips_go_through_an_adapter_before_they_are_averaged(data):
 
 def test_frames_have_the_scores_of_their_segments(data):
     model, videos, labels = task(), data.of("test"), data.frame_labels("test")
-    told = model.predict(videos)
-    frames = scores_of_frames(told, videos, labels)
-    assert [len(said) for said in frames] == [len(seen) for seen in labels]
-    assert set(frames[0]) <= set(told.segments[0]) or len(videos[0]) < 32
+    scores = model.predict(videos)
+    frames = scores_of_frames(scores, videos, labels)
+    assert [len(own) for own in frames] == [len(output) for output in labels]
+    assert set(frames[0]) <= set(scores.segments[0]) or len(videos[0]) < 32
 
 
 class StopsError(Exception):
@@ -138,8 +138,8 @@ class StopsError(Exception):
 
 @pytest.mark.parametrize(("epoch", "batch"), [(0, 1), (1, 0), (2, 1)])
 def test_a_training_that_was_broken_off_ends_as_one_that_was_not(data, tmp_path, monkeypatch, epoch, batch):
-    whole, told = train(data, epochs=3)
-    real = Pairs.epoch
+    whole, scores = train(data, epochs=3)
+    real = BalancedBatches.epoch
 
     def stops(self, number, start=0):
         for at, rows in enumerate(real(self, number, start), start):
@@ -147,13 +147,13 @@ def test_a_training_that_was_broken_off_ends_as_one_that_was_not(data, tmp_path,
                 raise StopsError
             yield rows
 
-    monkeypatch.setattr(Pairs, "epoch", stops)
+    monkeypatch.setattr(BalancedBatches, "epoch", stops)
     with pytest.raises(StopsError):
         train(data, tmp_path, epochs=3, checkpoint_seconds=0)
     monkeypatch.undo()
     model, found = train(data, tmp_path, epochs=3, checkpoint_seconds=0)
     assert same_bits(model, whole)
-    assert found.history == told.history
+    assert found.history == scores.history
 
 
 def test_the_same_seed_trains_the_same_network_and_another_another(data):
@@ -169,7 +169,7 @@ def test_a_checkpoint_of_other_videos_or_weights_is_refused(data, tmp_path):
         train(easy(seed=5, videos=40), tmp_path, epochs=1)
     options = Options(epochs=1, lr=1e-3, weight_decay=5e-4, warmup_epochs=0.0, device="cpu")
     with pytest.raises(TrainingError, match="other data or another recipe"):
-        fit_anomaly(data, shape=SMALL, weights=Weights(), options=options, batch=16, folder=tmp_path)
+        fit_anomaly(data, shape=SMALL, weights=LossWeights(), options=options, batch=16, folder=tmp_path)
 
 
 def test_validation_needs_labels_of_videos_only_and_frames_choose_nothing(data):

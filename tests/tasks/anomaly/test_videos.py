@@ -8,7 +8,7 @@ import torch
 
 from tests.tasks.anomaly.made import WIDTH, easy
 from vidveil.core.errors import DataError, UsageError
-from vidveil.tasks.anomaly import Pairs, Watched
+from vidveil.tasks.anomaly import BalancedBatches, AnomalyVideos
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +21,15 @@ def changed(data, row, clips):
 
 
 def test_a_batch_has_as_many_normal_videos_as_abnormal_ones(data):
-    pairs = Pairs(data, batch=8, seed=0)
-    for rows in pairs.epoch(0):
+    batches = BalancedBatches(data, batch=8, seed=0)
+    for rows in batches.epoch(0):
         assert data.label[rows].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
         assert (data.split[rows] == "train").all()
 
 
 def test_batches_depend_on_seed_and_epoch_alone(data):
     def drawn(seed, epoch, start=0):
-        return np.stack(list(Pairs(data, batch=8, seed=seed).epoch(epoch, start)))
+        return np.stack(list(BalancedBatches(data, batch=8, seed=seed).epoch(epoch, start)))
 
     np.testing.assert_array_equal(drawn(0, 3), drawn(0, 3))
     np.testing.assert_array_equal(drawn(0, 3, start=2), drawn(0, 3)[2:])
@@ -40,17 +40,17 @@ def test_batches_depend_on_seed_and_epoch_alone(data):
 def test_of_the_more_frequent_kind_all_are_seen_each_epoch_and_the_others_as_often():
     label = np.repeat([0, 1], [21, 4])
     clips = tuple(np.ones((2, 3), np.float32) for _ in label)
-    data = Watched("few", clips, label, np.full(25, "train"))
-    pairs = Pairs(data, batch=12, seed=0)
-    assert len(pairs) == 4
-    seen = np.bincount(np.concatenate(list(pairs.epoch(0))), minlength=25)
+    data = AnomalyVideos("few", clips, label, np.full(25, "train"))
+    batches = BalancedBatches(data, batch=12, seed=0)
+    assert len(batches) == 4
+    seen = np.bincount(np.concatenate(list(batches.epoch(0))), minlength=25)
     assert (seen[:21] >= 1).all()
     assert seen[:21].sum() == seen[21:].sum() == 24
     assert np.ptp(seen[21:]) == 0
 
 
 def test_fewer_videos_than_a_batch_make_a_smaller_one(data):
-    batches = list(Pairs(data, batch=500, seed=0).epoch(0))
+    batches = list(BalancedBatches(data, batch=500, seed=0).epoch(0))
     assert len(batches) == 1
     assert len(set(batches[0].tolist())) == len(batches[0]) == len(data.indices("train"))
 
@@ -58,14 +58,14 @@ def test_fewer_videos_than_a_batch_make_a_smaller_one(data):
 @pytest.mark.parametrize("batch", [0, 1, 7])
 def test_an_odd_batch_is_refused(data, batch):
     with pytest.raises(UsageError, match="even"):
-        Pairs(data, batch=batch, seed=0)
+        BalancedBatches(data, batch=batch, seed=0)
 
 
 @pytest.mark.parametrize(("label", "lacks"), [(0, "abnormal"), (1, "normal")])
 def test_without_normal_or_without_abnormal_videos_there_is_nothing_to_tell_apart(data, label, lacks):
     one = replace(data, label=np.full(len(data.label), label), frames=None)
     with pytest.raises(DataError, match=f"no {lacks} videos in train"):
-        Pairs(one, batch=8, seed=0)
+        BalancedBatches(one, batch=8, seed=0)
 
 
 def test_clips_of_videos_come_one_after_the_other(data):
@@ -94,7 +94,7 @@ def test_videos_that_cannot_be_watched_are_named(data):
     with pytest.raises(DataError, match=r"video 4 .* float32"):
         changed(data, 4, np.zeros((5, WIDTH)))
     with pytest.raises(DataError, match="no videos"):
-        Watched("none", (), np.zeros(0, np.int64), np.zeros(0, "<U5"))
+        AnomalyVideos("none", (), np.zeros(0, np.int64), np.zeros(0, "<U5"))
     with pytest.raises(DataError, match="another number"):
         replace(data, label=data.label[:-1])
     with pytest.raises(DataError, match="0 or 1"):

@@ -51,7 +51,7 @@ def test_taking_the_best_of_all_classes_is_soft_nms_class_by_class(seed, sigma, 
         np.testing.assert_allclose([s for _, s in mine], [s for _, s in wanted])
 
 
-def test_the_most_that_are_wanted_are_the_first_of_all():
+def test_a_limit_on_segments_keeps_the_first_of_all():
     span, score, label = segments(1)
     every, scores = soft_nms(span, score, label, most=1000)
     some, their_scores = soft_nms(span, score, label, most=7)
@@ -59,43 +59,43 @@ def test_the_most_that_are_wanted_are_the_first_of_all():
     np.testing.assert_array_equal(their_scores, scores[:7])
 
 
-def test_a_second_opinion_on_the_same_seconds_is_hardly_believed_and_another_class_is():
+def test_a_second_detection_of_the_same_seconds_loses_score_unless_it_is_of_another_class():
     span = np.array([[0.0, 10.0]] * 3)
     _, left = soft_nms(span, np.array([0.9, 0.8, 0.7]), np.array([0, 0, 1]))
     np.testing.assert_allclose(left, [0.9, 0.7, 0.8 * math.exp(-2)])
 
 
-def test_only_scores_above_the_floor_and_the_best_of_them_are_looked_at():
+def test_only_the_best_scores_above_the_floor_are_decoded():
     scores = np.array([[0.9, 0.0009], [0.5, 0.3], [0.001, 0.7]])
     spans = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
     found = decode(scores, spans, 100.0, video=4)
     np.testing.assert_allclose(found.score, [0.9, 0.7, 0.5, 0.3])
     assert found.label.tolist() == [0, 1, 0, 1]
     assert found.video.tolist() == [4] * 4
-    assert decode(scores, spans, 100.0, by=Decoding(before=2)).score.tolist() == [0.9, 0.7]
-    assert decode(scores, spans, 100.0, by=Decoding(most=1)).score.tolist() == [0.9]
+    assert decode(scores, spans, 100.0, settings=Decoding(before=2)).score.tolist() == [0.9, 0.7]
+    assert decode(scores, spans, 100.0, settings=Decoding(most=1)).score.tolist() == [0.9]
 
 
-def test_what_is_beyond_the_video_is_cut_off_and_what_is_all_beyond_it_is_nothing():
+def test_segments_are_cut_off_at_the_end_of_the_video_and_dropped_beyond_it():
     spans = np.array([[-3.0, 5.0], [8.0, 14.0], [11.0, 12.0]])
     found = decode(np.array([[0.9], [0.8], [0.7]]), spans, 10.0)
     assert found.span.tolist() == [[0, 5], [8, 10]]
 
 
-def test_equals_come_in_the_order_of_moments():
+def test_equal_scores_come_in_the_order_of_moments():
     spans = np.array([[float(2 * i), float(2 * i + 1)] for i in range(6)])
-    found = decode(np.full((6, 1), 0.5), spans, 100.0, by=Decoding(before=4))
+    found = decode(np.full((6, 1), 0.5), spans, 100.0, settings=Decoding(before=4))
     assert found.span[:, 0].tolist() == [0, 2, 4, 6]
 
 
-def test_a_video_in_which_nothing_is_found_gives_an_empty_list():
+def test_a_video_without_detections_gives_an_empty_list():
     found = decode(np.zeros((5, 2)), np.zeros((5, 2)), 10.0)
     assert len(found) == 0
     assert found.span.shape == (0, 2)
     assert len(joined([])) == len(joined([found, found])) == 0
 
 
-def test_settings_that_make_no_sense_are_refused():
+def test_invalid_settings_are_refused():
     for wrong in ({"sigma": 0}, {"floor": 1}, {"most": 0}, {"before": 0}):
         with pytest.raises(UsageError, match="above 0"):
             Decoding(**wrong)

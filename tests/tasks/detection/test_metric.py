@@ -1,4 +1,4 @@
-"""mAP against a transcription of how ActivityNet counts, one detection after the other."""
+"""mAP against a plain version of the evaluation of ActivityNet, one detection after the other."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def listed(video, span, label, score=None):
     return Spans(*parts) if score is None else Detections(*parts, np.array(score, np.float64))
 
 
-def drawn_world(seed: int, truths: int = 25, guesses: int = 120, videos: int = 4, classes: int = 3):
+def random_videos(seed: int, truths: int = 25, guesses: int = 120, videos: int = 4, classes: int = 3):
     draws = np.random.default_rng(seed)
     start = draws.uniform(0, 80, truths)
     truth = listed(
@@ -54,13 +54,13 @@ def drawn_world(seed: int, truths: int = 25, guesses: int = 120, videos: int = 4
 
 
 @given(seed=st.integers(0, 2**20), truths=st.integers(1, 30), guesses=st.integers(0, 80))
-def test_it_is_how_activitynet_counts(seed, truths, guesses):
-    truth, found = drawn_world(seed, truths, guesses)
+def test_average_precision_is_that_of_activitynet(seed, truths, guesses):
+    truth, found = random_videos(seed, truths, guesses)
     ours = detection_map(truth, found, 3)
     for row, threshold in enumerate(THRESHOLDS):
         for label in range(3):
             true = [(v, *s) for v, s, c in zip(truth.video, truth.span, truth.label, strict=True) if c == label]
-            said = [
+            predicted = [
                 (v, *s, p)
                 for v, s, c, p in zip(found.video, found.span, found.label, found.score, strict=True)
                 if c == label
@@ -68,17 +68,17 @@ def test_it_is_how_activitynet_counts(seed, truths, guesses):
             if not true:
                 assert np.isnan(ours.each[row, label])
             else:
-                assert ours.each[row, label] == pytest.approx(plain_ap(true, said, threshold))
+                assert ours.each[row, label] == pytest.approx(plain_ap(true, predicted, threshold))
 
 
-def test_who_says_the_truth_has_everything_and_who_says_nothing_has_nothing():
-    truth, _ = drawn_world(0)
+def test_the_truth_scores_1_and_no_detections_score_0():
+    truth, _ = random_videos(0)
     right = Detections(truth.video, truth.span, truth.label, np.linspace(0, 1, len(truth)))
     assert detection_map(truth, right, 3).mean == 1
     assert detection_map(truth, listed([], [], [], []), 3).mean == 0
 
 
-def test_the_same_truth_is_found_once():
+def test_a_second_detection_of_an_action_is_wrong():
     truth = listed([0, 0], [[0, 10], [20, 30]], [0, 0])
     found = listed([0, 0, 0], [[0, 10], [0, 10], [20, 30]], [0, 0, 0], [0.9, 0.8, 0.7])
     assert detection_map(truth, found, 1, [0.5]).mean == pytest.approx((1 + 2 / 3) / 2)
@@ -96,8 +96,8 @@ def test_a_worse_overlap_that_is_still_free_is_taken():
 
 
 @given(seed=st.integers(0, 2**20))
-def test_however_the_same_detections_are_listed_they_have_the_same_map_even_with_ties(seed):
-    truth, found = drawn_world(seed % 50)
+def test_the_order_of_a_list_does_not_change_the_map_even_with_ties(seed):
+    truth, found = random_videos(seed % 50)
     span = np.round(found.span / 4) * 4 + np.array([0, 4])  # so that some have one end in common
     found = Detections(found.video, span, found.label, np.round(found.score, 1))
     draws = np.random.default_rng(seed)
@@ -107,13 +107,13 @@ def test_however_the_same_detections_are_listed_they_have_the_same_map_even_with
     np.testing.assert_array_equal(detection_map(truth, found, 3).each, detection_map(mixed_truth, mixed, 3).each)
 
 
-def test_who_says_the_same_of_everything_gets_no_more_than_the_share_that_is_right():
+def test_equal_scores_everywhere_give_the_share_of_correct_detections():
     truth = listed([0], [[0, 10]], [0])
     found = listed([0] * 4, [[0, 10], [20, 30], [40, 50], [60, 70]], [0] * 4, [0.5] * 4)
     assert detection_map(truth, found, 1).mean == pytest.approx(0.25)
 
 
-def test_a_class_that_never_happens_counts_for_nothing():
+def test_a_class_that_never_occurs_is_left_out():
     truth = listed([0], [[0, 10]], [1])
     found = listed([0, 0], [[0, 10], [0, 10]], [1, 0], [0.5, 0.9])
     result = detection_map(truth, found, 3)
@@ -122,8 +122,8 @@ def test_a_class_that_never_happens_counts_for_nothing():
     assert np.isnan(detection_map(listed([], [], []), found, 3).mean)
 
 
-def test_a_threshold_can_be_asked_for_and_others_are_refused():
-    truth, found = drawn_world(3)
+def test_map_is_given_at_the_computed_thresholds_only():
+    truth, found = random_videos(3)
     result = detection_map(truth, found, 3)
     assert result.at(0.3) >= result.at(0.5) >= result.at(0.7)
     assert result.mean == pytest.approx(np.mean([result.at(threshold) for threshold in THRESHOLDS]))
@@ -131,7 +131,7 @@ def test_a_threshold_can_be_asked_for_and_others_are_refused():
         result.at(0.55)
 
 
-def test_what_cannot_be_counted_is_refused():
+def test_invalid_detections_are_refused():
     truth = listed([0], [[0, 10]], [0])
     with pytest.raises(UsageError, match="finite"):
         detection_map(truth, listed([0], [[0, 10]], [0], [np.nan]), 1)

@@ -1,11 +1,11 @@
-"""TriDet is its equations, and what is padded is not there."""
+"""TriDet follows its equations, and padding has no influence."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tests.tasks.detection.easy import CLASSES, SMALL, D
+from tests.tasks.detection.made import CLASSES, SMALL, D
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.tasks.detection.network import SGP, GroupNorm, Shape, TriDet, expected, halved
 from vidveil.tasks.detection.targets import grid
@@ -15,7 +15,7 @@ def network(shape: Shape = SMALL) -> TriDet:
     torch.manual_seed(3)
     made = TriDet(shape).double().eval()
     with torch.no_grad():
-        for parameter in made.parameters():  # norms and biases have opinions, too
+        for parameter in made.parameters():  # norms and biases, too
             parameter.add_(0.2 * torch.randn_like(parameter))
     return made
 
@@ -30,7 +30,7 @@ def there(length: int) -> Tensor:
 
 @pytest.mark.parametrize("filling", [0.0, 7.0, float("nan")])
 @pytest.mark.parametrize("lengths", [(1, 2, 3), (8, 12, 20), (5, 17, 33), (40, 39, 1)])
-def test_a_padded_tail_changes_nothing_of_what_is_there(lengths, filling):
+def test_padding_does_not_change_the_output_of_moments(lengths, filling):
     made = network()
     alone = [sequence(length, seed) for seed, length in enumerate(lengths)]
     longest = max(lengths) + 5
@@ -51,8 +51,8 @@ def test_padding_gets_no_gradient_and_gives_none():
     x[1, 9:] = float("nan")
     x.requires_grad_()
     mask = torch.arange(20) < torch.tensor([[20], [9]])
-    said = made(x, mask)
-    (said.logits[said.mask].sum() + said.distances[said.mask].sum()).backward()
+    output = made(x, mask)
+    (output.logits[output.mask].sum() + output.distances[output.mask].sum()).backward()
     assert x.grad.isfinite().all()
     assert not x.grad[1, 9:].any()
     assert x.grad[1, :9].any(1).all()
@@ -88,7 +88,7 @@ def test_sgp_is_the_published_formula():
     torch.testing.assert_close(layer(x, torch.ones(2, 1, 11, dtype=torch.bool)), wanted, atol=1e-5, rtol=1e-5)
 
 
-def test_the_distance_to_a_boundary_is_the_mean_over_bins_of_what_moments_near_it_say():
+def test_the_distance_to_a_boundary_is_the_expected_value_over_bins():
     torch.manual_seed(1)
     responses, offsets = torch.randn(2, 7), torch.randn(2, 7, 4)
     found = expected(responses, offsets)
@@ -102,15 +102,15 @@ def test_the_distance_to_a_boundary_is_the_mean_over_bins_of_what_moments_near_i
 
 
 def test_boundaries_that_respond_are_where_segments_start_and_end():
-    """The heads themselves, with offsets that say nothing: 16 moments around, starts at 5 and ends at 20."""
+    """The heads themselves, with offsets of 0: 16 moments around, starts at 5 and ends at 20."""
     made = network(Shape(D, 2, embed=16, levels=2, groups=2))
     for head, at in ((made.starts, 5), (made.ends, 20)):
         head.forward = lambda x, _, at=at: 50.0 * (torch.arange(x.shape[2]) == at).to(x).expand(len(x), 1, -1)
     made.offsets.forward = lambda x, _: x.new_zeros(len(x), 2 * 17, x.shape[2])
-    said = made(sequence(50), there(50))
+    output = made(sequence(50), there(50))
     where = grid(50, 2)
     for moment, (at, stride) in enumerate(zip(where.at.tolist(), where.stride.tolist(), strict=True)):
-        start, end = at - said.distances[0, moment, 0].item(), at + said.distances[0, moment, 1].item()
+        start, end = at - output.distances[0, moment, 0].item(), at + output.distances[0, moment, 1].item()
         if 0 <= at / stride - 5 <= 16:
             assert start == pytest.approx(5 * stride, abs=1e-4)
         if 0 <= 20 - at / stride <= 16:
@@ -132,15 +132,15 @@ def test_the_group_norm_is_torchs_where_nothing_is_padded():
     torch.testing.assert_close(GroupNorm(4, 12)(x, whole), F.group_norm(x, 4), atol=1e-5, rtol=1e-5)
 
 
-def test_moments_are_those_of_the_grid_and_an_untrained_network_expects_little():
+def test_moments_are_those_of_the_grid_and_an_untrained_network_has_low_scores():
     torch.manual_seed(0)
-    said = TriDet(SMALL)(sequence(37).float(), there(37))
+    output = TriDet(SMALL)(sequence(37).float(), there(37))
     where = grid(37, 3)
-    assert said.logits.shape == (1, len(where.at), CLASSES)
+    assert output.logits.shape == (1, len(where.at), CLASSES)
     assert where.at.tolist() == [*range(37), *range(0, 37, 2), *range(0, 37, 4)]
-    assert 0.003 < said.logits.sigmoid().mean().item() < 0.03
-    assert (said.distances > 0).all()
-    assert (said.distances <= 16 * where.stride[None, :, None]).all()
+    assert 0.003 < output.logits.sigmoid().mean().item() < 0.03
+    assert (output.distances > 0).all()
+    assert (output.distances <= 16 * where.stride[None, :, None]).all()
 
 
 def test_the_default_is_the_published_network():
@@ -156,7 +156,7 @@ def test_the_default_is_the_published_network():
     [((2, 9, D + 1), (2, 9)), ((2, 9, D), (2, 8)), ((9, D), (9,))],
     ids=["width", "mask", "no batch"],
 )
-def test_what_does_not_fit_is_refused(features, mask):
+def test_features_of_another_shape_are_refused(features, mask):
     with pytest.raises(UsageError, match=rf"features of \(B, T, {D}\)"):
         TriDet(SMALL)(torch.zeros(features), torch.ones(mask, dtype=torch.bool))
 

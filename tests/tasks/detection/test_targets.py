@@ -1,4 +1,4 @@
-"""Who answers for an action, against a transcription that asks moment by moment."""
+"""The moments that are assigned to an action, against a plain loop over moments."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from vidveil.tasks.detection.targets import NONE, assign, grid
 CLASSES = 3
 
 
-def plain(length: int, levels: int, events: list[tuple[float, float, int]]) -> list[tuple[set[int], float, float]]:
+def plain_targets(length: int, levels: int, events: list[tuple[float, float, int]]) -> list[tuple[set[int], float, float]]:
     """Of every moment: its classes and distances."""
     found = []
     for level in range(levels):
@@ -51,7 +51,7 @@ def whole(length: int, levels: int, videos: int = 1) -> Tensor:
 
 @pytest.mark.parametrize("levels", [1, 3, 6])
 @pytest.mark.parametrize("seed", range(5))
-def test_moments_answer_for_what_the_transcription_says(seed, levels):
+def test_targets_are_those_of_a_plain_loop(seed, levels):
     draws, length = np.random.default_rng(seed), 90
     videos = []
     for count in (0, 1, 12):
@@ -60,21 +60,21 @@ def test_moments_answer_for_what_the_transcription_says(seed, levels):
         videos.append([(s, e, int(c)) for s, e, c in zip(starts, ends, draws.integers(0, CLASSES, count), strict=True)])
     found = assign(grid(length, levels), table(*videos), whole(length, levels, 3), CLASSES)
     for i, events in enumerate(videos):
-        for m, (classes, left, right) in enumerate(plain(length, levels, events)):
+        for m, (classes, left, right) in enumerate(plain_targets(length, levels, events)):
             assert set(found.classes[i, m].nonzero().flatten().tolist()) == classes
             assert found.distances[i, m].tolist() == pytest.approx([left, right])
             assert bool(found.positive[i, m]) == bool(classes)
 
 
 @given(start=st.floats(-0.5, 50), lasts=st.floats(2.5, 120), levels=st.integers(1, 6))
-def test_somebody_answers_for_every_action_of_some_length_and_each_is_inside_it(start, lasts, levels):
+def test_every_action_of_some_length_has_moments_and_each_is_inside_it(start, lasts, levels):
     found = assign(grid(200, levels), table([(start, start + lasts, 1)]), whole(200, levels), CLASSES)
     assert found.positive.any()
     assert (found.distances[found.positive] > 0).all()
     np.testing.assert_allclose(found.distances[found.positive].sum(1), lasts, rtol=1e-4)
 
 
-def test_the_shortest_wins():
+def test_the_shortest_action_wins():
     found = assign(grid(40, 1), table([(1.0, 39.0, 0), (18.0, 22.0, 2)]), whole(40, 1), CLASSES)
     assert found.classes[0, 20].tolist() == [0, 0, 1]
     assert found.distances[0, 20].tolist() == [2, 2]
@@ -85,7 +85,7 @@ def test_the_same_seconds_may_show_two_actions_at_once():
     assert found.classes[0, 20].tolist() == [1, 0, 1]
 
 
-def test_what_is_padded_answers_for_nothing():
+def test_padding_is_never_positive():
     mask = whole(40, 3)
     mask[0, 20] = False
     found = assign(grid(40, 3), table([(17.0, 22.5, 0)]), mask, CLASSES)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.tasks.detection.easy import SMALL, D, easy
+from tests.tasks.detection.made import SMALL, D, easy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.methods.splavu import model as splavu
-from vidveil.tasks.detection import Detection, Draws, Shape, adapted, detected, detection_map, fit_detection
-from vidveil.tasks.detection.network import Said
+from vidveil.tasks.detection import Detection, TrainingBatches, Shape, adapted, detect, detection_map, fit_detection
+from vidveil.tasks.detection.network import TriDetOutput
 from vidveil.tasks.detection.targets import NONE, assign, grid
-from vidveil.tasks.detection.task import OPTIONS, gathered
+from vidveil.tasks.detection.task import OPTIONS, collate
 from vidveil.training import checkpoints as checkpoint
 from vidveil.training.options import Options
 
@@ -33,38 +33,38 @@ def learned(data):
 
 
 def test_an_easy_set_is_learned(data, learned):
-    detection, went = learned
+    detection, fitted = learned
     rows = data.indices("test")
-    found = detection.judge(detected(detection, data, rows), rows)
+    found = detection.evaluate(detect(detection, data, rows), rows)
     assert found.at(0.5) >= 0.9
     assert found.mean >= 0.85
-    assert went.best >= 0.9
-    assert went.history[-1]["train_loss"] < went.history[0]["train_loss"] / 3
+    assert fitted.best >= 0.9
+    assert fitted.history[-1]["train_loss"] < fitted.history[0]["train_loss"] / 3
 
 
 def test_an_untrained_network_finds_nothing_that_counts(data):
     torch.manual_seed(0)
     rows = data.indices("test")
     fresh = Detection(data, SMALL)
-    assert fresh.score(detected(fresh, data, rows), rows) < 0.2
+    assert fresh.score(detect(fresh, data, rows), rows) < 0.2
 
 
 def test_on_features_of_other_things_it_finds_nothing(data, learned):
     """What it reads are the features, not the habits of the set: how long actions last and where they stand."""
     draws = np.random.default_rng(0)
-    noise = data.through(lambda features: draws.normal(size=features.shape))
+    noise = data.with_features(lambda features: draws.normal(size=features.shape))
     rows = data.indices("test")
-    assert learned[0].score(detected(learned[0], noise, rows), rows) < 0.3
+    assert learned[0].score(detect(learned[0], noise, rows), rows) < 0.3
 
 
 def test_who_says_what_is_to_be_said_finds_every_action_to_the_second(data):
     """There and back: seconds → features → moments → distances → seconds."""
     detection = Detection(data, SMALL)
-    batch = gathered(data, data.indices("test"))
+    batch = collate(data, data.indices("test"))
     where = grid(batch.mask.shape[1], SMALL.levels)
     there = batch.mask[:, where.at.long()]
     targets = assign(where, batch.events, there, SMALL.classes)
-    detection.network.forward = lambda *_: Said(40 * targets.classes - 20, targets.distances, there)
+    detection.network.forward = lambda *_: TriDetOutput(40 * targets.classes - 20, targets.distances, there)
     found = detection.predict(batch.features, batch.mask, batch.rows)
     result = detection_map(data.truth(data.indices("test")), found, SMALL.classes, [0.99])
     assert result.mean == 1
@@ -74,10 +74,10 @@ def test_seconds_are_those_of_the_video(data, learned):
     detection = learned[0]
     rows = data.indices("test")[:3]
     slow = replace(data, seconds=[2.0] * len(data), segments=[[]] * len(data))
-    found = detected(detection, data, rows)
+    found = detect(detection, data, rows)
     slowly = Detection(slow, SMALL)
     slowly.load_state_dict(detection.state_dict())
-    np.testing.assert_allclose(detected(slowly, slow, rows).span, 4 * found.span)
+    np.testing.assert_allclose(detect(slowly, slow, rows).span, 4 * found.span)
     assert (found.span >= 0).all()
     for video, (_, end) in zip(found.video.tolist(), found.span.tolist(), strict=True):
         assert end <= data.duration(video)
@@ -85,7 +85,7 @@ def test_seconds_are_those_of_the_video(data, learned):
 
 def test_videos_are_judged_alike_alone_and_side_by_side(data, learned):
     rows = data.indices("test")
-    alone, together = (detected(learned[0], data, rows, batch) for batch in (1, len(rows)))
+    alone, together = (detect(learned[0], data, rows, batch) for batch in (1, len(rows)))
     assert len(np.unique([len(data.features[row]) for row in rows])) > 1
     strong = alone.score > 0.05
     np.testing.assert_allclose(alone.score[strong], together.score[together.score > 0.05], atol=1e-4)
@@ -97,7 +97,7 @@ def test_gradients_reach_an_adapter_in_front_of_it_and_teach_it(data, reference)
     torch.manual_seed(2)
     detection = Detection(data, SMALL)
     adapter = splavu.AAM(splavu.Shape(D, heads=2, groups=2, reference=reference))
-    batch = next(Draws(data, batch=4).epoch(0))
+    batch = next(TrainingBatches(data, batch=4).epoch(0))
     losses = []
     sgd = torch.optim.Adam(adapter.parameters(), lr=0.01)  # the adapter alone
     for _ in range(6):
@@ -113,7 +113,7 @@ def test_gradients_reach_an_adapter_in_front_of_it_and_teach_it(data, reference)
 
 
 def test_an_adapter_sees_what_is_there_alone_and_starts_as_no_change(data):
-    batch = next(Draws(data, batch=4).epoch(0))
+    batch = next(TrainingBatches(data, batch=4).epoch(0))
     seen = []
 
     def adapter(z):
@@ -129,8 +129,8 @@ def test_a_training_that_is_stopped_twice_is_the_same_to_the_bit(tmp_path, monke
     monkeypatch.setattr(checkpoint, "COST", 0)
     options = replace(QUICK, epochs=3, validate_every=1, checkpoint_seconds=0)
     small = easy(videos=(12, 2, 2))
-    wanted, went = fit_detection(small, shape=SMALL, options=options, batch=4)
-    real = Draws.epoch
+    wanted, fitted = fit_detection(small, shape=SMALL, options=options, batch=4)
+    real = TrainingBatches.epoch
     for stop in (2, 4):
         left = stop
 
@@ -142,21 +142,21 @@ def test_a_training_that_is_stopped_twice_is_the_same_to_the_bit(tmp_path, monke
                 left -= 1
                 yield batch
 
-        monkeypatch.setattr(Draws, "epoch", epoch)
+        monkeypatch.setattr(TrainingBatches, "epoch", epoch)
         with pytest.raises(KeyboardInterrupt):
             fit_detection(small, shape=SMALL, options=options, batch=4, folder=tmp_path)
-    monkeypatch.setattr(Draws, "epoch", real)
+    monkeypatch.setattr(TrainingBatches, "epoch", real)
     found, again = fit_detection(small, shape=SMALL, options=options, batch=4, folder=tmp_path)
     events = [json.loads(line)["event"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert events.count("resumed") == 2
-    assert again.history == went.history
+    assert again.history == fitted.history
     for name, tensor in wanted.state_dict().items():
         assert torch.equal(tensor, found.state_dict()[name]), name
 
 
 def test_batches_are_whole_videos_with_their_events_in_features(data):
     rows = data.indices("train")[:3]
-    batch = gathered(data, rows)
+    batch = collate(data, rows)
     for i, row in enumerate(rows):
         length = len(data.features[row])
         assert batch.mask[i].sum() == length
@@ -171,7 +171,7 @@ def test_of_long_videos_a_part_is_drawn_with_the_actions_of_which_half_is_in_it(
     length = len(data.features[row])
     seen = set()
     for lot in np.linspace(0, 0.999, 12):
-        batch = gathered(data, np.array([row]), longest=20, lots=[lot])
+        batch = collate(data, np.array([row]), longest=20, lots=[lot])
         first = int(lot * (length - 19))
         seen.add(first)
         np.testing.assert_array_equal(batch.features[0], data.features[row][first : first + 20])
@@ -186,9 +186,9 @@ def test_of_long_videos_a_part_is_drawn_with_the_actions_of_which_half_is_in_it(
 
 def test_the_order_of_an_epoch_depends_on_seed_and_epoch_alone(data):
     def rows(seed, epoch, start=0):
-        return [batch.rows.tolist() for batch in Draws(data, seed=seed, batch=4, longest=15).epoch(epoch, start)]
+        return [batch.rows.tolist() for batch in TrainingBatches(data, seed=seed, batch=4, longest=15).epoch(epoch, start)]
 
-    for first, again in zip(*(Draws(data, seed=0, batch=4, longest=15).epoch(3) for _ in range(2)), strict=True):
+    for first, again in zip(*(TrainingBatches(data, seed=0, batch=4, longest=15).epoch(3) for _ in range(2)), strict=True):
         assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))  # the parts, too
     assert rows(0, 3)[2:] == rows(0, 3, 2)
     assert rows(0, 3) != rows(0, 4)
@@ -210,7 +210,7 @@ def test_a_network_of_another_width_is_refused(data):
 
 def test_videos_of_another_set_are_refused(data):
     with pytest.raises(UsageError, match="has 4 videos, and the network's own set 48"):
-        detected(Detection(data, SMALL), easy(videos=(2, 1, 1)), np.array([0]))
+        detect(Detection(data, SMALL), easy(videos=(2, 1, 1)), np.array([0]))
 
 
 @pytest.mark.parametrize(("empty", "words"), [("train", "training videos"), ("val", "validation videos")])
@@ -222,13 +222,13 @@ def test_a_set_in_which_nothing_happens_is_refused_before_training(data, empty, 
 
 def test_without_validation_videos_the_last_epoch_is_kept():
     small = easy(videos=(4, 0, 2))
-    _, went = fit_detection(small, shape=SMALL, options=replace(QUICK, epochs=2), batch=2)
-    assert went.best_epoch == 2
+    _, fitted = fit_detection(small, shape=SMALL, options=replace(QUICK, epochs=2), batch=2)
+    assert fitted.best_epoch == 2
 
 
 def test_a_batch_without_any_action_has_a_loss_and_finite_gradients(data):
     detection = Detection(data, SMALL)
-    batch = gathered(data, data.indices("train")[:2])
+    batch = collate(data, data.indices("train")[:2])
     loss = detection.loss(batch.features, batch.mask, batch.events[:, :0])
     loss.backward()
     assert loss.item() > 0

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.tasks.detection.easy import CLASSES, D, easy
+from tests.tasks.detection.made import CLASSES, D, easy
 from vidveil.core.errors import DataError, UsageError
-from vidveil.tasks.detection import Untrimmed, drawn
+from vidveil.tasks.detection import DetectionVideos, synthetic
 
 
 @pytest.fixture
@@ -41,20 +41,20 @@ def video():
 )
 def test_a_set_that_makes_no_sense_is_refused_with_the_reason(video, changes, words):
     with pytest.raises(DataError, match=words):
-        Untrimmed(**video | changes)
+        DetectionVideos(**video | changes)
 
 
 def test_all_videos_have_features_of_one_width(video):
     twice = {name: value * 2 if isinstance(value, list) else value for name, value in video.items()}
     twice["features"] = [np.zeros((10, 3), np.float32), np.zeros((10, 4), np.float32)]
     with pytest.raises(DataError, match="video 1 has features of 4 numbers, and video 0 of 3"):
-        Untrimmed(**twice)
+        DetectionVideos(**twice)
 
 
 def test_there_must_be_videos(video):
     none = {name: [] if isinstance(value, list) else value for name, value in video.items()}
     with pytest.raises(DataError, match="needs videos"):
-        Untrimmed(**none)
+        DetectionVideos(**none)
 
 
 def test_the_truth_is_a_list_over_videos_and_nothing_may_happen_in_some():
@@ -79,7 +79,7 @@ def test_more_videos_leave_the_first_as_they_are():
 def test_a_class_is_shown_where_it_says_and_background_elsewhere():
     labels = np.arange(CLASSES)
     features = np.eye(CLASSES, D, dtype=np.float32)
-    data = drawn(features, labels, np.zeros((1, D), np.float32), videos=(6, 2, 2), seconds=0.25, seed=5)
+    data = synthetic(features, labels, np.zeros((1, D), np.float32), videos=(6, 2, 2), seconds=0.25, seed=5)
     assert [len(data.indices(name)) for name in ("train", "val", "test")] == [6, 2, 2]
     for row, shown in enumerate(data.features):
         wanted = np.zeros_like(shown)
@@ -92,7 +92,7 @@ def test_a_video_is_made_of_its_own_splits_clips():
     parts = np.array(["train", "val", "test"] * 8)
     labels = np.repeat(np.arange(2), 12)
     features = np.arange(24, dtype=np.float32)[:, None]
-    data = drawn(features, labels, -1 - features, parts=(parts, parts), videos=(4, 4, 4))
+    data = synthetic(features, labels, -1 - features, parts=(parts, parts), videos=(4, 4, 4))
     for row, shown in enumerate(data.features):
         rows = np.where(shown >= 0, shown, -1 - shown).astype(int).ravel()
         assert set(parts[rows]) == {data.split[row]}
@@ -100,7 +100,7 @@ def test_a_video_is_made_of_its_own_splits_clips():
 
 def test_features_can_be_changed_and_what_happens_stays():
     data = easy(videos=(2, 1, 1))
-    doubled = data.through(lambda features: 2 * features[:, :5])
+    doubled = data.with_features(lambda features: 2 * features[:, :5])
     assert doubled.width == 5
     assert doubled.segments == data.segments
     np.testing.assert_array_equal(doubled.features[1], 2 * data.features[1][:, :5])
@@ -121,11 +121,11 @@ def test_what_no_set_can_be_made_of_is_refused(changes):
     given = {"features": np.zeros((4, 2), np.float32), "labels": np.zeros(4, np.int64)}
     given |= {"background": np.zeros((4, 2), np.float32)}
     with pytest.raises(UsageError):
-        drawn(**given | changes)
+        synthetic(**given | changes)
 
 
 def test_a_split_without_clips_is_refused():
     parts = np.array(["train"] * 4)
     some = np.zeros((4, 2), np.float32)
     with pytest.raises(DataError, match="no features for videos of split 'val'"):
-        drawn(some, np.zeros(4, np.int64), some, parts=(parts, parts))
+        synthetic(some, np.zeros(4, np.int64), some, parts=(parts, parts))
