@@ -1,4 +1,4 @@
-"""How long an adapter takes to learn, and how fast it goes over a store, beside what the machine can do.
+"""How long an adapter takes to learn, and how fast it goes over a store, next to what the machine can do.
 
     python benchmarks/adapter_speed.py                      results/adapter_speed.json
     python benchmarks/adapter_speed.py --device cuda

@@ -160,7 +160,7 @@ def people_score(tracks: Tracks, marked: dict[int, list[list[float]]]) -> dict[s
     false = []
     for frame, boxes in marked.items():
         hidden = tracks.mask(frame)
-        beside = hidden.copy()
+        next_to = hidden.copy()
         for x0, y0, x1, y1 in boxes:
             row = bands[band_of(y1 - y0, PEOPLE_BANDS)]
             row[1] += 1
@@ -171,8 +171,8 @@ def people_score(tracks: Tracks, marked: dict[int, list[list[float]]]) -> dict[s
                 uncovered.append([frame, [x0, y0, x1, y1], round(share, 3)])
             more_x, more_y = (x1 - x0) * (GROWN - 1) / 2, (y1 - y0) * (GROWN - 1) / 2
             top, left = max(0, round(y0 - more_y)), max(0, round(x0 - more_x))
-            beside[top : round(y1 + more_y), left : round(x1 + more_x)] = False
-        false.append(float(beside.mean()))
+            next_to[top : round(y1 + more_y), left : round(x1 + more_x)] = False
+        false.append(float(next_to.mean()))
     return {"frames": len(marked), "bands": bands, "false_area": float(np.mean(false)), "uncovered": uncovered}
 
 

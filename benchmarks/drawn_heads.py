@@ -110,7 +110,7 @@ def _portrait(looks: Looks) -> Floats:
         tint(_bump(x, y, (side * apart, eye_y - 0.13), (0.12, 0.03)), skin * 0.75, 0.4)  # below the eyes
         tint(_bump(x, y, (side * 0.075, -0.335), (0.032, 0.022)), skin * 0.22, 0.95)  # nostrils
         tint(_bump(x, y, (side * 0.125, -0.31), (0.03, 0.06)), skin * 0.66, 0.6)  # wings of the nose
-        tint(_bump(x, y, (side * 0.27, -0.47), (0.028, 0.13)), skin * 0.75, 0.5)  # folds beside the mouth
+        tint(_bump(x, y, (side * 0.27, -0.47), (0.028, 0.13)), skin * 0.75, 0.5)  # folds next to the mouth
     tint(_bump(x, y, (0, -0.1), (0.045, 0.2)), np.minimum(skin * 1.18, 255), 0.6)  # ridge of the nose
     tint(_bump(x, y, (0, -0.27), (0.05, 0.04)), np.minimum(skin * 1.25, 255), 0.6)
     tint(_bump(x, y, (0, -0.385), (0.11, 0.028)), skin * 0.62, 0.7)  # shade below it

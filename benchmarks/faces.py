@@ -4,7 +4,7 @@
     python benchmarks/faces.py FOLDER --seed 1 --sheets   also contact sheets, to look at (not for a repository)
 
 What happens in them is in `scenes.py`, how they are painted in `stage.py`, who plays in `people.py`, `portrait.py` and
-`drawn_heads.py`, where they go in `routes.py`. The same seed makes the same clips. Beside clip.mp4 there are
+`drawn_heads.py`, where they go in `routes.py`. The same seed makes the same clips. Next to clip.mp4 there are
 
     truth.json   width, height, fps, frames, and for each frame and face: ellipse [x, y, rx, ry, angle], yaw, the share
                  of it that is `visible`, and whether it `counts`: at least 60 % visible and turned by at most 60°

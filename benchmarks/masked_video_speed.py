@@ -1,6 +1,6 @@
 """A learned mask at full resolution against ffmpeg's plain transcode of the same video: 720p, without a guard.
 
-    python benchmarks/masked_video_speed.py                          ViT-S at 16 × 112 × 112, weights drawn by lot
+    python benchmarks/masked_video_speed.py                          ViT-S at 16 × 112 × 112, weights drawn at random
     python benchmarks/masked_video_speed.py --network runs/mine/checkpoint --json mine.json
     python benchmarks/masked_video_speed.py --video people --rounds 3
 
@@ -11,7 +11,7 @@
 Each round runs ffmpeg and vidveil one after the other, as a user runs them: a command, from its start to its exit.
 `ratio` is the median of ffmpeg's wall seconds by the median of vidveil's: at 0.5, hiding takes twice the time of
 copying. `alone` is the same after taking from each side the time that it needs for one frame. A network whose weights
-are drawn by lot takes the time of a trained one, and hides the same share.
+are drawn at random takes the time of a trained one, and hides the same share.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from clips import RATE, copy_packets, describe  # beside this file
+from clips import RATE, copy_packets, describe  # next to this file
 from video_speed import ROOT, FFmpeg, Run, about, aside, drawn_clip, measure, say, table
 
 VIDEOS = ("street", "testsrc2", "people")
@@ -56,7 +56,7 @@ def vidveil_command(network: str, source: Path, target: Path) -> list[str]:
 
 
 def as_command(words: list[str]) -> None:
-    """`vidveil`, with one method more: a network of the usual size whose weights are drawn by lot."""
+    """`vidveil`, with one method more: a network of the usual size whose weights are drawn at random."""
     from vidveil.cli.app import app
     from vidveil.methods import METHODS, Anonymizer, Method
 

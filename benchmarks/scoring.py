@@ -140,11 +140,11 @@ def score(folder: Path, tracks: Tracks) -> Score:
     faces, false = [], []
     for frame in range(truth["frames"]):
         hidden, regions = tracks.mask(frame), tracks.masks(frame)
-        beside = hidden.copy()
+        next_to = hidden.copy()
         for one in by_frame.get(frame, []):
             ellipse = Ellipse(*one["ellipse"])
             window, head = _inside(ellipse.grown(HEAD), hidden.shape)
-            beside[window] &= ~head
+            next_to[window] &= ~head
             if one["counts"]:
                 window, _ = _inside(ellipse, hidden.shape)
                 wanted = seen[frame][window] == one["face"]
@@ -152,7 +152,7 @@ def score(folder: Path, tracks: Tracks) -> Score:
                 mask_size = _mask_size(regions, window, wanted, ellipse) if share >= ENOUGH else None
                 about = (truth["clip"], frame, one["face"], one["kind"], one["behaviour"], ellipse.size)
                 faces.append(FaceFrame(*about, round(share, 4), mask_size))
-        false.append(float(beside.mean()))
+        false.append(float(next_to.mean()))
     return Score(faces, false)
 
 

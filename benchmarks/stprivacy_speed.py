@@ -1,4 +1,4 @@
-"""STPrivacy beside a plain transcription of its paper, with the same weights: clips a second, memory, agreement.
+"""STPrivacy next to a plain transcription of its paper, with the same weights: clips a second, memory, agreement.
 
     python benchmarks/stprivacy_speed.py -o benchmarks/results/stprivacy/speed_h200.json
     python benchmarks/stprivacy_speed.py --quick                             its logic, on any CPU
@@ -46,7 +46,7 @@ class Plain(nn.Module):
         super().__init__()
         self.of = network
 
-    def forward(self, clip: Tensor, *, by_lot: bool, gathered: bool = False) -> tuple[Tensor, list[Tensor], Tensor]:
+    def forward(self, clip: Tensor, *, at_random: bool, gathered: bool = False) -> tuple[Tensor, list[Tensor], Tensor]:
         """Logits of the action, Î_(m) each (B, L, N), and what is shown (B, 3, T, H, W). Gathered tokens stay (B, L, n,
         D), since all segments have as many."""
         of = self.of
@@ -64,7 +64,7 @@ class Plain(nn.Module):
                 predictor = of.predictors[len(decisions)]
                 assert isinstance(predictor, Predictor)
                 log_z = self.retained(predictor, x, decision)
-                if by_lot:
+                if at_random:
                     decision = decision * sampled(log_z)
                 else:
                     likely = log_z[..., 0].masked_fill(decision == 0, -math.inf)
@@ -132,8 +132,8 @@ def steps(network: STPrivacy, clip: Tensor, work: str) -> dict[str, Callable[[],
             return step
 
         return {
-            "plain": use(lambda: plain(clip, by_lot=False)[2]),
-            "gathered": use(lambda: plain(clip, by_lot=False, gathered=True)[2]),
+            "plain": use(lambda: plain(clip, at_random=False)[2]),
+            "gathered": use(lambda: plain(clip, at_random=False, gathered=True)[2]),
             "ours": use(lambda: network.shown(network.pruned(clip))),
         }
     optimizer = torch.optim.AdamW(network.parameters(), 0.0, weight_decay=0.0, fused=True)
@@ -154,7 +154,7 @@ def steps(network: STPrivacy, clip: Tensor, work: str) -> dict[str, Callable[[],
         seen = network.masked(clip)
         return seen.action, seen.decisions
 
-    return {"plain": learn(lambda: plain(clip, by_lot=True)[:2]), "ours": learn(ours)}
+    return {"plain": learn(lambda: plain(clip, at_random=True)[:2]), "ours": learn(ours)}
 
 
 def measured(both: dict[str, Callable[[], object]], device: str, rounds: int, each: int) -> dict[str, Any]:
@@ -195,8 +195,8 @@ def measured(both: dict[str, Callable[[], object]], device: str, rounds: int, ea
 @torch.inference_mode()
 def agreement(network: STPrivacy, clip: Tensor) -> dict[str, float]:
     seen = network.eval().pruned(clip)
-    _, decisions, shown = Plain(network)(clip, by_lot=False)
-    *_, also = Plain(network)(clip, by_lot=False, gathered=True)
+    _, decisions, shown = Plain(network)(clip, at_random=False)
+    *_, also = Plain(network)(clip, at_random=False, gathered=True)
     assert (also - shown).abs().max() < 1e-3, "two transcriptions differ"
     same = (seen.decisions[-1] == decisions[-1]).float().mean()
     both = ((seen.decisions[-1] == decisions[-1]).all(2).all(1)).nonzero().flatten()  # clips that are decided alike

@@ -42,7 +42,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ParamSpec, TypeVar
 
-from clips import RATE, Clip, copy_packets, describe, draw  # beside this file
+from clips import RATE, Clip, copy_packets, describe, draw  # next to this file
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -40,7 +40,7 @@ def _faces(guard: dict[str, Any]) -> str:
     shares = [f"{row['recall']:.1%}" for row in glimpses.values()]
     lines.append(f"| shows for 1 to 5 frames | {glimpses['vidveil']['face_frames']} | {' | '.join(shares)} |")
     areas = [f"{side['false_area']:.2%}" for side in (ours, theirs)]
-    return "\n".join([*lines, f"| picture hidden beside heads | | {' | '.join(areas)} |"])
+    return "\n".join([*lines, f"| picture hidden next to heads | | {' | '.join(areas)} |"])
 
 
 def _speed(guard: dict[str, Any]) -> str:
@@ -58,7 +58,7 @@ def _speed(guard: dict[str, Any]) -> str:
 def _people(guard: dict[str, Any]) -> str:
     found = guard["people"]
     bands = [f"{band} px: {covered} of {count}" for band, (covered, count) in found["bands"].items() if count]
-    return f"people, by height: {', '.join(bands)}; hidden beside people: {found['false_area']:.2%}"
+    return f"people, by height: {', '.join(bands)}; hidden next to people: {found['false_area']:.2%}"
 
 
 if __name__ == "__main__":

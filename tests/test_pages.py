@@ -163,7 +163,7 @@ def test_the_readme_quotes_what_was_measured():
         ("leaves {} of the linkage and {} of the attributes", "credit"),
         ("RandomPruning that cost as much leave {} and {}", "random"),
     ):
-        leaks = (f"{rows[name]['judged'][of][0]:.2f}" for of in ("linkage", "attributes"))
+        leaks = (f"{rows[name]['evaluated'][of][0]:.2f}" for of in ("linkage", "attributes"))
         assert told.format(*leaks) in readme
 
 

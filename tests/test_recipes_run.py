@@ -47,8 +47,8 @@ COMMAND = re.compile(r"#   vidveil (?:train|evaluate) (\w+)((?: --data FOLDER| \
 ALONE = re.compile(r"#   ((?:\w+=\S+ )*\w+=\S+)(?: {2,}.*)?$")
 TABLES = ["baselines_i3d", "baselines_vit_s", "raw_bias", "dual_cls_vp_table", "stprivacy_vp_table"]
 SMALL = ["frames=4", "size=16", "epochs=1", "batch=4", "warmup_epochs=0", "device=cpu"]  # of two or three steps
-JUDGES = ["utility=r3d_tiny", "attackers=[resnet_tiny]", "attacker_epochs=1", "seeds=[0]"]
-QUICK = [*SMALL, *JUDGES, "permutations=10", "resamples=10"]
+EVALUATORS = ["utility=r3d_tiny", "attackers=[resnet_tiny]", "attacker_epochs=1", "seeds=[0]"]
+QUICK = [*SMALL, *EVALUATORS, "permutations=10", "resamples=10"]
 SUBGROUPS = {"action_top1", "action_top1_f", "action_top1_m", "action_top1_gap", "action_class_mean", "linkage_rank1"}
 SHORTCUT = {"action_top1_shortcut_f", "action_top1_shortcut_m", "action_top1_shortcut_gap"}
 
@@ -157,7 +157,7 @@ def tagged(root: Path) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _place(tmp_path_factory: pytest.TempPathFactory):
-    """One for all: rows of a table find what raw video was judged by."""
+    """One for all: rows of a table find what raw video was evaluated by."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VIDVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("VIDVEIL_RUNS", str(tmp_path_factory.mktemp("runs")))
@@ -342,7 +342,7 @@ MINI = ["network=mini", "pretrained=false", "initialise=0.5"]
 
 
 def of_table(name: str) -> list[str]:
-    """Overrides of the command of a table whose run has this name, with raw video judged anew."""
+    """Overrides of the command of a table whose run has this name, with raw video evaluated anew."""
     (overrides,) = [words for _, words in commands("stprivacy_vp_table") if f"name={name}" in words]
     return [word for word in overrides if not word.startswith("raw=")]
 

@@ -21,7 +21,7 @@ trained anew on what comes out. `python benchmarks/splavu_table.py --page` write
 [results](results/splavu.json); `--list` says the command of each number, `--only SETTING` runs one again.
 
 - **Features.** Of built-in people by a small encoder that was trained on others (`encoder_puppets`); of real video by
-  Kinetics I3D, 16 frames of 224 × 224. Three adapters a setting and split, one for each seed of the judges.
+  Kinetics I3D, 16 frames of 224 × 224. Three adapters a setting and split, one for each seed of the evaluators.
 - **Use.** *top-1*: a linear head tells the action; *retrieval*: mAP of clips of the same action among training clips,
   by cosine, which no loss asks for; *old heads*: top-1 of heads that were trained on raw features alone.
 - **Leakage.** *Linkage* is rank-1, by cosine, whitened, by discriminants and by a small network; *attributes* is cMAP,

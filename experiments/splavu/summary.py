@@ -1,4 +1,4 @@
-"""The numbers of `splavu_table.py`: each setting on all splits of a set together, beside raw features of these clips.
+"""The numbers of `splavu_table.py`: each setting on all splits of a set together, next to raw features of these clips.
 
 Test people of all splits are put side by side, and drawn from all of them; a change is measured in the same draws. Who
 attacks is chosen split by split, on validation people. Floors are means over the clips that asked. Attributes are
@@ -34,11 +34,11 @@ WAYS = {"inverted by pairs": "black_box", "inverted by the adapter": "white_box"
 
 
 def summary() -> dict[str, Any]:
-    """Set → setting → how it was judged (anew, and after each inversion) → numbers."""
+    """Set → setting → how it was evaluated (anew, and after each inversion) → numbers."""
     found: dict[str, Any] = {}
     for of, folds in SETS.items():
         done = [name for name, setting in SETTINGS.items() if of in setting.sets and all(map(_done, _runs(name, of)))]
-        if "raw" not in done or len(done) < 2:  # nothing to set beside it
+        if "raw" not in done or len(done) < 2:  # nothing to set next to it
             continue
         raw = [_open(run) for run in _runs("raw", of)]
         people = _people(raw)

@@ -1,4 +1,4 @@
-"""SPLAVU in our numbers: features after each adapter, judged by heads and attackers that are trained anew.
+"""SPLAVU in our numbers: features after each adapter, evaluated by heads and attackers that are trained anew.
 
     python benchmarks/splavu_table.py                         everything; run again to go on
     python benchmarks/splavu_table.py --sets puppets --only ours,published
@@ -7,7 +7,7 @@
     python benchmarks/splavu_table.py --summary               of finished runs: results/splavu.json
     python benchmarks/splavu_table.py --page                  SPLAVU.md, its picture, figures of docs/methods/splavu.md
 
-Three adapters a setting and split, one for each seed of the judges. Real videos are found in VIDVEIL_DATA. Puppets need
+Three adapters a setting and split, one for each seed of the evaluators. Real videos are found in VIDVEIL_DATA. Puppets need
 a finished `vidveil train encoder_puppets`, real sets `vidveil fetch i3d`.
 """
 
@@ -45,7 +45,7 @@ class Setting:
     """Of the training; none: raw features."""
     sets: tuple[str, ...] = EVERY
     attack: str = ""
-    """Beside people and attributes, of built-in people."""
+    """Next to people and attributes, of built-in people."""
     trained: bool = True
 
 
@@ -174,7 +174,7 @@ def do(command: Command, runs: Path) -> None:
     recipe = read(find(command.recipe), command.words)
     if isinstance(recipe, SplavuRecipe):
         train_adapter.run(recipe, resume=folder.is_dir())
-        shutil.rmtree(folder / "fits", ignore_errors=True)  # its checkpoint is kept beside
+        shutil.rmtree(folder / "fits", ignore_errors=True)  # its checkpoint is kept next to
         return
     assert isinstance(recipe, FeaturesRecipe)
     results = feature_engine.run(recipe, resume=folder.is_dir())

@@ -7,7 +7,7 @@
     python benchmarks/splavu_tasks.py --summary               of finished runs: results/splavu_tasks.json; others stay
     python benchmarks/splavu_tasks.py --page                  SPLAVU_TASKS.md
 
-Three adapters a setting, one for each seed of the judges. Networks on raw features come first, then adapters, then
+Three adapters a setting, one for each seed of the evaluators. Networks on raw features come first, then adapters, then
 judge after judge: what raw features gave is used again. The first of several processes makes it for all. Puppets need
 a finished `vidveil train encoder_puppets`; real sets are found in VIDVEIL_DATA, and need `vidveil fetch i3d`.
 """
@@ -30,7 +30,7 @@ SUBSETS = tuple(some for count in (1, 2, 3) for some in combinations(TASKS, coun
 """Rows (b) to (h) of table 5, in its order."""
 LATENT = {"": ("", ()), "-lc0": (", without latent consistency", ("latent_weight=0",))}
 WEIGHTS = (1, 10, 1000)
-"""Of latent consistency, beside 0 and 100, which is the recipes' own: table 11."""
+"""Of latent consistency, next to 0 and 100, which is the recipes' own: table 11."""
 POLL = 5.0
 FOLDS = tuple(range(5))
 """Of the fights."""
@@ -74,7 +74,7 @@ def _settings() -> dict[str, Setting]:
 
 
 SETTINGS = _settings()
-JUDGES = {
+EVALUATORS = {
     "puppets": {
         "detection": "untrimmed_puppets",
         "anomaly": "anomaly_puppets",
@@ -89,7 +89,7 @@ JUDGES = {
 }
 """Set → judge → its recipe. clips: the action, retrieval, and what attackers get."""
 ON_VIDEOS = ("detection", "anomaly")
-"""Judges who take what raw features gave from another run."""
+"""Evaluators who take what raw features gave from another run."""
 
 
 def training(name: str) -> list[Command]:
@@ -104,29 +104,31 @@ def training(name: str) -> list[Command]:
     return found
 
 
-def judging(name: str, judge: str) -> list[Command]:
+def judging(name: str, evaluator: str) -> list[Command]:
     """One; of fights one a fold. Elsewhere an adapter that learned with fights is that of fold 0."""
     setting, found = SETTINGS[name], []
-    folds = _folds(setting.set, judge)
+    folds = _folds(setting.set, evaluator)
     for fold in folds:
         own = (0 if fold == "" else fold) if setting.by_fold else ""
         words = (f"method=splavu:{adapter(name, own, '{seed}')}", *_judged_by(fold))
-        words += (f"raw={run_of(f'raw-{setting.set}', judge, fold)}",) if judge in ON_VIDEOS else ()
-        found.append(Command("evaluate", JUDGES[setting.set][judge], (*words, f"name={run_of(name, judge, fold)}")))
+        words += (f"raw={run_of(f'raw-{setting.set}', evaluator, fold)}",) if evaluator in ON_VIDEOS else ()
+        found.append(
+            Command("evaluate", EVALUATORS[setting.set][evaluator], (*words, f"name={run_of(name, evaluator, fold)}"))
+        )
     return found
 
 
-def raw_features(of: str, judge: str) -> list[Command]:
+def raw_features(of: str, evaluator: str) -> list[Command]:
     """What networks get that are trained on them."""
     found = []
-    for fold in _folds(of, judge):
-        words = ("method=raw", *_judged_by(fold), f"name={run_of(f'raw-{of}', judge, fold)}")
-        found.append(Command("evaluate", JUDGES[of][judge], words))
+    for fold in _folds(of, evaluator):
+        words = ("method=raw", *_judged_by(fold), f"name={run_of(f'raw-{of}', evaluator, fold)}")
+        found.append(Command("evaluate", EVALUATORS[of][evaluator], words))
     return found
 
 
-def _folds(of: str, judge: str) -> tuple[object, ...]:
-    return FOLDS if judge == "anomaly" and of != "puppets" else ("",)
+def _folds(of: str, evaluator: str) -> tuple[object, ...]:
+    return FOLDS if evaluator == "anomaly" and of != "puppets" else ("",)
 
 
 def _judged_by(fold: object) -> tuple[str, ...]:
@@ -138,30 +140,30 @@ def adapter(name: str, fold: object, seed: object) -> str:
     return f"j-{name}-{'' if fold == '' else f'f{fold}-'}{seed}"
 
 
-def run_of(name: str, judge: str, fold: object = "") -> str:
-    return f"k-{judge}-{name}{'' if fold == '' else f'-f{fold}'}"
+def run_of(name: str, evaluator: str, fold: object = "") -> str:
+    return f"k-{evaluator}-{name}{'' if fold == '' else f'-f{fold}'}"
 
 
-def everything(only: list[str], judges: list[str], part: tuple[int, int] = (0, 1)) -> Iterator[Command]:
+def everything(only: list[str], evaluators: list[str], part: tuple[int, int] = (0, 1)) -> Iterator[Command]:
     """The commands, in their order. A part has its own settings, and so whatever they need."""
     if strange := [name for name in only if name not in SETTINGS]:
         raise SystemExit(f"there is no setting {strange[0]!r}; there are: {', '.join(SETTINGS)}")
-    known = dict.fromkeys(judge for own in JUDGES.values() for judge in own)
-    if strange := [judge for judge in judges if judge not in known]:
+    known = dict.fromkeys(evaluator for own in EVALUATORS.values() for evaluator in own)
+    if strange := [evaluator for evaluator in evaluators if evaluator not in known]:
         raise SystemExit(f"there is no judge {strange[0]!r}; there are: {', '.join(known)}")
     asked = [name for name in SETTINGS if not only or name in only][part[0] :: part[1]]
     sets = dict.fromkeys(SETTINGS[name].set for name in SETTINGS if not only or name in only)
     for of in sets if part[0] == 0 else ():
-        for judge in ON_VIDEOS:
-            if judge in JUDGES[of] and (not judges or judge in judges):
-                yield from raw_features(of, judge)
+        for evaluator in ON_VIDEOS:
+            if evaluator in EVALUATORS[of] and (not evaluators or evaluator in evaluators):
+                yield from raw_features(of, evaluator)
     for of in sets:
         names = [name for name in asked if SETTINGS[name].set == of]
         for name in names:
             yield from training(name)
-        for judge in JUDGES[of]:
-            for name in names if not judges or judge in judges else []:
-                yield from judging(name, judge)
+        for evaluator in EVALUATORS[of]:
+            for name in names if not evaluators or evaluator in evaluators else []:
+                yield from judging(name, evaluator)
 
 
 @cache
@@ -190,7 +192,7 @@ def do(command: Command, runs: Path) -> None:
     recipe = read(find(command.recipe), command.words)
     if isinstance(recipe, SplavuRecipe):
         made = train_adapter.run(recipe, resume=folder.is_dir())
-        shutil.rmtree(folder / "fits", ignore_errors=True)  # its checkpoint is kept beside
+        shutil.rmtree(folder / "fits", ignore_errors=True)  # its checkpoint is kept next to
         print(f"{recipe.name}: { ({name: round(value, 3) for name, value in made.metrics.items()}) }", flush=True)
         return
     if isinstance(recipe, FeaturesRecipe):
@@ -218,7 +220,7 @@ def wait_for(run: Path | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="these settings, with commas between them")
-    parser.add_argument("--judges", default="", help="these judges: detection,anomaly,gait,clips")
+    parser.add_argument("--judges", default="", help="these evaluators: detection,anomaly,gait,clips")
     parser.add_argument("--part", default="0/1", help="I/N: every N-th setting, from the I-th on")
     parser.add_argument("--list", action="store_true", help="the commands")
     parser.add_argument("--summary", action="store_true", help="of what is finished")
@@ -234,9 +236,9 @@ def main() -> None:
             text = page(json.loads(RESULTS.read_text(encoding="utf-8")))
             (HERE / "SPLAVU_TASKS.md").write_text(text, encoding="utf-8")
         return
-    only, judges = ([word for word in words.split(",") if word] for words in (options.only, options.judges))
+    only, evaluators = ([word for word in words.split(",") if word] for words in (options.only, options.evaluators))
     which, of = map(int, options.part.split("/"))
-    commands = everything(only, judges, (which, of))
+    commands = everything(only, evaluators, (which, of))
     if options.list:
         print("\n".join(map(str, commands)))
         return

@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.markdown import interval
 from experiments.splavu.table import KINDS
-from experiments.splavu.tasks import FOLDS, JUDGES, LATENT, SETTINGS, SUBSETS, TASKS, WEIGHTS, judging
+from experiments.splavu.tasks import EVALUATORS, FOLDS, LATENT, SETTINGS, SUBSETS, TASKS, WEIGHTS, judging
 from vidveil.evaluation.results import Metric, Point, Results
 from vidveil.evaluation.results import read as read_results
 from vidveil.training.runs import runs_folder
@@ -24,37 +24,41 @@ LEFT_OUT = ("ap_", "auroc_", "linkage_rank1_", "linkage_map", "f1")
 
 def summary(before: dict[str, Any] | None = None) -> dict[str, Any]:
     """Set → setting (raw among them) → judge → metric → numbers. What is not among the finished runs is as it was
-    `before`, where the same raw features were judged alike; a setting that is among them is new as a whole."""
+    `before`, where the same raw features were evaluated alike; a setting that is among them is new as a whole."""
     found = finished()
     for of, then in (before or {}).items():
         now = found.setdefault(of, {"raw": then["raw"]})
-        shared = [judge for judge in JUDGES[of] if judge in then["raw"] and judge in now["raw"]]
-        if unlike := [judge for judge in shared if _gave(then["raw"], judge) != _gave(now["raw"], judge)]:
-            print(f"left out: what was judged before on {of}; raw features gave something else ({', '.join(unlike)})")
+        shared = [evaluator for evaluator in EVALUATORS[of] if evaluator in then["raw"] and evaluator in now["raw"]]
+        if unlike := [
+            evaluator for evaluator in shared if _gave(then["raw"], evaluator) != _gave(now["raw"], evaluator)
+        ]:
+            print(
+                f"left out: what was evaluated before on {of}; raw features gave something else ({', '.join(unlike)})"
+            )
             continue
         for name, told in then.items():
             now[name] = told | now["raw"] if name == "raw" else now.get(name, told | {"title": SETTINGS[name].title})
     return {of: {name: own[name] for name in ("raw", *SETTINGS) if name in own} for of, own in found.items()}
 
 
-def _gave(raw: dict[str, Any], judge: str) -> dict[str, float]:
-    return {name: round(number["value"][0], 4) for name, number in raw.get(judge, {}).items()}
+def _gave(raw: dict[str, Any], evaluator: str) -> dict[str, float]:
+    return {name: round(number["value"][0], 4) for name, number in raw.get(evaluator, {}).items()}
 
 
 def finished() -> dict[str, Any]:
     """What stands in runs."""
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
-        for judge in JUDGES[setting.set]:
-            runs = [runs_folder() / command.name / "results.json" for command in judging(name, judge)]
+        for evaluator in EVALUATORS[setting.set]:
+            runs = [runs_folder() / command.name / "results.json" for command in judging(name, evaluator)]
             if not all(path.is_file() for path in runs):
                 continue
             results = [read_results(path) for path in runs]
             own = found.setdefault(setting.set, {"raw": {"title": "raw features", "tasks": []}})
-            own["raw"].setdefault(judge, numbers([one.raw for one in results]))
+            own["raw"].setdefault(evaluator, numbers([one.raw for one in results]))
             about = {"title": setting.title, "tasks": list(setting.tasks)}
-            own.setdefault(name, about)[judge] = numbers([one.points[0] for one in results])
-            own[name].setdefault("commits", {})[judge] = _commits(results)
+            own.setdefault(name, about)[evaluator] = numbers([one.points[0] for one in results])
+            own[name].setdefault("commits", {})[evaluator] = _commits(results)
     return found
 
 
@@ -110,9 +114,9 @@ tables 5, 6, 7, 11 and 13. `python benchmarks/splavu_tasks.py --page` writes thi
 - **Learned with.** *action*: a linear head on clips; *detection*: TriDet on whole videos; *anomaly*: MGFN on whole
   videos of which some have something abnormal. *Published losses* erase nothing; *ours* erases 0.75 of the directions
   that tell none of the tasks it learned with.
-- **Judged.** Everything is trained anew on what comes out, three adapters a row, one for each seed of the judges.
+- **Evaluated.** Everything is trained anew on what comes out, three adapters a row, one for each seed of the evaluators.
   *Top-1* of clips by a linear head; *detection* is mAP over tIoU 0.3 to 0.7 by TriDet; *anomaly* the AUC of frames, and
-  of videos, by MGFN; frames of fights have no labels. Adapters learn with MGFN's published weights, and it judges with
+  of videos, by MGFN; frames of fights have no labels. Adapters learn with MGFN's published weights, and it evaluators with
   firmer ones, which tell better when something happens. *Linkage* is rank-1, *attributes* cMAP, by the strongest of
   several attackers on validation people. *Excess*: 1 as much as raw features beyond chance, 0 none; of attributes it is
   over those that raw features leak measurably, and cMAP is the mean of all.
@@ -227,13 +231,13 @@ def _beside(column: str) -> str:
 
 
 def _cells(setting: dict[str, Any], column: str, where: tuple[str, tuple[str, ...]], raw: bool) -> tuple[str, str]:
-    judge, names = where
-    told = setting.get(judge, {})
+    evaluator, names = where
+    told = setting.get(evaluator, {})
     number = next((told[name] for name in names if name in told), None)
     if number is None:
         return "", ""
-    beside = number.get(_beside(column))
-    return _told(number["value"]), "" if raw or not beside else _told(beside)
+    next_to = number.get(_beside(column))
+    return _told(number["value"]), "" if raw or not next_to else _told(next_to)
 
 
 def _told(number: Sequence[float]) -> str:

@@ -266,8 +266,8 @@ def test_what_is_hidden_beside_heads_is_false_area(clip: Path) -> None:
     head = math.pi * 15 * 18 / 8000
     whole = score(clip, tracks({0: [Hidden(None, "box")]}))
     assert whole.false_area == [pytest.approx(1 - head, abs=0.002), 0]
-    beside = score(clip, tracks({0: [Hidden((80, 0, 100, 20), "box")]}))
-    assert beside.false_area[0] == 400 / 8000
+    next_to = score(clip, tracks({0: [Hidden((80, 0, 100, 20), "box")]}))
+    assert next_to.false_area[0] == 400 / 8000
 
 
 def test_tracks_of_another_clip_are_refused(clip: Path) -> None:

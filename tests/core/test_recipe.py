@@ -118,11 +118,11 @@ def test_fields_of_a_method_are_read_as_strictly_as_all_others(tmp_path):
     for line, said in {
         "privacy_wait: 1": r"nothing is called 'privacy_wait'; did you mean privacy_weight\?",
         "recognizer: r3d_tiny": "nothing is called 'recognizer'",
-        "train_on: pixel": "train_on must be heads or pixels or credit or both",
+        "train_on: pixel": "train_on must be heads or pixels or attribution or both",
         "budget: [age]": "budget must be attributes or identity",
         "budget: []": r"mine\.yaml: budget must name",
         "network: vit_xl": "network must be mini or",
-        "train_on: credit\noutput: decode": "output: decode is taught by what networks see of it",
+        "train_on: attribution\noutput: decode": "output: decode is taught by what networks see of it",
     }.items():
         with pytest.raises(RecipeError, match=said):
             read(recipe(tmp_path, METHOD + line))

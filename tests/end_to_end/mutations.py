@@ -50,7 +50,7 @@ class Whole:
 
     def make(self, folder: Path) -> Path:
         path = folder / self.name
-        options = {"fflags": "+bitexact", **self.options}  # without it, Matroska draws its ids by lot
+        options = {"fflags": "+bitexact", **self.options}  # without it, Matroska draws its ids at random
         with av.open(str(path), "w", options=options) as output:
             video = output.add_stream(self.codec, rate=RATE, options={"threads": "1", **self.codec_options})
             video.width, video.height, video.pix_fmt = *self.size, self.pix_fmt

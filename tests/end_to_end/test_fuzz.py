@@ -148,7 +148,9 @@ def test_damaged_files_never_crash_hang_or_leak(tmp_path, wholes, originals, det
         stem = f"{Path(mutant.name).stem}_anonymized"
         video = next((left.pop(name) for s in (".mp4", ".jpg", ".png") if (name := stem + s) in left), None)
         notes = left.pop(f"{stem}.json", None)
-        problems += [f"{problem}: {mutant}" for problem in judge(order, video, notes, mutant.name in errors, originals)]
+        problems += [
+            f"{problem}: {mutant}" for problem in evaluator(order, video, notes, mutant.name in errors, originals)
+        ]
     assert not left, f"files that nobody asked for: {sorted(left)}"
     assert not problems, "\n".join(problems)
 
@@ -252,7 +254,9 @@ def in_work(lines: Sequence[str], mutants: dict[str, Mutant]) -> str:
     return f"{mutants[following[0]] if following else 'the end'}\n{tail}"
 
 
-def judge(order: Order, video: Path | None, notes: Path | None, failed: bool, originals: Originals) -> Iterator[str]:
+def evaluator(
+    order: Order, video: Path | None, notes: Path | None, failed: bool, originals: Originals
+) -> Iterator[str]:
     """What is wrong with the output of one file."""
     if video is None and not failed:
         yield "neither an output nor an error"

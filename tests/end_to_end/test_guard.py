@@ -1,4 +1,4 @@
-"""Nobody slips through: films with heads whose places are known, through the whole pipeline, judged by the output."""
+"""Nobody slips through: films with heads whose places are known, through the whole pipeline, evaluated by the output."""
 
 import numpy as np
 import pytest

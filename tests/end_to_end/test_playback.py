@@ -177,9 +177,9 @@ def talkative(
         video = output.add_stream("libx264", rate=RATE)
         video.width, video.height, video.pix_fmt = 64, 48, "yuv420p"
         voice = [output.add_stream("aac", rate=SOUND_RATE, layout="mono")] if sound else []
-        beside = [output.add_mux_stream(subtitles)] if subtitles else []
-        beside += [output.add_data_stream(data)] if data else []
-        for stream in (video, *voice, *beside):
+        next_to = [output.add_mux_stream(subtitles)] if subtitles else []
+        next_to += [output.add_data_stream(data)] if data else []
+        for stream in (video, *voice, *next_to):
             stream.metadata.update({"handler_name": "Quillfeather handler", "title": "Quillfeather track"})
         if attached:
             output.add_attachment("Quillfeather.ttf", "font/ttf", b"Quillfeather font")
@@ -190,7 +190,7 @@ def talkative(
         output.mux(video.encode(None))
         for stream in voice:
             output.mux(list(hum(stream, 10 / RATE)))
-        for stream in beside:
+        for stream in next_to:
             text = f"Quillfeather was at {GPS}".encode()
             packet = av.Packet(len(text).to_bytes(2, "big") + text if subtitles == "mov_text" else text)
             packet.stream, packet.time_base, packet.duration = stream, Fraction(1, 1000), 100

@@ -1,4 +1,4 @@
-"""A store of features whose content is known: what somebody does is a code, who it is another, and the rest is noise.
+"""A store of features whose content is known: what somebody does is a code, identity another, and the rest is noise.
 
     clip = class code + person code + noise            static clip = person code + noise
 

@@ -60,7 +60,7 @@ def test_who_finds_no_memory_beside_others_goes_on_beside_fewer_of_them(tmp_path
     threading.Timer(0.5, free.set).start()
     assert job_queue.work(queue, set(), tmp_path, 2, float("inf"), None) == set()
     assert sorted(begun) == ["a", "b", "b", "c", "d"]
-    assert "b: found no memory, goes on later beside 0 others" in capsys.readouterr().out
+    assert "b: found no memory, goes on later next to 0 others" in capsys.readouterr().out
     assert begun.index("d") > len(begun) - 1 - begun[::-1].index("b")  # who needs it waits
 
 

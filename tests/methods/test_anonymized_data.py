@@ -1,4 +1,4 @@
-"""Videos after a method: the right pixels, made once, with what was kept beside them."""
+"""Videos after a method: the right pixels, made once, with what was kept next to them."""
 
 from contextlib import nullcontext
 from threading import Thread
@@ -195,7 +195,7 @@ def test_large_clips_are_shown_few_at_a_time_and_one_at_least(data, monkeypatch)
 def test_what_was_made_is_gone_once_it_is_forgotten_and_can_be_made_again(data):
     first = anonymized(data, Setting(method="random", keep=0.5))
     pixels = digest(first)
-    forget([first, first])  # as the judges of two seeds have it
+    forget([first, first])  # as the evaluators of two seeds have it
     assert not first.videos.folder.exists()
     assert not list(first.videos.folder.parent.glob("*.part"))
     assert not list(first.videos.folder.parent.glob(".*.part"))

@@ -95,7 +95,7 @@ def test_every_frame_sees_as_far_behind_as_ahead():
     one_hot = np.eye(count)
     left = []
     for i in range(count):
-        left += followed.take(i, figure.Seen(np.zeros((1, 1), np.float32), (1, 1), one_hot[i]))
+        left += followed.take(i, figure.Output(np.zeros((1, 1), np.float32), (1, 1), one_hot[i]))
         assert len(left) == max(0, i - SPAN + 1)  # none waits longer than it must
     left += followed.end()
     assert [frame for frame, _, _ in left] == list(range(count))

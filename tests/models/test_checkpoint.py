@@ -14,7 +14,7 @@ from vidveil.models.checkpoint import ABOUT, WEIGHTS, find, tells_more_than_gues
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    """A folder of runs of this test alone, and nothing of that name beside it."""
+    """A folder of runs of this test alone, and nothing of that name next to it."""
     monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "runs"

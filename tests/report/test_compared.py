@@ -85,8 +85,8 @@ def test_another_exam_and_other_raw_video_are_warned_of(tmp_path):
         on_disk(tmp_path, "blur", [(None, 7, 7)], recipe={"attackers": ["resnet_tiny"]}),
     ]
     text = section(runs)
-    assert "judged otherwise (attackers)" in text
-    assert "its own judges of raw video (action, top-1 0.900 and 1.000)" in text
+    assert "evaluated otherwise (attackers)" in text
+    assert "its own evaluators of raw video (action, top-1 0.900 and 1.000)" in text
 
 
 def test_what_was_not_attacked_is_compared_by_what_was_measured(tmp_path):

@@ -59,7 +59,7 @@ def test_knobs_are_paired_at_the_same_keep_rate(method):
 
 
 def test_settings_that_keep_as_much_are_paired_whatever_their_rates_are_called(method):
-    """Three selections at 0.9 leave 0.729 of all tubelets: beside that belongs a control that keeps 0.73."""
+    """Three selections at 0.9 leave 0.729 of all tubelets: next to that belongs a control that keeps 0.73."""
 
     def kept(one, *shares):
         return replace(one, settings=[replace(s, share=share) for s, share in zip(one.settings, shares, strict=True)])

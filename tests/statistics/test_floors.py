@@ -91,7 +91,7 @@ def test_an_attacker_who_knows_people_but_not_the_attribute_is_at_its_floor_only
     for world in range(150):
         rng = np.random.default_rng(world)
         labels = rng.permutation(np.repeat([1.0, 0.0], [12, 24]))[PEOPLE]
-        scores = rng.normal(size=36)[PEOPLE] + 0.01 * rng.normal(size=len(PEOPLE))  # who it is, and nothing else
+        scores = rng.normal(size=36)[PEOPLE] + 0.01 * rng.normal(size=len(PEOPLE))  # identity, and nothing else
         values.append(float(average_precision(labels, scores)))
         for units, floors in ((PEOPLE, by_people), (np.arange(len(PEOPLE)), by_clips)):
             floor = permutation_floor(lambda y, s=scores: average_precision(y, s), labels, units, permutations=30)
@@ -263,7 +263,7 @@ def test_many_numbers_of_noise_raise_a_false_alarm_as_rarely_as_one():
     rng = np.random.default_rng(0)
     noise = rng.random((2000, 10))
     alarms = [bool(above_chance({str(k): p for k, p in enumerate(row)})) for row in noise]
-    assert np.mean(alarms) == pytest.approx(0.05, abs=0.015)  # each judged by itself: 0.40
+    assert np.mean(alarms) == pytest.approx(0.05, abs=0.015)  # each evaluated by itself: 0.40
 
 
 def test_what_stands_out_is_named_step_by_step():

@@ -138,7 +138,7 @@ def test_length_of_an_embedding_does_not_matter():
 
 def test_a_perfect_action_feature_is_no_leak_within_an_action():
     action = np.repeat(np.arange(4), 12)
-    person = np.arange(48) // 4  # each person does one action, so an action narrows down who it is
+    person = np.arange(48) // 4  # each person does one action, so an action narrows down identity
     embeddings = np.eye(4)[action]
     assert rank(embeddings, LinkageSetup(person=person)).rank1 > 3 * rank(embeddings, LinkageSetup(person=person)).floor
     within = rank(embeddings, LinkageSetup(person=person, rule="same action", action=action))

@@ -12,7 +12,7 @@ from tests.data.features import made
 from vidveil.core.errors import UsageError
 from vidveil.data.puppets import long
 from vidveil.tasks import long_videos as long_videos
-from vidveil.tasks.long_videos import load_detection_videos, load_anomaly_videos, long_features
+from vidveil.tasks.long_videos import load_anomaly_videos, load_detection_videos, long_features
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 PART = ":share=0.02"

@@ -240,7 +240,7 @@ def reencoded(output: Path) -> list[str]:
 def test_many_channels_are_folded_to_stereo(tmp_path, layout, suffix):
     channels = av.AudioLayout(layout).nb_channels
     path = with_sound(tmp_path / f"a.{suffix}", "pcm_s16le", np.repeat(beeps(2, 1), channels, 0), layout)
-    # PyAV corrupts memory over some of these: what is not mended dies here, not in the process of the tests
+    # PyAV corrupts memory over some of these: what is not fixed dies here, not in the process of the tests
     for audio in ("distort", "keep"):
         command = [
             sys.executable,

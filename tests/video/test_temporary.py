@@ -250,10 +250,10 @@ def test_the_manifest_of_another_output_is_not_replaced(tmp_path):
 
 
 def test_where_a_source_lies_is_told_by_three_digits_and_no_more(tmp_path):
-    beside = manifest.place(tmp_path / "a.mp4", tmp_path)
-    assert len(beside) == 3
-    assert beside == manifest.place(Path("/home/somebody/a.mp4"), Path("/home/somebody"))
-    assert beside != manifest.place(tmp_path / "x" / "a.mp4", tmp_path)
+    next_to = manifest.place(tmp_path / "a.mp4", tmp_path)
+    assert len(next_to) == 3
+    assert next_to == manifest.place(Path("/home/somebody/a.mp4"), Path("/home/somebody"))
+    assert next_to != manifest.place(tmp_path / "x" / "a.mp4", tmp_path)
 
 
 def test_a_hash_that_nobody_wants_any_more_ends(tmp_path):

@@ -10,7 +10,7 @@ def trainings(recipe: EvaluateRecipe, targets: Sequence[str], *, readable: bool)
 
     Args:
         targets: what attackers are after, as tasks.
-        readable: whether the action is judged.
+        readable: whether the action is evaluated.
     """
     settings = 0 if recipe.method == "raw" else len(recipe.keep) or 1
     groups = [targets] if recipe.joint else [[task] for task in targets]

@@ -1,4 +1,4 @@
-"""From numbers to results: each beside its raw value, with excess or retention, and one sentence about them all."""
+"""From numbers to results: each next to its raw value, with excess or retention, and one sentence about them all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from vidveil.statistics.intervals import Difference, Estimate, difference
 from vidveil.statistics.tradeoff import Excess, excess, excess_over_attributes, retention
 
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
-TESTED = ("linkage_rank1", "identity_top1", "gait_rank1")  # what a verdict is made of, beside attributes
+TESTED = ("linkage_rank1", "identity_top1", "gait_rank1")  # what a verdict is made of, next to attributes
 LEVEL = 0.05  # chance of a single false alarm
 NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are told
 
@@ -51,7 +51,7 @@ def attribute_excess(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -
 
 
 def of_attributes(numbers: Mapping[str, Number]) -> dict[str, Number]:
-    """What attributes are judged by: the average precision of each, or cMAP of so many that no single one is told."""
+    """What attributes are evaluated by: the average precision of each, or cMAP of so many that no single one is told."""
     each = {name: number for name, number in numbers.items() if name.startswith("ap_")}
     return each or {name: number for name, number in numbers.items() if name == "cmap"}
 
@@ -84,7 +84,7 @@ def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
     if utility is None:
         return told
     if utility in raw and not _readable(raw[utility]):
-        return f"{told}; but judges could not even read the action of raw video, and say nothing about any method"
+        return f"{told}; but evaluators could not even read the action of raw video, and say nothing about any method"
     return f"{told}, {'the action is still readable' if _readable(numbers[utility]) else 'nothing is useful'}"
 
 

@@ -1,6 +1,6 @@
 """`results.json`: what an evaluation found, for people and other programs. The layout is told in docs/results.md.
 
-A result is a list of points, one a setting of the method; raw video stands beside them. A point has metrics, and every
+A result is a list of points, one a setting of the method; raw video stands next to them. A point has metrics, and every
 metric carries its floor, its interval, each seed's value and who measured it: a number never travels alone.
 """
 

@@ -1,4 +1,4 @@
-"""`vidveil train`: one recognizer, kept as a checkpoint, with its test numbers beside their floors."""
+"""`vidveil train`: one recognizer, kept as a checkpoint, with its test numbers next to their floors."""
 
 from pathlib import Path
 from time import monotonic

@@ -1,9 +1,9 @@
-"""The thing that is judged, as a black box: pixels in, pixels out, each clip by itself, once.
+"""The thing that is evaluated, as a black box: pixels in, pixels out, each clip by itself, once.
 
 Besides methods there are controls, which every table needs and nobody should protect anyone with: `raw` does nothing,
 `noise` leaves nothing, and those of `pruning_controls` blacken tubelets without having learned which.
 
-A method that hides by a mask leaves beside each video what it kept and by which scores, tubelet by tubelet: where
+A method that hides by a mask leaves next to each video what it kept and by which scores, tubelet by tubelet: where
 ground truth is known, `truth` compares them. Where its tubelets lie on no grid of the clip, only the share that it kept
 is left: pixel by pixel, mask and scores are larger than the video.
 """
@@ -92,7 +92,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
     _refuse_knobs_of_controls(setting)
     if setting.method == "raw":
         return data
-    if isinstance(data.videos, SingleFrames):  # a method sees whole videos, whoever judges frames of them
+    if isinstance(data.videos, SingleFrames):  # a method sees whole videos, whoever evaluators frames of them
         after = data.videos.of(anonymized(data.videos.whole, setting, device=device))
         return data.with_videos(after, f"{data.name} after {setting}")
     painter = _painter(data, setting, device)

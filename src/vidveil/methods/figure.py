@@ -87,11 +87,11 @@ class Figure(MotionMethod):
             yield frame, draw
         yield from self._shown(followed.end())
 
-    def _shown(self, left: "Iterable[tuple[T, Seen, Around]]") -> Iterator[tuple[T, Draw | None]]:
+    def _shown(self, left: "Iterable[tuple[T, Appearance, Around]]") -> Iterator[tuple[T, Draw | None]]:
         for frame, seen, around in left:
             yield frame, partial(self._picture, seen, around)
 
-    def _picture(self, seen: "Seen", around: "Around") -> Plane:
+    def _picture(self, seen: "Appearance", around: "Around") -> Plane:
         height, width = seen.size
         box = box_of(around.sums)
         if box is None or around.first is None:
@@ -114,7 +114,7 @@ def _fail(error: Exception) -> Plane:
     raise error
 
 
-class Seen(NamedTuple):
+class Appearance(NamedTuple):
     """How a frame differs from the one before."""
 
     small: Floats
@@ -137,11 +137,11 @@ class Followed(Generic[T]):
     """Frames without a cut, each kept back until SPAN more have come."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[T, Seen]] = deque()
+        self._waiting: deque[tuple[T, Appearance]] = deque()
         self._sums: deque[Sums] = deque(maxlen=2 * SPAN + 1)
         self._first: Floats | None = None
 
-    def take(self, frame: T, seen: Seen) -> Iterator[tuple[T, Seen, Around]]:
+    def take(self, frame: T, seen: Appearance) -> Iterator[tuple[T, Appearance, Around]]:
         self._waiting.append((frame, seen))
         if self._first is None and seen.sums[0] > 0:
             self._first = seen.small
@@ -149,19 +149,19 @@ class Followed(Generic[T]):
         if len(self._waiting) > SPAN:
             yield self._leave()
 
-    def end(self) -> Iterator[tuple[T, Seen, Around]]:
+    def end(self) -> Iterator[tuple[T, Appearance, Around]]:
         while self._waiting:
             if len(self._sums) > len(self._waiting) + SPAN:  # nothing more comes in, but what is too old goes
                 self._sums.popleft()
             yield self._leave()
 
-    def _leave(self) -> tuple[T, Seen, Around]:
+    def _leave(self) -> tuple[T, Appearance, Around]:
         """The oldest frame that waits, and all that moved around it."""
         frame, seen = self._waiting.popleft()
         return frame, seen, Around(np.sum(self._sums, axis=0), self._first)
 
 
-def looked_at(change: Plane) -> Seen:
+def looked_at(change: Plane) -> Appearance:
     height, width = change.shape
     factor = max(1.0, min(height, width) / SIDE)
     small = change.astype(np.float32)
@@ -172,7 +172,7 @@ def looked_at(change: Plane) -> Seen:
     y, x = ((np.arange(side) + 0.5) / side for side in small.shape)
     along, across = moved.sum(axis=1), moved.sum(axis=0)
     sums = [along.sum(), along @ y, across @ x, along @ y**2, across @ x**2, small[moved].sum()]
-    return Seen(small, (height, width), np.array(sums, np.float64))
+    return Appearance(small, (height, width), np.array(sums, np.float64))
 
 
 def box_of(sums: Sums) -> Box | None:

@@ -1,4 +1,4 @@
-"""A moving figure, turned, mirrored, stretched and moved in the picture by lot, another lot in each scene.
+"""A moving figure, turned, mirrored, stretched and moved in the picture at random, another lot in each scene.
 
     lot     of the first difference that shows something: the same recording gives the same video
     shown   as `figure`, but blocks are cut of the figure after it was turned: else their edges would tell how. The

@@ -1,4 +1,4 @@
-"""The section "Compared, on the same clips": the first method beside each of the others, as Markdown.
+"""The section "Compared, on the same clips": the first method next to each of the others, as Markdown.
 
 Made of `paired`'s numbers. Where runs cannot be paired the section says why, in one line each, and holds the rest.
 """
@@ -55,7 +55,7 @@ def _about(first: Run, draws: Resamples) -> str:
         f"{len(first.people)} test clips of {draws.people} people, the same for all. Differences are those of "
         f"{escaped(first.name)} minus the other, in the same {len(draws.counts):,} draws of people; where 0 is outside "
         "their 95 % interval, other people would hardly turn it round. Other trainings might: how much they vary, the "
-        "values of the seeds tell. Each row is judged by itself: of 20 rows without any difference, one has 0 outside "
+        "values of the seeds tell. Each row is evaluated by itself: of 20 rows without any difference, one has 0 outside "
         f"by chance.{few}"
     )
 
@@ -200,7 +200,7 @@ def _warnings(first: Run, other: Run, one: Method, two: Method) -> Iterable[str]
     """What makes a comparison less than fair, though it can be made."""
     if differ := different_settings(first, other):
         yield (
-            f"**These two were judged otherwise ({', '.join(differ)}): a part of every difference may be the judges', "
+            f"**These two were evaluated otherwise ({', '.join(differ)}): a part of every difference may be the evaluators', "
             "not the methods'.**"
         )
     apart = [
@@ -210,6 +210,6 @@ def _warnings(first: Run, other: Run, one: Method, two: Method) -> Iterable[str]
     ]
     if apart:
         yield (
-            f"Each run trained its own judges of raw video ({'; '.join(apart)}), and its shares are of these; "
+            f"Each run trained its own evaluators of raw video ({'; '.join(apart)}), and its shares are of these; "
             "`raw=NAME` in an evaluation uses those of another run."
         )

@@ -1,4 +1,4 @@
-"""Methods beside each other on the very same clips, in the same draws of people.
+"""Methods next to each other on the very same clips, in the same draws of people.
 
     difference          v₁ − v₂ of top-1 (or cMAP of actions), rank-1 and mAP
     at equal retention  excess₁(r) − excess₂(r), each read off its curve of (top-1 / raw top-1, excess of linkage)
@@ -87,7 +87,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """What one run judged."""
+    """What one run evaluated."""
 
     name: str
     settings: list[Setting]
@@ -229,7 +229,7 @@ def at_retention(first: Method, second: Method, at: Sequence[float] = RETENTIONS
 
 
 def by_seed(first: Method, second: Method, at: float) -> tuple[float, ...]:
-    """Excess of linkage of the first minus the second at a retention, of each seed that both were judged with."""
+    """Excess of linkage of the first minus the second at a retention, of each seed that both were evaluated with."""
     target = Estimate(at, np.empty(0))
     count = min(len(one.by_seed) for side in (first, second) for one in side.settings)
     differences = []

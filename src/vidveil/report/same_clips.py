@@ -1,6 +1,6 @@
 """Which runs can be compared clip by clip: those that were tested on the same clips, of the same people, in one order.
 
-Beside `results.json` an evaluation leaves `per_clip.safetensors`: what its numbers are the means of. Whatever shows
+Next to `results.json` an evaluation leaves `per_clip.safetensors`: what its numbers are the means of. Whatever shows
 that two of these files are not about the same clips is a reason not to pair them, told in one line.
 """
 
@@ -67,7 +67,7 @@ class Run:
 
 
 def comparable(runs: Sequence[tuple[Path, Results]]) -> tuple[list[Run], list[str]]:
-    """Those that can be set beside the first of them, and why others cannot. Raw video is no method, and left out."""
+    """Those that can be set next to the first of them, and why others cannot. Raw video is no method, and left out."""
     opened: list[Run] = []
     reasons = []
     for path, results in runs:
@@ -87,7 +87,7 @@ def comparable(runs: Sequence[tuple[Path, Results]]) -> tuple[list[Run], list[st
 
 
 def open_run(path: Path, results: Results) -> Run:
-    """The results at `path` with the file beside them. DataError tells why there is none that can be used."""
+    """The results at `path` with the file next to them. DataError tells why there is none that can be used."""
     file = path.with_name("per_clip.safetensors")
     try:
         run = Run(results, read_per_clip(file))

@@ -1,4 +1,4 @@
-"""Results as Markdown: every number with its interval, its floor, the raw value beside it, and who measured it.
+"""Results as Markdown: every number with its interval, its floor, the raw value next to it, and who measured it.
 
 table([results])            one run
 table([first, second])      several: an overview first, one row a setting, then each run by itself

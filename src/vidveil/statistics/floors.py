@@ -154,7 +154,7 @@ def over_seeds(floors: Sequence[Floor]) -> Floor:
 def above_chance(ps: Mapping[str, float], level: float = 0.05) -> list[str]:
     """Which of several numbers are above their floors, with the chance of a single false alarm held below `level`.
 
-    Ten numbers of pure noise, each judged at 5 %, raise a false alarm in four evaluations of ten. By Holm's rule the
+    Ten numbers of pure noise, each evaluated at 5 %, raise a false alarm in four evaluations of ten. By Holm's rule the
     smallest p must be below level / m, the next below level / (m − 1) and so on, up to the first that is not.
     """
     found: list[str] = []

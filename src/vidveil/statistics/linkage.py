@@ -14,7 +14,7 @@ The query's own clip is never in its gallery, not even as its raw version when a
 ones. Queries with no clip of their person in the gallery cannot be answered by anybody: left out, and counted.
 
 **Ties.** A method that makes all videos black makes all clips equally similar. Whichever was listed first would be
-"nearest", and lists are sorted by person. So ties are broken by lot, and the number is its mean over all outcomes: tied
+"nearest", and lists are sorted by person. So ties are broken at random, and the number is its mean over all outcomes: tied
 clips share the hit. Similarities that agree to 1e-6 are tied. Of identical clips linkage is at its floor, exactly.
 """
 
@@ -42,7 +42,7 @@ class LinkageSetup:
     """Who is looked for among whom. All arrays have one entry a clip."""
 
     person: Ints
-    """Who it is; -1 where nobody knows: such clips are no queries, and in no gallery, since they may be anyone."""
+    """Identity; -1 where nobody knows: such clips are no queries, and in no gallery, since they may be anyone."""
     rule: Rule = "any"
     action: Ints | None = None
     outfit: Ints | None = None
@@ -105,7 +105,7 @@ class Linkage:
     average_precision: Floats
     """Of the whole ranking; its mean is mAP."""
     chance: Floats
-    """Positives / gallery: the hit of a neighbour drawn by lot."""
+    """Positives / gallery: the hit of a neighbour drawn at random."""
     positives: Ints
     gallery: Ints
     """How many clips the query was compared with."""
@@ -213,7 +213,7 @@ def similarities(
 
 
 def _average_precisions(similar: Floats, match: Bools) -> Floats:
-    """AP of each row, as it is on average when ties are broken by lot. (c, N) -> (c,)
+    """AP of each row, as it is on average when ties are broken at random. (c, N) -> (c,)
 
     A tie of t clips, m of them positive, after a others with A positives, holds a positive at each of its places with
     probability m/t; at the i-th, i = 0 … t − 1, precision is then (A + 1 + i (m − 1)/(t − 1)) / (a + i + 1) on average.

@@ -104,7 +104,7 @@ def linkage_map_floor(
 
 
 def _strata(setup: LinkageSetup) -> Ints:
-    """What a clip's gallery depends on besides who it is: clips are dealt among those where this is the same."""
+    """What a clip's gallery depends on besides identity: clips are dealt among those where this is the same."""
     fixed = [column for column in (setup.action, setup.apart, setup.probes, setup.among) if column is not None]
     return np.unique(np.stack([setup.person < 0, *fixed]), axis=1, return_inverse=True)[1].reshape(-1)
 

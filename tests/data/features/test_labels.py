@@ -1,4 +1,4 @@
-"""The table beside a store: what is written is read again, and whatever makes no sense is one line."""
+"""The table next to a store: what is written is read again, and whatever makes no sense is one line."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Features on a device: drawn evenly and by lot, computed once, found again by whoever needs the same."""
+"""Features on a device: drawn evenly and at random, computed once, found again by whoever needs the same."""
 
 import os
 from dataclasses import replace

@@ -184,8 +184,8 @@ def test_the_papers_training_and_its_table_run_on_such_a_folder(tmp_path, monkey
     made = run(read(find(recipe), ["network=mini", *small]), root=tmp_path)
     assert made.folder == tmp_path / "runs" / recipe / "checkpoint"
     table = [f"data={data}", f"method=dual_cls:{recipe}", "keep=[0.8]", "views=1x1", "attacker_epochs=1", "seeds=[0]"]
-    judges = ["utility=r3d_tiny", "attackers=[resnet_tiny]", "permutations=10", "resamples=10"]
-    results = evaluate("dual_cls_vp_table", *small, *table, *judges, data=tmp_path)
+    evaluators = ["utility=r3d_tiny", "attackers=[resnet_tiny]", "permutations=10", "resamples=10"]
+    results = evaluate("dual_cls_vp_table", *small, *table, *evaluators, data=tmp_path)
     assert results.data["people"] == {"train": 0, "val": 0, "test": 0}
     (pruned,) = results.points
     assert {"action_top1", "cmap", "f1", f"ap_{attribute}"} <= pruned.metrics.keys()

@@ -179,7 +179,7 @@ def test_a_layout_that_is_not_ucf_crime_and_a_half_copied_one_are_told_what_is_m
     with pytest.raises(DataError, match="no UCF_Crimes or UCF-Crime or UCF_Crime or ucf_crime in"):
         load_data("ucf_crime", root=tmp_path, frames=4, size=28)
     made(tmp_path)
-    with pytest.raises(DataError, match=r"there is no Anomaly_Train\.txt in .*UCF_Crimes or beside it: it comes with"):
+    with pytest.raises(DataError, match=r"there is no Anomaly_Train\.txt in .*UCF_Crimes or next to it: it comes with"):
         load_data("ucf_crime", root=tmp_path, frames=4, size=28)
     folder = lists(tmp_path)
     with pytest.raises(UsageError, match="ucf_crime takes nothing after a colon, not 'x'"):

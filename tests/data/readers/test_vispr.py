@@ -74,8 +74,8 @@ def test_attributes_of_pictures_are_attacked_and_no_action_is_judged(tmp_path, m
     torch.set_num_threads(1)
     small = ["frames=2", "size=16", "epochs=1", "batch=4", "warmup_epochs=0", "device=cpu", "views=1x1"]
     table = ["data=vispr:5", "method=blur:strong", "keep=[]", "attacker_epochs=1", "seeds=[0]"]
-    judges = ["utility=r3d_tiny", "attackers=[resnet_tiny]", "permutations=10", "resamples=10"]
-    results = evaluate("dual_cls_vp_table", *small, *table, *judges, data=made(tmp_path))
+    evaluators = ["utility=r3d_tiny", "attackers=[resnet_tiny]", "permutations=10", "resamples=10"]
+    results = evaluate("dual_cls_vp_table", *small, *table, *evaluators, data=made(tmp_path))
     assert {"cmap", "ap_face"} <= results.raw.metrics.keys()
     assert not [name for name in results.raw.metrics if name.startswith(("action", "linkage"))]
 

@@ -81,7 +81,7 @@ def test_pictures_are_the_middle_frames_of_clips_in_the_order_of_their_features(
     wide = np.zeros((2, FRAMES, SIDE, SIDE + 8, 3), np.uint8)
     wide[0] = 10 * np.arange(FRAMES)[:, None, None, None]
     wide[1, ..., 0] = 255
-    wide[:, :, :, :4] = wide[:, :, :, -4:] = 77  # beside the middle square
+    wide[:, :, :, :4] = wide[:, :, :, -4:] = 77  # next to the middle square
     videos = np.concatenate([wide] * (len(data.labels) // 2))
     found = pictures(replace(data, pixels=Arrays(videos)))
     assert found.shape == (CLIPS * len(data.labels), 3, SIDE, SIDE)

@@ -107,7 +107,7 @@ def test_a_space_that_tells_training_people_apart_tells_others_apart_too():
 
     def clips(people):
         person = np.repeat(people, 6)
-        loud = 8 * rng.normal(size=(len(person), 16))  # whatever varies most is not who it is
+        loud = 8 * rng.normal(size=(len(person), 16))  # whatever varies most is not identity
         return np.hstack([centres[person] + 0.2 * rng.normal(size=(len(person), 4)), loud]), person
 
     to = identity_space(*clips(np.arange(30)))

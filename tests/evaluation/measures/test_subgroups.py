@@ -1,4 +1,4 @@
-"""Subgroups: whose action is told, the gap between them, and what people put in two groups by lot would have."""
+"""Subgroups: whose action is told, the gap between them, and what people put in two groups at random would have."""
 
 from dataclasses import replace
 

@@ -93,7 +93,7 @@ def test_random_labels_of_actions_are_of_no_use():
     raw = evaluate(toy(action=False)).raw
     top1 = raw.metrics["action_top1"]
     assert top1.interval[0] <= top1.floor
-    assert "judges could not even read the action of raw video" in raw.verdict
+    assert "evaluators could not even read the action of raw video" in raw.verdict
 
 
 def test_a_constant_attribute_is_named_and_left_out():
@@ -306,7 +306,7 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         ({"method": "blur", "keep": (0.5,)}, "has no knob|no knobs"),
         ({"keep": (0.5,)}, "raw has no knob"),
         ({"utility": "r3d_tinny"}, "did you mean r3d_tiny"),
-        ({"utility": "r3d_tiny:raw"}, "is trained on what it judges"),
+        ({"utility": "r3d_tiny:raw"}, "is trained on what it evaluators"),
         ({"attackers": ("r3d_tiny:pretrained",)}, "no published weights"),
         ({"attackers": ("r3d_tiny:trained",)}, "pretrained, frozen or raw"),
         ({"raw": "nothing"}, "no finished run 'nothing'"),

@@ -1,4 +1,4 @@
-"""Whole evaluations on long videos by the smallest networks: what is written, set beside raw, resumed and refused."""
+"""Whole evaluations on long videos by the smallest networks: what is written, set next to raw, resumed and refused."""
 
 import json
 import os

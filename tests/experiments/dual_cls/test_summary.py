@@ -90,7 +90,7 @@ def test_the_setting_is_chosen_anew_in_each_draw_and_raw_video_stands_for_none(s
     mild = made(0.9, estimate(script, 1.00, 1.00, 0.98, 0.95), estimate(script, 0.6, 0.6, 0.6, 0.6))
     best = script.Method("best", [mild, hard], {})
     rival = estimate(script, 0.9, 0.9, 0.9, 0.9)
-    found = script.beside(best, script.at(best, 0.97), {"linkage": rival})
+    found = script.next_to(best, script.at(best, 0.97), {"linkage": rival})
     assert found["share"] == 0.5
     assert found["often"] == pytest.approx(1 / 3)
     low, high = np.percentile([0.1 - 0.9, 0.6 - 0.9, 1.0 - 0.9], [2.5, 97.5])  # hard, mild, raw

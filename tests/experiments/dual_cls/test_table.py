@@ -50,8 +50,8 @@ def test_what_a_job_needs_stands_before_it(table):
 
 
 def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
-    judged = [job for job in all_jobs(table) if job.words[0] == "evaluate" and not job.name.startswith("raw")]
-    names = {job.name.removesuffix("-rho0.5") for job in judged}
+    evaluated = [job for job in all_jobs(table) if job.words[0] == "evaluate" and not job.name.startswith("raw")]
+    names = {job.name.removesuffix("-rho0.5") for job in evaluated}
     assert names >= {
         *table.MODES,
         "random",
@@ -63,7 +63,7 @@ def test_every_mode_is_judged_beside_every_control_on_the_same_raw_run(table):
         "faces",
         "blur",
     }
-    for job in judged:
+    for job in evaluated:
         start = table.starts(job.name)
         assert f"raw={start}raw-rho0.5" in job.words or job.name == f"{start}raw-rho0.5"
 

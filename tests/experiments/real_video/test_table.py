@@ -208,7 +208,7 @@ def test_where_two_people_validate_average_precision_decides_between_attackers_t
 
 
 def judged_by(network, top1, linked, val, seed=0):
-    """A run whose judges, one for the use and one attacker, are called by a network's name."""
+    """A run whose evaluators, one for the use and one attacker, are called by a network's name."""
     one = run(seed, 30, top1=top1, linked=linked)
     for at in (one.results.raw, *one.results.points):
         who, tag = f"{network}, cosine", table_pooled.tag_of(at)
@@ -253,8 +253,8 @@ def test_clips_that_asked_nothing_count_nothing():
 
 def compared(row, lots):
     draws = Resamples(row.people, resamples=200)
-    judged, rival = (table_summary.method(one, draws) for one in (row, lots))
-    (setting,) = judged.settings
+    evaluated, rival = (table_summary.method(one, draws) for one in (row, lots))
+    (setting,) = evaluated.settings
     return table_lots.beside_lots(setting, setting.excess.estimate, rival)
 
 
@@ -305,7 +305,7 @@ def test_what_is_read_beyond_the_most_lots_that_were_judged_is_marked_as_a_guess
     ]
     marks = [table_page.beyond("motion", kept(share, minus_lots=met), rows) for share, met in told]
     assert marks == [True, False, False, True, False, False]
-    assert not table_page.beyond("t-motion", kept(0.7, minus_lots=few), rows)  # other judges judged these lots
+    assert not table_page.beyond("t-motion", kept(0.7, minus_lots=few), rows)  # other evaluators evaluated these lots
     assert not table_page.beyond("motion", kept(0.7, minus_lots=few), {"random": {"settings": [kept(0.9, 0.9)]}})
 
 

@@ -27,21 +27,21 @@ def test_every_command_can_be_read_and_has_a_name_of_its_own():
     names = [command.name for job in jobs() for command in job]
     assert len(names) == len(set(names)) > 200
     for job in jobs():
-        *trained, judged = [read(find(command.recipe), command.words) for command in job]
-        assert isinstance(judged, FeaturesRecipe)
+        *trained, evaluated = [read(find(command.recipe), command.words) for command in job]
+        assert isinstance(evaluated, FeaturesRecipe)
         assert all(isinstance(recipe, SplavuRecipe) for recipe in trained)
-        assert [recipe.seed for recipe in trained] in ([], list(judged.seeds))
-        assert {judged.method.replace("{seed}", str(recipe.seed)) for recipe in trained} == {
+        assert [recipe.seed for recipe in trained] in ([], list(evaluated.seeds))
+        assert {evaluated.method.replace("{seed}", str(recipe.seed)) for recipe in trained} == {
             f"splavu:{recipe.name}" for recipe in trained
         }
 
 
 def test_adapters_and_judges_look_at_the_same_features():
     for job in jobs():
-        *trained, judged = [read(find(command.recipe), command.words) for command in job]
+        *trained, evaluated = [read(find(command.recipe), command.words) for command in job]
         for recipe in trained:
             for key in ("data", "encoder", "half", "frames", "size", "stride"):
-                assert getattr(recipe, key) == getattr(judged, key)
+                assert getattr(recipe, key) == getattr(evaluated, key)
 
 
 def test_settings_differ_in_nothing_but_what_their_names_say():

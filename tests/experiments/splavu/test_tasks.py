@@ -1,4 +1,4 @@
-"""The table of tasks: its commands can be read, no adapter saw what it is judged on, its page is its results."""
+"""The table of tasks: its commands can be read, no adapter saw what it is evaluated on, its page is its results."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import splavu_tasks  # noqa: E402
-from splavu_tasks import FOLDS, JUDGES, RESULTS, SETTINGS, SUBSETS, everything, judging, run_of, training  # noqa: E402
+from splavu_tasks import EVALUATORS, FOLDS, RESULTS, SETTINGS, SUBSETS, everything, judging, run_of, training  # noqa: E402
 from splavu_tasks_page import page, summary, together, unseen  # noqa: E402
 
 
@@ -63,9 +63,9 @@ def test_a_fold_of_fights_is_judged_after_an_adapter_that_did_not_see_its_test_v
 
 def test_every_judge_has_a_recipe_that_can_be_read():
     for name, setting in SETTINGS.items():
-        for judge, recipe in JUDGES[setting.set].items():
+        for evaluator, recipe in EVALUATORS[setting.set].items():
             assert recipe in names()
-            for command in judging(name, judge):
+            for command in judging(name, evaluator):
                 assert read(find(command.recipe), command.words).seeds == (0, 1, 2)
 
 
@@ -135,16 +135,16 @@ def test_what_was_judged_before_stays_where_raw_features_gave_the_same(tmp_path,
     name = run_of("ours-detection", "detection")
     (tmp_path / name).mkdir()
     results(name, {"detection_map": metric(0.81)}).write(tmp_path / name / "results.json")
-    judged = {"detection": {"detection_map": {"value": [0.7, 0.6, 0.8]}}, "gait": {}, "commits": {"gait": "old"}}
+    evaluated = {"detection": {"detection_map": {"value": [0.7, 0.6, 0.8]}}, "gait": {}, "commits": {"gait": "old"}}
     raw = {"title": "raw features", "tasks": [], "detection": {"detection_map": {"value": [0.9, 0.8, 1.0]}}}
-    before = {"puppets": {"raw": raw, "ours-action": judged, "ours-detection": judged}, "ucf101_5": {"raw": {}}}
+    before = {"puppets": {"raw": raw, "ours-action": evaluated, "ours-detection": evaluated}, "ucf101_5": {"raw": {}}}
     found = summary(before)
     assert list(found["puppets"]) == ["raw", "ours-action", "ours-detection"]
-    assert found["puppets"]["ours-action"] == judged | {"title": SETTINGS["ours-action"].title}
+    assert found["puppets"]["ours-action"] == evaluated | {"title": SETTINGS["ours-action"].title}
     assert found["puppets"]["ours-detection"]["detection"]["detection_map"]["value"][0] == pytest.approx(0.81)
     assert found["puppets"]["ours-detection"]["commits"] == {
         "detection": "abc"
-    }  # other adapters, judged by nobody else
+    }  # other adapters, evaluated by nobody else
     assert found["ucf101_5"] == {"raw": {}}
     raw["detection"]["detection_map"]["value"][0] = 0.91
     assert list(summary(before)["puppets"]) == ["raw", "ours-detection"]
@@ -216,7 +216,7 @@ def changes(people, kind, tasks):
     metrics = {"action": ("clips", "action_top1"), "detection": ("detection", "detection_map"),
                "anomaly": ("anomaly", "anomaly_frame_auc")}  # fmt: skip
     told = people[f"{kind}-{'-'.join(tasks)}"]
-    return [told[judge][metric]["change"] for task, (judge, metric) in metrics.items() if task not in tasks]
+    return [told[evaluator][metric]["change"] for task, (evaluator, metric) in metrics.items() if task not in tasks]
 
 
 def test_unseen_tasks_stay_within_three_points_behind_the_published_losses_and_behind_ours_where_it_learned_actions():
@@ -233,7 +233,7 @@ def test_unseen_tasks_stay_within_three_points_behind_the_published_losses_and_b
     mild = [people[f"mild-{task}"] for task in ("detection", "anomaly")]
     for told in mild:
         numbers = (("clips", "action_top1"), ("detection", "detection_map"), ("anomaly", "anomaly_frame_auc"))
-        assert all(told[judge][metric]["change"][0] > -0.03 for judge, metric in numbers)
+        assert all(told[evaluator][metric]["change"][0] > -0.03 for evaluator, metric in numbers)
     left = sorted(told["clips"]["linkage_rank1"]["excess"][0] for told in mild)
     assert "and leave {:.2f} to {:.2f} of the linkage. So".format(*left) in text
     lost = people["apart-action"]["anomaly"]["anomaly_video_auc"]["change"][0]
@@ -242,8 +242,8 @@ def test_unseen_tasks_stay_within_three_points_behind_the_published_losses_and_b
     assert (
         f"lose {-value:.2f} [{-high:.2f}, {-low:.2f}] of the AUC of frames, and nothing of detection or top-1" in text
     )
-    for judge, metric in (("detection", "detection_map"), ("clips", "action_top1")):
-        _, low, high = people["apart-action-lc0"][judge][metric]["change"]
+    for evaluator, metric in (("detection", "detection_map"), ("clips", "action_top1")):
+        _, low, high = people["apart-action-lc0"][evaluator][metric]["change"]
         assert low < 0 < high
     left = [people[f"apart-{'-'.join(tasks)}"]["clips"]["linkage_rank1"]["excess"][0] for tasks in SUBSETS]
     assert f"They also keep the people in it: {min(left):.2f} to {max(left):.2f} of the linkage." in text

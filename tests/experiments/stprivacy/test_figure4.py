@@ -83,8 +83,8 @@ def test_what_the_table_of_dual_cls_needs_too_is_done_once():
 
 def test_columns_can_be_asked_for():
     found = job_queue.wanted(all_jobs(), figure4.with_columns("tubelet_frames,sparse").split(","))
-    judged = [job.of for job in found if job.words[0] == "evaluate"]
-    assert judged == ["raw", "tubelet_frames1", "both", "tubelet_frames4", "sparse"]
+    evaluated = [job.of for job in found if job.words[0] == "evaluate"]
+    assert evaluated == ["raw", "tubelet_frames1", "both", "tubelet_frames4", "sparse"]
     assert figure4.with_columns("deployed") == "both"
     assert figure4.with_columns("") == ""
 
@@ -138,11 +138,11 @@ def test_columns_of_which_nothing_is_finished_are_not_drawn(tmp_path):
 
 
 def test_seeds_of_attributes_have_the_mean_that_the_evaluation_found():
-    def judged(hair, skin):
+    def evaluated(hair, skin):
         metrics = {"ap_hair": metric(np.mean(hair), 0.3, seeds=hair), "ap_skin": metric(np.mean(skin), 0.2, seeds=skin)}
         return point("any", metrics=metrics | {"ap_nudity": metric(0.5, 0.49, seeds=[0.4, 0.6])})
 
-    seeds = figure4.attributes_by_seed(judged([0.5, 0.3], [0.4, 0.4]), judged([0.7, 0.7], [0.8, 0.8]))
+    seeds = figure4.attributes_by_seed(evaluated([0.5, 0.3], [0.4, 0.4]), evaluated([0.7, 0.7], [0.8, 0.8]))
     assert seeds == pytest.approx([(0.2 + 0.2) / 1.0, (0.0 + 0.2) / 1.0])
 
 

@@ -6,7 +6,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from vidveil.models.layers.attribution import SCALE, Votes, apart, counted, loudness, random_company, taught, where
+from vidveil.models.layers.attribution import (
+    SCALE,
+    Votes,
+    apart,
+    counted,
+    random_company,
+    trained,
+    vote_strength,
+    where,
+)
 
 from vidveil.models.layers.tubelets import over_pixels
 
@@ -72,9 +81,9 @@ def test_votes_become_loud_where_the_answer_is_though_nobody_says_where_that_is(
     with torch.no_grad():
         votes = net(video)
     for name, its in places.items():
-        credit = where(loudness(votes[name], several=name == "attributes"))
+        credit = where(vote_strength(votes[name], several=name == "attributes"))
         share = credit.gather(1, its).sum(1).mean()
-        assert share > 0.5, f"{name}: {share:.2f}; by lot it would be {3 / COUNT:.2f}"
+        assert share > 0.5, f"{name}: {share:.2f}; at random it would be {3 / COUNT:.2f}"
 
 
 def test_a_vote_depends_on_the_pixels_of_its_tubelet_and_on_no_others():
@@ -110,10 +119,10 @@ def test_at_the_start_nobody_votes_and_nothing_is_taught():
     for name, votes in net(video).items():
         assert votes.shape == (3, COUNT, OUTPUTS[name])
         assert not votes.any()
-        credit = where(loudness(votes, several=name == "attributes"))
+        credit = where(vote_strength(votes, several=name == "attributes"))
         assert not credit.any()
     attention = torch.full((3, COUNT), 1 / COUNT, requires_grad=True)
-    loss = taught(attention, credit, torch.arange(COUNT).expand(3, -1))
+    loss = trained(attention, credit, torch.arange(COUNT).expand(3, -1))
     loss.backward()
     assert loss.item() == 0
     assert not attention.grad.any()
@@ -138,9 +147,11 @@ def test_only_votes_that_are_shown_are_counted_and_of_nothing_comes_nothing():
 
 def test_a_vote_for_one_among_many_is_loud_by_its_differences_and_a_yes_or_no_by_its_size():
     votes = torch.tensor([[[2.0, 2.0], [3.0, -1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]])
-    torch.testing.assert_close(loudness(votes, several=False), torch.tensor([[0.0, 2.0, 0, 0, 0]]))  # softmax: no sum
-    torch.testing.assert_close(loudness(votes, several=True), torch.tensor([[4.0, 4.0, 0, 0, 0]]))
-    assert loudness(votes.bfloat16(), several=False).dtype == torch.float32
+    torch.testing.assert_close(
+        vote_strength(votes, several=False), torch.tensor([[0.0, 2.0, 0, 0, 0]])
+    )  # softmax: no sum
+    torch.testing.assert_close(vote_strength(votes, several=True), torch.tensor([[4.0, 4.0, 0, 0, 0]]))
+    assert vote_strength(votes.bfloat16(), several=False).dtype == torch.float32
 
 
 @pytest.mark.parametrize("several", [True, False])
@@ -148,7 +159,7 @@ def test_what_most_tubelets_say_alike_is_not_loud(several):
     votes = torch.zeros(1, 9, 3)
     votes[0, 4] = torch.tensor([1.0, -1.0, 0.5])
     habit = torch.tensor([0.7, -0.3, 2.0])  # the prior of an attribute that nearly all have
-    torch.testing.assert_close(loudness(votes + habit, several=several), loudness(votes, several=several))
+    torch.testing.assert_close(vote_strength(votes + habit, several=several), vote_strength(votes, several=several))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9, 1.0])
@@ -171,10 +182,10 @@ def test_an_attention_is_taught_best_when_it_is_the_target():
     torch.manual_seed(2)
     target = torch.rand(3, COUNT).softmax(1)
     live = torch.arange(COUNT).expand(3, -1)
-    least = taught(target, target, live)
+    least = trained(target, target, live)
     for _ in range(20):
         other = (target.log() + 0.3 * torch.randn(3, COUNT)).softmax(1)
-        assert taught(other, target, live) > least
+        assert trained(other, target, live) > least
 
 
 def test_pruned_tubelets_and_fuse_tokens_are_no_part_of_the_lesson():
@@ -183,9 +194,9 @@ def test_pruned_tubelets_and_fuse_tokens_are_no_part_of_the_lesson():
     live = torch.tensor([[3, 1, 6]])  # 0 and 2 are gone, and 6 stands for a fuse token
     best = torch.tensor([[2 / 3, 1 / 3, 0.0]])
     entropy = -sum(p * math.log(p) for p in (2 / 3, 1 / 3))  # of the target among the live, as if there were no others
-    assert taught(best, target, live).item() == pytest.approx(entropy, rel=1e-5)
+    assert trained(best, target, live).item() == pytest.approx(entropy, rel=1e-5)
     changed = target.clone()
     changed[0, [0, 2]] = torch.tensor([0.9, 0.7])
-    assert taught(best, target, live) == taught(best, changed, live)
-    assert taught(best, target, live) < taught(torch.tensor([[0.5, 0.5, 0.0]]), target, live)
-    assert taught(best, target, live) < taught(torch.tensor([[0.6, 0.3, 0.1]]), target, live)
+    assert trained(best, target, live) == trained(best, changed, live)
+    assert trained(best, target, live) < trained(torch.tensor([[0.5, 0.5, 0.0]]), target, live)
+    assert trained(best, target, live) < trained(torch.tensor([[0.6, 0.3, 0.1]]), target, live)

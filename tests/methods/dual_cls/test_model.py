@@ -76,7 +76,7 @@ def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tenso
     grown = grown + places + net.time_embed[0].T.view(WIDTH, -1, 1, 1)
     act, priv = net.cls_token[0] + net.pos_embed[0, 0]
     x = torch.stack([act, priv, *grown.flatten(1).T])
-    beside = (net.cls_token[0, 1] + net.pos_embed[0, 0].detach())[None]  # a detector's token
+    next_to = (net.cls_token[0, 1] + net.pos_embed[0, 0].detach())[None]  # a detector's token
     alive = torch.ones(len(x), dtype=torch.bool)
     alive[1] = not detector
     kept: list[set[int]] = []
@@ -94,9 +94,9 @@ def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tenso
         if detector:
             reader, others = block.reader, alive.clone()
             others[0] = False
-            read, look = attend(reader.query(reader.norm1(beside)), k.detach(), v.detach(), others[None])
-            beside = beside + reader.proj(read)
-            beside = beside + reader.mlp(reader.norm2(beside))
+            read, look = attend(reader.query(reader.norm1(next_to)), k.detach(), v.detach(), others[None])
+            next_to = next_to + reader.proj(read)
+            next_to = next_to + reader.mlp(reader.norm2(next_to))
             looks = torch.cat([weights[:1], look])
         if number in net.prune_at:
             last = len(x) if mode.reference else 2 + count
@@ -113,7 +113,7 @@ def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tenso
                 fused = sum(a_act[place] * x[rivals[place]] for place in dropped)
                 x, alive = torch.cat([x, fused[None]]), torch.cat([alive, alive.new_ones(1)])
         x = x + block.mlp(block.norm2(x))
-    told = net.priv_norm(beside[0]) if detector else net.norm(x[1])
+    told = net.priv_norm(next_to[0]) if detector else net.norm(x[1])
     return net.action_head(net.norm(x[0])), told, kept, x[2 : 2 + count]
 
 

@@ -60,18 +60,18 @@ def test_the_gate_is_open_by_the_scores_that_were_compared():
     turned = Chosen(chosen.live, chosen.act, chosen.priv, best(chosen.act.flip(1), chosen.priv.flip(1), 9))
     mask = gate([turned], COUNT, lambda act, priv, _: score(act, priv, _).flip(1), TEMPERATURE)
     (slope,) = torch.autograd.grad(mask[:, 0].sum(), chosen.act)
-    assert bool(slope[:, -1].all())  # tubelet 0 is judged by the score of the last one
+    assert bool(slope[:, -1].all())  # tubelet 0 is evaluated by the score of the last one
     assert not slope[:, :-1].any()
 
 
 @pytest.mark.parametrize(("only", "taught"), [(None, {"act", "priv"}), ("act", {"act"}), ("priv", {"priv"})])
-def test_gradients_reach_the_attentions_that_are_asked_for_and_no_other(only, taught):
+def test_gradients_reach_the_attentions_that_are_asked_for_and_no_other(only, trained):
     chosen = selections(9, 6, 4)
     (gate(chosen, COUNT, score, TEMPERATURE, only) * torch.randn(3, COUNT)).sum().backward()
     for one in chosen:
         for name in ("act", "priv"):
             gradient = getattr(one, name).grad
-            assert (gradient is not None and bool(gradient.any())) is (name in taught)
+            assert (gradient is not None and bool(gradient.any())) is (name in trained)
 
 
 def test_wanting_a_tubelet_raises_its_action_attention_and_lowers_its_privacy_attention():

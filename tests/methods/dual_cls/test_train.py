@@ -67,18 +67,18 @@ def test_every_way_gives_a_finite_loss_and_teaches_everybody_who_plays(data, bat
     assert loss.ndim == 0
     assert loss.isfinite()
     assert all(p.grad is None or p.grad.isfinite().all() for p in made.parameters())
-    taught = moved(made)
-    players = [name for name in ("utility", "attacker", "votes") if getattr(made, name) is not None]
+    trained = moved(made)
+    networks = [name for name in ("utility", "attacker", "votes") if getattr(made, name) is not None]
     expected = {"heads": [], "pixels": ["utility", "attacker"], "credit": ["votes"]}
     expected["both"] = expected["pixels"] + expected["credit"]
-    assert players == expected[made.recipe.train_on]
+    assert networks == expected[made.recipe.train_on]
     wanted = [f"anonymizer.{part}" for part in ("blocks.0.attn.qkv.weight", "action_head.weight", "cls_token")]
     wanted += [f"anonymizer.budget_heads.{name}.weight" for name in ("attributes", "identity")]
     if made.utility is not None:
         wanted += ["utility.heads.action.weight", "attacker.heads.attributes.weight", "attacker.heads.identity.weight"]
     wanted += [f"votes.heads.{name}.weight" for name in ("action", "attributes", "identity") if made.votes is not None]
     wanted += ["anonymizer.decoder.weight"] if way == "decode" else []
-    assert {*wanted} <= taught
+    assert {*wanted} <= trained
 
 
 @pytest.mark.parametrize("way", ["heads/reversed", "pixels/reversed"])
@@ -171,13 +171,13 @@ def test_the_two_players_see_the_same_pixels_and_pull_the_mask_in_opposite_direc
 def test_masks_drawn_by_lot_show_as_many_tubelets_and_still_teach_the_gate(data, batch):
     made = game(data, "pixels/reversed", random_masks=1.0)
     seen = made.anonymizer(batch.video, 0.6)
-    by_lot, _ = made.shown(batch.video, seen, 1.0)
+    at_random, _ = made.shown(batch.video, seen, 1.0)
     learned, _ = made.shown(batch.video, seen, 1.0, lots=False)
-    shown = [torch.nn.functional.max_pool3d(v.detach(), (2, 8, 8)).amax(1).flatten(1) > 0 for v in (by_lot, learned)]
+    shown = [torch.nn.functional.max_pool3d(v.detach(), (2, 8, 8)).amax(1).flatten(1) > 0 for v in (at_random, learned)]
     assert torch.equal(shown[1], seen.kept)
     assert not torch.equal(*shown)
     assert torch.equal(shown[0].sum(1), shown[1].sum(1))
-    assert torch.autograd.grad(by_lot.sum(), seen.selections[0].act)[0].any()
+    assert torch.autograd.grad(at_random.sum(), seen.selections[0].act)[0].any()
 
 
 def opinions(made):
@@ -190,13 +190,13 @@ def opinions(made):
 @pytest.mark.parametrize("way", ["credit/plain", "credit/detector"])
 def test_with_credit_the_reader_learns_from_its_votes_alone_and_the_anonymizer_from_the_lessons_alone(data, batch, way):
     made = opinions(game(data, way))
-    lessons = made.lessons(batch.video, batch.index, made.anonymizer(batch.video, 0.8))
-    told, taught = lessons[:3], lessons[3:]  # action and two budgets; act and priv of each selection
-    assert len(taught) == 2 * len(made.anonymizer.prune_at)
+    losses = made.losses(batch.video, batch.index, made.anonymizer(batch.video, 0.8))
+    told, trained = losses[:3], losses[3:]  # action and two budgets; act and priv of each selection
+    assert len(trained) == 2 * len(made.anonymizer.prune_at)
     torch.stack(told).sum().backward(retain_graph=True)
     assert {name.split(".")[0] for name in moved(made)} == {"votes"}
     made.zero_grad()
-    torch.stack(taught).sum().backward()
+    torch.stack(trained).sum().backward()
     assert {name.split(".")[0] for name in moved(made)} == {"anonymizer"}
 
 
@@ -217,9 +217,9 @@ def test_each_attention_comes_to_where_the_votes_on_its_question_are_loud(data, 
     for _ in range(25):
         seen = made.anonymizer(batch.video, 1.0)
         optimizer.zero_grad()
-        torch.stack(made.lessons(batch.video, batch.index, seen)).sum().backward()
+        torch.stack(made.losses(batch.video, batch.index, seen)).sum().backward()
         optimizer.step()
-    first = made.anonymizer(batch.video, 1.0).selections[0]  # by lot each attention would be 1 / 32
+    first = made.anonymizer(batch.video, 1.0).selections[0]  # at random each attention would be 1 / 32
     assert (first.act.argmax(1) == 5).all()
     assert (first.priv.argmax(1) == 9).all()
     kept = made.anonymizer(batch.video, 0.9).kept
@@ -241,9 +241,9 @@ def test_a_plain_token_is_taught_by_the_votes_on_its_own_question(data, batch):
     made = game(data, "credit/plain")
     made.votes = Loud()
     seen = made.anonymizer(batch.video, 0.8)
-    lessons = made.lessons(batch.video, batch.index, seen)[3:]
+    losses = made.losses(batch.video, batch.index, seen)[3:]
     act, priv = (
-        torch.autograd.grad(loss, alpha)[0] for loss, alpha in zip(lessons, seen.selections[0][1:3], strict=False)
+        torch.autograd.grad(loss, alpha)[0] for loss, alpha in zip(losses, seen.selections[0][1:3], strict=False)
     )
     for gradient, place in ((act, 5), (priv, 9)):
         assert (gradient[:, place] < 0).all()  # a step against it looks there more
@@ -261,8 +261,8 @@ def test_a_vote_half_as_loud_counts_by_half(data, batch):
     made = game(data, "credit/plain")
     made.votes = HalfAsLoud()
     seen = made.anonymizer(batch.video, 1.0)
-    lessons = made.lessons(batch.video, batch.index, seen)[3:]
-    for loss, alpha, place in zip(lessons, seen.selections[0][1:3], (5, 9), strict=False):
+    losses = made.losses(batch.video, batch.index, seen)[3:]
+    for loss, alpha, place in zip(losses, seen.selections[0][1:3], (5, 9), strict=False):
         wanted = -torch.autograd.grad(loss, alpha, retain_graph=True)[0] * alpha  # the target, by clip
         torch.testing.assert_close(wanted[:, 20] / wanted[:, place], torch.full((6,), 0.5), rtol=1e-3, atol=0)
 
@@ -278,7 +278,7 @@ def test_the_weight_of_credit_goes_straight_from_its_beginning_to_its_end(data, 
 
 def test_credit_without_weight_teaches_the_reader_alone(data, batch):
     made = game(data, "credit/plain")
-    torch.stack(made.lessons(batch.video, batch.index, made.anonymizer(batch.video, 1.0), 0.0)).sum().backward()
+    torch.stack(made.losses(batch.video, batch.index, made.anonymizer(batch.video, 1.0), 0.0)).sum().backward()
     assert moved(made.votes)
     assert not moved(made.anonymizer)
 

@@ -104,8 +104,8 @@ def test_numbers_on_validation_come_with_what_guessing_gets(data):
     kept = {"action_top1": 0.5, "tubelets_kept": 0.8, "identity_hidden": 0.6, "action_kept": 0.9, "score_auroc": 0.7}
     labels = data.action[data.indices("val")].tolist()
     most = max(map(labels.count, labels)) / len(labels)
-    by_lot = {"action_top1": most, "identity_hidden": 0.2, "action_kept": 0.8, "score_auroc": 0.5}
-    assert train_method.floors(kept, data) == pytest.approx(by_lot)
+    at_random = {"action_top1": most, "identity_hidden": 0.2, "action_kept": 0.8, "score_auroc": 0.5}
+    assert train_method.floors(kept, data) == pytest.approx(at_random)
     assert train_method.floors({"masked_top1": 0.5}, data) == pytest.approx({"masked_top1": most})
 
 
@@ -122,7 +122,7 @@ def test_what_validation_says_of_masks_is_counted_in_pixels(data):
         def forward(self, video):
             labels = torch.nn.functional.one_hot(torch.zeros(len(video), dtype=torch.long), 2).float()
             flat = kept.flatten().expand(len(video), -1)
-            return dual_cls.Seen(labels, labels, flat, flat.float(), [], labels)
+            return dual_cls.Output(labels, labels, flat, flat.float(), [], labels)
 
     game.anonymizer = Sees()
     found = seen_on(game, loader, data)

@@ -1,4 +1,4 @@
-"""Tasks on whole videos beside the action: their losses, their draws, and what erasing keeps for them."""
+"""Tasks on whole videos next to the action: their losses, their draws, and what erasing keeps for them."""
 
 from dataclasses import replace
 from itertools import islice

@@ -46,9 +46,9 @@ def test_there_are_as_many_parameters_as_published(name, classes, published):
 )
 def test_a_video_transformer_has_the_picture_transformer_and_its_time_embedding(name, width, pictures):
     with torch.device("meta"):
-        judge = Classifier(build(name, frames=16, size=224), {"class": 1000})
+        evaluator = Classifier(build(name, frames=16, size=224), {"class": 1000})
     second_frame = 3 * 16 * 16 * width  # a tubelet is two frames deep
-    assert count(judge) == pictures + second_frame + 8 * width
+    assert count(evaluator) == pictures + second_frame + 8 * width
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_weights_of_pictures_make_i3d_resnet_that_network_on_each_frame(v1):
     with torch.no_grad():
         torch.testing.assert_close(network(still), pictures(picture), rtol=1e-4, atol=1e-5)
     network.train()(torch.rand(2, 3, 6, 32, 32)).square().sum().backward()
-    assert network.layer1[0].conv1.weight.grad[:, :, 0].any()  # frames beside it can be learned
+    assert network.layer1[0].conv1.weight.grad[:, :, 0].any()  # frames next to it can be learned
 
 
 def test_weights_that_nobody_can_fetch_are_taken_from_the_folder_or_named_with_how_to_get_them(tmp_path, monkeypatch):

@@ -51,10 +51,10 @@ def test_clips_of_a_batch_do_not_see_each_other(name):
 @pytest.mark.parametrize("name", PIXELS)
 def test_gradients_reach_every_parameter(name):
     network = small(name).train()
-    judge = Classifier(network, {"action": 3})
+    evaluator = Classifier(network, {"action": 3})
     clips = clip_for(name, count=2)
-    judge(clips)["action"].square().sum().backward()
-    silent = [name for name, weights in judge.named_parameters() if weights.grad is None or not weights.grad.any()]
+    evaluator(clips)["action"].square().sum().backward()
+    silent = [name for name, weights in evaluator.named_parameters() if weights.grad is None or not weights.grad.any()]
     # A bias right before a normalisation is taken away again; and a network on two clips of 32 × 32 may be left with
     # one pixel a channel, which the ReLU can silence.
     assert [name for name in silent if not name.endswith("bias")] == []
@@ -100,30 +100,30 @@ def test_the_network_on_features_takes_vectors():
 
 
 def test_a_classifier_has_a_head_for_each_output():
-    judge = Classifier(small("resnet_tiny"), {"action": 10, "identity": 7}, dropout=0.5).eval()
+    evaluator = Classifier(small("resnet_tiny"), {"action": 10, "identity": 7}, dropout=0.5).eval()
     clip = clip_for("resnet_tiny", count=2)
     with torch.no_grad():
-        out = judge(clip)
+        out = evaluator(clip)
         assert {name: tuple(logits.shape) for name, logits in out.items()} == {"action": (2, 10), "identity": (2, 7)}
-        torch.testing.assert_close(out["identity"], judge.heads["identity"](judge.features(clip)))
+        torch.testing.assert_close(out["identity"], evaluator.heads["identity"](evaluator.features(clip)))
 
 
 def test_a_head_on_mean_features_gives_the_mean_of_logits_over_frames():
-    judge = Classifier(small("resnet_tiny"), {"action": 4}).eval()
+    evaluator = Classifier(small("resnet_tiny"), {"action": 4}).eval()
     clip = clip_for("resnet_tiny")
     with torch.no_grad():
-        single = [judge(clip[:, :, t : t + 1])["action"] for t in range(FRAMES)]
-        torch.testing.assert_close(judge(clip)["action"], torch.stack(single).mean(0), rtol=1e-4, atol=1e-5)
+        single = [evaluator(clip[:, :, t : t + 1])["action"] for t in range(FRAMES)]
+        torch.testing.assert_close(evaluator(clip)["action"], torch.stack(single).mean(0), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_network_learns_a_few_clips_by_heart(name):
     network = small(name).train()
-    judge = Classifier(network, {"action": 4})
+    evaluator = Classifier(network, {"action": 4})
     clips, labels = clip_for(name, count=8), torch.arange(8) % 4
-    optimizer = torch.optim.AdamW(judge.parameters(), lr=2e-3)
+    optimizer = torch.optim.AdamW(evaluator.parameters(), lr=2e-3)
     for _ in range(30):
-        loss = nn.functional.cross_entropy(judge(clips)["action"], labels)
+        loss = nn.functional.cross_entropy(evaluator(clips)["action"], labels)
         if loss.item() < 0.5:
             break
         optimizer.zero_grad()

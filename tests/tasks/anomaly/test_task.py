@@ -11,7 +11,7 @@ from tests.tasks.anomaly.made import SMALL, WIDTH, easy, features, task, train
 from vidveil.core.errors import DataError, TrainingError, UsageError
 from vidveil.methods.splavu.model import AAM
 from vidveil.methods.splavu.model import Shape as AdapterShape
-from vidveil.tasks.anomaly import FIRM, BalancedBatches, Shape, LossWeights, fit_anomaly, untrimmed_set
+from vidveil.tasks.anomaly import FIRM, BalancedBatches, LossWeights, Shape, fit_anomaly, untrimmed_set
 from vidveil.tasks.anomaly import task as its_module
 from vidveil.tasks.anomaly.losses import anomaly_loss
 from vidveil.tasks.anomaly.network import MGFNOutput

@@ -8,7 +8,7 @@ import torch
 
 from tests.tasks.anomaly.made import WIDTH, easy
 from vidveil.core.errors import DataError, UsageError
-from vidveil.tasks.anomaly import BalancedBatches, AnomalyVideos
+from vidveil.tasks.anomaly import AnomalyVideos, BalancedBatches
 
 
 @pytest.fixture(scope="module")

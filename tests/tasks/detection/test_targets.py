@@ -12,7 +12,9 @@ from vidveil.tasks.detection.targets import NONE, assign, grid
 CLASSES = 3
 
 
-def plain_targets(length: int, levels: int, events: list[tuple[float, float, int]]) -> list[tuple[set[int], float, float]]:
+def plain_targets(
+    length: int, levels: int, events: list[tuple[float, float, int]]
+) -> list[tuple[set[int], float, float]]:
     """Of every moment: its classes and distances."""
     found = []
     for level in range(levels):

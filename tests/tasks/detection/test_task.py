@@ -10,7 +10,7 @@ import torch
 from tests.tasks.detection.made import SMALL, D, easy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.methods.splavu import model as splavu
-from vidveil.tasks.detection import Detection, TrainingBatches, Shape, adapted, detect, detection_map, fit_detection
+from vidveil.tasks.detection import Detection, Shape, TrainingBatches, adapted, detect, detection_map, fit_detection
 from vidveil.tasks.detection.network import TriDetOutput
 from vidveil.tasks.detection.targets import NONE, assign, grid
 from vidveil.tasks.detection.task import OPTIONS, collate
@@ -186,9 +186,13 @@ def test_of_long_videos_a_part_is_drawn_with_the_actions_of_which_half_is_in_it(
 
 def test_the_order_of_an_epoch_depends_on_seed_and_epoch_alone(data):
     def rows(seed, epoch, start=0):
-        return [batch.rows.tolist() for batch in TrainingBatches(data, seed=seed, batch=4, longest=15).epoch(epoch, start)]
+        return [
+            batch.rows.tolist() for batch in TrainingBatches(data, seed=seed, batch=4, longest=15).epoch(epoch, start)
+        ]
 
-    for first, again in zip(*(TrainingBatches(data, seed=0, batch=4, longest=15).epoch(3) for _ in range(2)), strict=True):
+    for first, again in zip(
+        *(TrainingBatches(data, seed=0, batch=4, longest=15).epoch(3) for _ in range(2)), strict=True
+    ):
         assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))  # the parts, too
     assert rows(0, 3)[2:] == rows(0, 3, 2)
     assert rows(0, 3) != rows(0, 4)

@@ -63,12 +63,12 @@ def write_labels(data: ClipSet, path: Path) -> None:
 
 
 def _known(person: str | None) -> str:
-    """Who it is, as a group: nobody may be in two splits, unless groups say what may not."""
+    """Identity, as a group: nobody may be in two splits, unless groups say what may not."""
     return f"person {person}" if person and person != "-1" else ""
 
 
 def labelled(store: FeatureStore) -> ClipSet:
-    """The store with the labels beside it. A video that the table does not name is an error."""
+    """The store with the labels next to it. A video that the table does not name is an error."""
     path = store.folder / FILE
     if not path.is_file():
         raise DataError(f"{store.folder} has no {FILE}: who is in it is not known (see docs/features.md)")

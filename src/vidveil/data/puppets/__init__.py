@@ -1,4 +1,4 @@
-"""Puppets: a built-in world of drawn people whose every secret is known.
+"""Puppets: a built-in world of synthetic people whose every secret is known.
 
     clips = load("rho=1", frames=8, size=64)        # or load_data("puppets:rho=1", ...)
     masks(clips)                                    # (N, T, H, W): which pixels carry identity, action, both, neither

@@ -43,7 +43,7 @@ def cores() -> int:
 
 
 def store(world: World, progress: Progress | None = None, workers: int | None = None) -> VideoStore:
-    """The rendered set, from the cache or made now. `masks` lie beside the plain view."""
+    """The rendered set, from the cache or made now. `masks` lie next to the plain view."""
     about = {"data": "puppets", "version": VERSION, **asdict(world)}
     name = world.name.replace(":", "-").replace(",", "-").replace("=", "_")
     folder = cache_folder() / f"{name}-v{VERSION}-s{world.seed}-{world.frames}x{world.size}"

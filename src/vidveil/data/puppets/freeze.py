@@ -3,7 +3,7 @@
     python -m vidveil.data.puppets.freeze > tests/data/puppets/frozen.json
 
 Labels and joints are compared exactly, by sha256. Pictures are compared as thumbnails, within a few grey levels, since
-versions of OpenCV differ in the last bit. A change on purpose gets a new `VERSION` beside the old one.
+versions of OpenCV differ in the last bit. A change on purpose gets a new `VERSION` next to the old one.
 """
 
 import hashlib

@@ -100,7 +100,7 @@ def _pick(rng: np.random.Generator, options: tuple[Colour, ...]) -> Colour:
 
 
 def _apart(rng: np.random.Generator, options: tuple[Colour, ...], other: Colour) -> Colour:
-    """A colour that is seen beside another one."""
+    """A colour that is seen next to another one."""
     far = tuple(c for c in options if sum(abs(a - b) for a, b in zip(c, other, strict=True)) > 150)
     return _pick(rng, far)
 

@@ -159,7 +159,7 @@ def _textured(flat: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.u
 
 
 def _hazy(colours: NDArray[np.float32]) -> Canvas:
-    """Places are pale beside people: a small network has to find the people first, in a few minutes on two cores."""
+    """Places are pale next to people: a small network has to find the people first, in a few minutes on two cores."""
     grey = colours.mean(axis=-1, keepdims=True)
     pale = 0.3 * colours + 0.7 * grey
     return np.asarray(np.clip(150 + 0.7 * (pale - 130), 0, 255), np.uint8)

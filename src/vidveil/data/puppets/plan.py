@@ -1,4 +1,4 @@
-"""What happens in clip i: who, doing what, where, filmed how, beside whom. A pure function of the world and i.
+"""What happens in clip i: who, doing what, where, filmed how, next to whom. A pure function of the world and i.
 
 Person, action, place, camera, clothes, direction and company are drawn one after the other from the clip's own stream,
 none looking at another, so that nothing but the person tells the person.

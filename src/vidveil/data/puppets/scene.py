@@ -38,7 +38,7 @@ class Scene:
     times: Array
     shot: Shot
     cast: tuple[tuple[Actor, Shot], ...]
-    """Who it is about, the furthest first. The last one is the person of interest."""
+    """Identity about, the furthest first. The last one is the person of interest."""
     props: tuple[Prop, ...]
     bystanders: tuple[tuple[Actor, Shot], ...]
     holding: Flags
@@ -121,7 +121,7 @@ def _at(plan: Plan, clock: float) -> Array:
 
 
 def _beside(companion: Companion, posed: Posed, times: Array, holding: Flags) -> Actor:
-    """A child stands behind and beside, goes along, bends down to whom it holds, and clings to their hip or hand."""
+    """A child stands behind and next to, goes along, bends down to whom it holds, and clings to their hip or hand."""
     pelvis, side = posed.at("pelvis"), companion.side
     near = "l" if (posed.at("shoulder_l") - posed.at("shoulder_r"))[:, 0].mean() * side > 0 else "r"
     hip, hand = posed.at(f"hip_{near}"), posed.at(f"wrist_{near}")

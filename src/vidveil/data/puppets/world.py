@@ -14,7 +14,7 @@ import numpy as np
 from vidveil.core.errors import UsageError
 
 VERSION = 1
-"""Of the world. Whatever changes a label or a pixel gets a new number, beside the old one."""
+"""Of the world. Whatever changes a label or a pixel gets a new number, next to the old one."""
 
 Kind = Literal["full", "gait", "null", "bias_f", "bias_m"]
 View = Literal["all", "background", "mask", "motion"]

@@ -17,7 +17,7 @@ KEPT, SCORES, SHARE = "kept", "scores", "share"
 
 
 class AnonymizedVideos(VideoStore):
-    """Videos after a method. Beside each, where it hides by a mask: `kept` and `scores` (L, h, w), or `share` (1,)."""
+    """Videos after a method. Next to each, where it hides by a mask: `kept` and `scores` (L, h, w), or `share` (1,)."""
 
     made: tuple[int, int] | None = None
     """What this run wrote, as `born` tells it; None if the videos were there before."""

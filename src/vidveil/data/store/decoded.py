@@ -1,7 +1,7 @@
 """The videos of a dataset, decoded once and kept in the cache.
 
 A cache is found again by what it was made of: the files' names and sizes, how they were decoded and by what. Change any
-of it, and another cache is made beside the old one.
+of it, and another cache is made next to the old one.
 
 A video that cannot be decoded has a row without pixels, and the cache remembers why (`VideoStore.failed`); `load_data`
 leaves it out. It is tried again when its file has changed since. More than one in twenty, and more than one, are an

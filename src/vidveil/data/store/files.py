@@ -64,7 +64,7 @@ class Writer:
                 self.arrays[name] = Arrays(np.asarray(side).dtype.str)
                 self.files[name] = (self.part / file_name(name)).open("wb")
         if {FRAMES, *sides} != set(self.arrays):
-            raise DataError(f"video {count} has {sorted(sides)} beside it, the first had {sorted(self.arrays)[1:]}")
+            raise DataError(f"video {count} has {sorted(sides)} next to it, the first had {sorted(self.arrays)[1:]}")
         for name, array in {FRAMES: video, **sides}.items():
             self._append(name, np.asarray(array), count)
 

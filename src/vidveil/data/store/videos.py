@@ -109,10 +109,10 @@ class VideoStore:
         return left
 
     def side(self, name: str, i: int) -> NDArray[Any]:
-        """What was written beside video `i`, read-only."""
+        """What was written next to video `i`, read-only."""
         if name not in self.sides:
             raise DataError(
-                f"{self.folder} has no {name!r} beside its videos; it has {', '.join(self.sides) or 'none'}"
+                f"{self.folder} has no {name!r} next to its videos; it has {', '.join(self.sides) or 'none'}"
             )
         return self._get(name, i)
 
@@ -246,9 +246,9 @@ class VideoStore:
             with writing(folder):
                 part = stack.enter_context(new_folder(folder))
             written = Writer(part, folder)
-            beside: Iterator[tuple[Any, ...]] = zip(*sides.values(), strict=True) if sides else repeat(())
+            next_to: Iterator[tuple[Any, ...]] = zip(*sides.values(), strict=True) if sides else repeat(())
             try:
-                for item, more in zip(arrays, beside, strict=bool(sides)):
+                for item, more in zip(arrays, next_to, strict=bool(sides)):
                     if isinstance(item, Failed):
                         written.add_failed(item)
                         continue

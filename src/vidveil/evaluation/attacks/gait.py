@@ -12,7 +12,7 @@ A set has these where its tags are `gallery` (1: gallery, 0: probe) and `view`. 
 they are (nm), with a bag (bg) and in a coat (cl) are told apart; the gallery is what the set says. Ties are broken by
 lot, and probes whose person is not in the gallery of a view are left out there, as in `linkage`.
 
-**Floors.** By formula the hit of a gallery walk drawn by lot. By permutation the people of the gallery are dealt anew,
+**Floors.** By formula the hit of a gallery walk drawn at random. By permutation the people of the gallery are dealt anew,
 each with all of their walks: who is always taken for the same other person is right about some by luck, and about all
 of their walks at once. Dealing single walks would put the range of luck far too narrow.
 """
@@ -85,7 +85,7 @@ class Found:
     chance: Floats
     """(N, V + 1) positives / gallery."""
     nearest: Ints
-    """(N, V + 1) whose walk is the nearest, ties by lot; -1 where nobody was asked."""
+    """(N, V + 1) whose walk is the nearest, ties at random; -1 where nobody was asked."""
 
 
 def look_up(features: NDArray[np.floating], walks: Walks) -> Found:

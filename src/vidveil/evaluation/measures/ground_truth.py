@@ -35,7 +35,7 @@ class Truth:
 
     @phase("comparing masks with the truth")
     def numbers(self, after: Sequence[ClipSet]) -> dict[str, Number]:
-        """Of the sets that the judges of each seed saw; several, where the method was trained several times."""
+        """Of the sets that the evaluators of each seed saw; several, where the method was trained several times."""
         shown = list({id(one.videos): one.videos for one in after}.values())
         stores = [videos for videos in shown if isinstance(videos, AnonymizedVideos) and videos.masked]
         if not stores:

@@ -7,7 +7,7 @@ lie above the very number. It takes seconds, too, and not ten minutes.
 
 **The floor** of clips that are dealt one by one is the mean over all ways to deal them, which has a formula
 (`floors.random_average_precision`). How far lots scatter around it has none: `dealt` deals whole rows of labels, so
-that labels that go together do so by lot as well. Were each label dealt for itself, their mean would scatter too
+that labels that go together do so at random as well. Were each label dealt for itself, their mean would scatter too
 little, and chance would look like a leak. Only positives are looked at, since AP is a sum over them: of rare labels
 there are few.
 """

@@ -1,7 +1,7 @@
 """From what networks said of clips to numbers: the strongest attacker, chosen on validation, with floor and interval.
 
 Which attacker stands behind a number is decided by the mean over seeds of its score on **validation** people. Its
-number on test people is then looked at once; those of the others stand beside it, for the reader, and decide nothing.
+number on test people is then looked at once; those of the others stand next to it, for the reader, and decide nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ from vidveil.statistics.tradeoff import Leak
 from vidveil.tasks import Predictions
 
 TIE = 1e-6
-"""What average precision weighs beside rank-1: it decides where that is the same."""
+"""What average precision weighs next to rank-1: it decides where that is the same."""
 CLOTHES: dict[str, Clothes] = {"_same_clothes": "same", "_changed_clothes": "changed"}
 
 
@@ -185,7 +185,7 @@ class Measure:
         return spaces | ({"MLP": self._mlp_space(learned, seed)} if learned.network.endswith(":frozen") else {})
 
     def _mlp_space(self, learned: Learned, seed: int) -> dict[str, Floats]:
-        """Kept where the training is: raw video is looked at again beside every row of a table."""
+        """Kept where the training is: raw video is looked at again next to every row of a table."""
         file = learned.folder / "mlp.safetensors"
         if not file.is_file():
             train = learned.predictions["train"]

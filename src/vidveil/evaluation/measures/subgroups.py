@@ -61,7 +61,7 @@ class Tally:
 
 @phase("subgroups: permutation tests and intervals")
 def subgroups(measure: Measure, action: Number, learned: Sequence[Learned]) -> dict[str, Number]:
-    """Beside `action`, the top-1 that `learned` has, one entry a seed. Empty where no subgroups are known."""
+    """Next to `action`, the top-1 that `learned` has, one entry a seed. Empty where no subgroups are known."""
     tags, rows = measure.data.tags, measure.rows
     if SUBGROUP not in tags or action.per_clip is None or measure.data.action_labels is not None:
         return {}  # of several actions at once there is no hit of a clip

@@ -9,7 +9,7 @@
 None of these is a mean over videos, so each is computed anew in each draw of videos: a video that is drawn twice has
 its events and what was said of it twice. Videos of a person or a place are drawn together.
 
-**Floor.** What was said of a video is held against what is true of another, drawn by lot, so many times: a network that
+**Floor.** What was said of a video is held against what is true of another, drawn at random, so many times: a network that
 always says the same, or knows when things usually happen, gets that as well. Floor and range are of the mean over
 seeds. Where frames are not labelled there is `anomaly_video_auc` alone.
 """

@@ -23,9 +23,9 @@ class EvaluateRecipe(LearningRecipe):
     """Of recorded video, what there is to see before the method: all of it, a square around the surest person, or the
     median of all frames, which is the place alone. So a place is not taken for a person, or nothing but it is there."""
     method: str = "raw"
-    """What is judged: a method from `vidveil ls methods`, a checkpoint or the name of a training run, or a control:
+    """What is evaluated: a method from `vidveil ls methods`, a checkpoint or the name of a training run, or a control:
     raw, noise, and tubelets that are random, moving, centre or oracle (`random:8`: of 8 pixels a side). `{seed}` in the
-    name stands for each of `seeds`, so that every seed of the judges looks at a training of the method of its own."""
+    name stands for each of `seeds`, so that every seed of the evaluators looks at a training of the method of its own."""
     region: str = "frame"
     """Where a classical method works: frame, faces, people."""
     keep: tuple[float, ...] = ()
@@ -35,7 +35,7 @@ class EvaluateRecipe(LearningRecipe):
     the method's own."""
     fill: Literal["black", "mean", "temporal", "mask"] | None = None
     """What hidden tubelets become; empty: the method's own, and black for controls. mask: what is kept becomes white,
-    so that the mask alone is judged."""
+    so that the mask alone is evaluated."""
 
     utility: str = "r3d_tiny"
     """Recognizer of the action, trained on the anonymized clips; `NAME:pretrained` starts from fetched weights, of
@@ -61,7 +61,7 @@ class EvaluateRecipe(LearningRecipe):
     first, in the same run."""
 
     tidy: bool = False
-    """Whether anonymized clips are deleted once they were judged: a long sweep of a large set fills a disk. A resumed
+    """Whether anonymized clips are deleted once they were evaluated: a long sweep of a large set fills a disk. A resumed
     run makes anew what it needs."""
 
     f1_threshold: Threshold = "probability"

@@ -16,14 +16,14 @@ class FeaturesRecipe(LearningRecipe):
     """`vidveil evaluate` of features: anonymize a store, train heads and attackers anew on the result, report."""
 
     protocol: Literal["features"] = "features"
-    """Features of a frozen encoder are judged, not videos."""
+    """Features of a frozen encoder are evaluated, not videos."""
     encoder: str = ""
     """Whose features: `i3d`, `run:NAME`, `videomae:WHERE`; empty where data is `features:FOLDER`."""
     half: bool = False
     """Whether the encoder computes in bfloat16."""
     method: str = "raw"
-    """What is judged: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
-    judges looks at an adapter of its own."""
+    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
+    evaluators looks at an adapter of its own."""
 
     utility: HeadKind = "linear"
     """Head of the action, trained on anonymized features."""

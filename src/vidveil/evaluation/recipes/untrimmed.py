@@ -25,7 +25,7 @@ class UntrimmedRecipe(LearningRecipe):
     """Frames from one feature to the next; 0: a quarter of a clip for detection, half of one for anomalies, a whole one
     where videos last for minutes."""
     method: str = "raw"
-    """What is judged: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
+    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
     network looks at an adapter of its own."""
     raw: str = ""
     """A finished run whose networks on raw features are used again, of the same recipe but for the method."""

@@ -1,4 +1,4 @@
-"""Adapters that were trained, and whether they fit the features that they are to be judged on."""
+"""Adapters that were trained, and whether they fit the features that they are to be evaluated on."""
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.features.sets import FeatureSet
@@ -13,7 +13,7 @@ def load_adapter(method: str) -> tuple[AAM, str] | None:
     try:
         checkpoint = find(method.removeprefix("splavu:"))
     except UsageError as error:
-        raise UsageError(f"{error}; method=raw needs no adapter: it judges features as they are") from error
+        raise UsageError(f"{error}; method=raw needs no adapter: it evaluators features as they are") from error
     if checkpoint.method != "splavu":
         raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which does not work on features")
     encoder = checkpoint.about.get("encoder") or {}

@@ -1,4 +1,4 @@
-"""Whole videos in the training of an adapter: TriDet and MGFN learn beside it (tables 5 to 7).
+"""Whole videos in the training of an adapter: TriDet and MGFN learn next to it (tables 5 to 7).
 
     ẑ = AAM(z)                              z (n, D): all features of some videos, each for itself; `reference: true`
                                             attends across those of a video
@@ -130,7 +130,7 @@ class Watching(Beside):
         return {f"anomaly_{name}": value for name, value in self.network.metrics(self.data, "val", adapt).items()}
 
 
-def beside(data: Whole, recipe: SplavuRecipe, adapter: AAM, device: str) -> Beside:
+def next_to(data: Whole, recipe: SplavuRecipe, adapter: AAM, device: str) -> Beside:
     """The network that learns on these videos. The adapter's scale and what it erases are known by now."""
     if isinstance(data, detection.DetectionVideos):
         return Detecting(data, recipe, adapter, device)
@@ -192,7 +192,7 @@ def fingerprint(data: Whole) -> str:
 
 
 def refuse_videos(data: Whole, recipe: SplavuRecipe, width: int) -> None:
-    """What cannot be learned beside clips whose features have `width` numbers."""
+    """What cannot be learned next to clips whose features have `width` numbers."""
     if data.width != width:
         raise DataError(
             f"{data.name} has features of {data.width} numbers, {recipe.data} of {width}: one encoder has to make both"

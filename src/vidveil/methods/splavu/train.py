@@ -26,7 +26,7 @@ from vidveil.data.features.sets import GIVEN, FeatureSet
 from vidveil.data.views import ORDER, VIEW, draw
 from vidveil.methods.splavu.contrastive import chance, nt_xent
 from vidveil.methods.splavu.erasure import erasing
-from vidveil.methods.splavu.long_videos import Beside, Videos, Whole, beside, means_of_classes, refuse_videos
+from vidveil.methods.splavu.long_videos import Beside, Videos, Whole, means_of_classes, next_to, refuse_videos
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
@@ -78,7 +78,7 @@ class Draws:
 
 
 class Joint(nn.Module):
-    """The adapter, and whoever learns beside it."""
+    """The adapter, and whoever learns next to it."""
 
     def __init__(self, recipe: SplavuRecipe, data: FeatureSet, device: str, whole: Sequence[Whole] = ()) -> None:
         super().__init__()
@@ -103,12 +103,12 @@ class Joint(nn.Module):
             self.attacker = nn.Sequential(
                 nn.Linear(data.width, data.width), nn.ReLU(), nn.Linear(data.width, self.told.outputs)
             )
-        self.beside = nn.ModuleList(beside(videos, recipe, self.adapter, device) for videos in whole)
+        self.next_to = nn.ModuleList(next_to(videos, recipe, self.adapter, device) for videos in whole)
 
     @property
     def others(self) -> list[Beside]:
         """Who learns on whole videos, in the order of tasks."""
-        return [one for one in self.beside if isinstance(one, Beside)]
+        return [one for one in self.next_to if isinstance(one, Beside)]
 
     def forward(self, moment: Moment) -> Tensor:
         """The loss of a batch."""
@@ -135,7 +135,7 @@ class Joint(nn.Module):
 
     def _after(self, features: list[Tensor], counts: Sequence[Sequence[int] | None]) -> list[Tensor]:
         """In one go, unless a batch is more than its clips: published attention and BatchNorm look across it. Of whole
-        videos (`counts`: how many features each has) attention looks across one at a time, as when they are judged."""
+        videos (`counts`: how many features each has) attention looks across one at a time, as when they are evaluated."""
         if self.recipe.reference and self.recipe.adapter == "attention":
             parts = [torch.split(each, list(own or [len(each)])) for each, own in zip(features, counts, strict=True)]
             return [torch.cat([self.adapter.adapt(part) for part in each]) for each in parts]
@@ -165,7 +165,7 @@ def left_of(data: FeatureSet, adapter: AAM) -> FeatureSet:
 
 
 def erasing_of(data: FeatureSet, recipe: SplavuRecipe, whole: Sequence[Whole] = ()) -> tuple[Tensor, Tensor]:
-    """Of training videos: every clip beside the mean of its video's static clips. What tells any task is kept."""
+    """Of training videos: every clip next to the mean of its video's static clips. What tells any task is kept."""
     assert data.static is not None
     rows = data.labels.indices("train")
     clips, owners = data.clips.of(rows)

@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from vidveil.models.layers.fused_attention import fused
 
 FAINTEST = math.exp(-60.0)
-"""Least Z beside the loudest of a row: quotients are numbers still."""
+"""Least Z next to the loudest of a row: quotients are numbers still."""
 
 
 class MaskedAttention(nn.Module):

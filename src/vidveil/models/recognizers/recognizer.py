@@ -69,7 +69,7 @@ class Standardize(nn.Module):
 
 
 def with_changes(clip: Tensor) -> Tensor:
-    """(B, C, T, H, W) → (B, 2C, T, H, W): beside each frame what changes until the next, 0 beside the last."""
+    """(B, C, T, H, W) → (B, 2C, T, H, W): next to each frame what changes until the next, 0 next to the last."""
     changes = clip[:, :, 1:] - clip[:, :, :-1]
     return torch.cat([clip, F.pad(changes, (0, 0, 0, 0, 0, 1))], 1)
 
