@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.media import Film
-from vidveil.data.readers.ucf_crime import RANGES, TRAINED
+from vidveil.data.readers.ucf_crime import RANGES, TRAINING_LIST
 
 TRAIN = [
     *(f"Abuse/Abuse{number:03d}_x264.mp4" for number in (1, 2, 3)),
@@ -21,7 +21,7 @@ LISTED = [*TRAIN, *TEST]
 def lists(root: Path, place: str = "UCF_Crimes/Anomaly_Detection_splits", ranges: str = RANGES[0]) -> Path:
     folder = root / place
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / TRAINED).write_text("\n".join(TRAIN) + "\n")
+    (folder / TRAINING_LIST).write_text("\n".join(TRAIN) + "\n")
     (folder / ranges).write_text("\n".join(TEST.values()) + "\n")
     return folder
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.data.made_hmdb51 import hmdb, vp
 from vidveil.data import available, completeness, load_data
-from vidveil.data.catalogue import DATA, Holds
-from vidveil.data.completeness import count_files, state
+from vidveil.data.catalogue import DATA, ExpectedFiles
+from vidveil.data.completeness import count_files, summarize
 from vidveil.data.description import data_description
 
 
@@ -28,12 +28,12 @@ def test_files_are_counted_by_their_folder_and_hidden_ones_are_not(tmp_path):
 
 def test_a_part_says_how_much_of_how_much(tmp_path):
     put(tmp_path, "in/x/1.avi", "in/x/2.avi", "in/y/1.avi")
-    holds = Holds(9, (("out/*/*.avi", "in/*/*.avi"),), classes=3, labels={"names": ("a.txt", "b.txt")})
-    assert state(holds, tmp_path) == "part: 3 of 9 videos, 1 of 3 classes have none, without names"
+    expected = ExpectedFiles(9, (("out/*/*.avi", "in/*/*.avi"),), classes=3, labels={"names": ("a.txt", "b.txt")})
+    assert summarize(expected, tmp_path) == "part: 3 of 9 videos, 1 of 3 classes have none, without names"
     put(tmp_path, "b.txt", "in/z/1.avi")
-    assert state(holds, tmp_path) == "part: 4 of 9 videos, with names"
+    assert summarize(expected, tmp_path) == "part: 4 of 9 videos, with names"
     put(tmp_path, *(f"in/z/{i}.avi" for i in range(2, 9)))
-    assert state(holds, tmp_path) == "here: 11 videos, 9 are needed, with names"
+    assert summarize(expected, tmp_path) == "here: 11 videos, 9 are needed, with names"
 
 
 def test_hmdb51_says_which_of_its_classes_and_labels_are_there(tmp_path):
@@ -67,11 +67,11 @@ def test_walks_are_folders(tmp_path):
     assert available("casia_b", tmp_path) == "part: 4 of 13,640 walks"
 
 
-@pytest.mark.parametrize("name", [name for name in DATA if DATA[name].holds])
+@pytest.mark.parametrize("name", [name for name in DATA if DATA[name].expected])
 def test_what_is_counted_lies_in_what_is_needed(name):
     """Else a set that is here would always have nothing in it."""
-    needs = {place.split("/")[0] for group in DATA[name].needs for place in group}
-    for group in DATA[name].holds.files:
+    needs = {place.split("/")[0] for group in DATA[name].requires for place in group}
+    for group in DATA[name].expected.files:
         for pattern in group:
             assert pattern.split("/")[0] in needs
 
@@ -83,5 +83,5 @@ def test_files_are_counted_by_their_names_alone(tmp_path, monkeypatch):
             (tmp_path / "set" / str(folder) / f"{i}.avi").touch()
     looked_at = []
     monkeypatch.setattr(completeness.os, "stat", lambda *args, **_: looked_at.append(args))
-    assert state(Holds(10_000, (("set/*/*.avi",),)), tmp_path) == "here: 10,000 of 10,000 videos"
+    assert summarize(ExpectedFiles(10_000, (("set/*/*.avi",),)), tmp_path) == "here: 10,000 of 10,000 videos"
     assert not looked_at

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from vidveil.data.crops import person_boxes, person_crops, square
 
 from tests.evaluation.toy import toy
 from vidveil.data.store.videos import VideoStore
+from vidveil.data.video_parts import person_boxes, person_crops, square
 
 
 def test_the_square_holds_everybody_who_was_found():

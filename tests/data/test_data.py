@@ -12,7 +12,7 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.data import DATA, available, load_data, puppets
 
 PLAIN = {"frames": 8, "size": 64}
-OTHERS = [name for name in DATA if DATA[name].needs]
+OTHERS = [name for name in DATA if DATA[name].requires]
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_listing_the_datasets_loads_nothing_heavy():
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_without_a_folder_one_line_says_what_is_needed_and_how_to_say_where(name, tmp_path, monkeypatch):
-    needs = re.escape(DATA[name].needs[0][0])
+    needs = re.escape(DATA[name].requires[0][0])
     with pytest.raises(DataError, match=f"{name} is not built in: .*{needs}.* --data or VIDVEIL_DATA"):
         load_data(name, **PLAIN)
     with pytest.raises(DataError, match=f"nowhere is no folder: --data or VIDVEIL_DATA .*{needs}"):

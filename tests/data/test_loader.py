@@ -11,7 +11,7 @@ import torch
 
 from tests.data.made import InMemory, clip_set, noise, numbered, stored
 from vidveil.core.errors import UsageError
-from vidveil.data.loader import Loader, ahead
+from vidveil.data.loader import Loader, prefetched
 from vidveil.data.store.resident import Resident
 from vidveil.data.temporal_controls import CONTROLS, median, one_frame, shuffled
 
@@ -150,7 +150,7 @@ def test_an_error_in_the_thread_reaches_who_asked_for_the_batch(clips):
 
 def test_the_thread_ends_with_its_iterator():
     made = []
-    batches = ahead((made.append(i) or i for i in range(1000)), 2)
+    batches = prefetched((made.append(i) or i for i in range(1000)), 2)
     assert list(islice(batches, 3)) == [0, 1, 2]
     assert any(thread.name == "vidveil-loader" for thread in threading.enumerate())
     batches.close()

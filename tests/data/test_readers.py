@@ -14,8 +14,9 @@ from tests.media import Film
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import casia_a as gait
-from vidveil.data.readers import published, small_sets, ucf101
 from vidveil.data.readers import surveillance_fight as surveillance
+from vidveil.data.readers import ucf101, ucf101_5, vp_labels, weizmann
+from vidveil.data.readers.annotations import read_table
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 real = pytest.mark.skipif(not (REAL / "ucf101_5").is_dir(), reason="VIDVEIL_DATA is not set")
@@ -30,7 +31,8 @@ def _cache(tmp_path, monkeypatch):
 def _undecoded(monkeypatch):
     """Labels without pixels: black videos stand for the files."""
     stand_in = lambda name, folder, files, **_: InMemory([np.zeros((1, 1, 1, 3), np.uint8)] * len(files))  # noqa: ARG005, E731
-    monkeypatch.setattr(small_sets, "decoded", stand_in)
+    for reader in (ucf101_5, weizmann):
+        monkeypatch.setattr(reader, "decoded", stand_in)
 
 
 def table(path: Path, rows: list[dict[str, object]]) -> None:
@@ -57,7 +59,7 @@ def squats(root: Path, *, film: bool = True) -> list[dict[str, object]]:
 
 def test_ucf101_5_knows_class_group_split_and_attributes(tmp_path):
     table(tmp_path / "ucf101_5" / "manifest.csv", squats(tmp_path))
-    clips = small_sets.load_ucf101_5(None, root=tmp_path)
+    clips = ucf101_5.load(None, root=tmp_path)
     assert len(clips) == 16
     assert clips.actions == ["Lunges", "Squats"]
     assert clips.gallery == "same action"
@@ -74,7 +76,7 @@ def test_a_group_in_two_splits_is_an_error(tmp_path):
     Film(frames=30, width=32, height=32).make(tmp_path / "ucf101_5" / str(extra["path"]))
     table(tmp_path / "ucf101_5" / "manifest.csv", [*rows, extra])
     with pytest.raises(DataError, match=r"the group of Lunges.* is in both test and train"):
-        small_sets.load_ucf101_5("1", root=tmp_path)
+        ucf101_5.load("1", root=tmp_path)
 
 
 @pytest.mark.usefixtures("_undecoded")
@@ -91,22 +93,22 @@ def test_a_manifest_that_makes_no_sense_is_refused(tmp_path, change, message):
     rows[3] |= change
     table(tmp_path / "ucf101_5" / "manifest.csv", rows)
     with pytest.raises(DataError, match=message):
-        small_sets.load_ucf101_5("1", root=tmp_path)
+        ucf101_5.load("1", root=tmp_path)
 
 
 @pytest.mark.usefixtures("_undecoded")
 def test_a_manifest_without_a_column_or_without_a_line_is_refused(tmp_path):
     table(tmp_path / "weizmann" / "manifest.csv", [{"path": "a.mp4", "action": "run"}])
     with pytest.raises(DataError, match="has no column 'subject'"):
-        small_sets.load_weizmann(None, root=tmp_path)
+        weizmann.load(None, root=tmp_path)
     (tmp_path / "weizmann" / "manifest.csv").write_text("path,action,subject\n")
     with pytest.raises(DataError, match="lists nothing"):
-        small_sets.load_weizmann(None, root=tmp_path)
+        weizmann.load(None, root=tmp_path)
     with pytest.raises(DataError, match="cannot be read"):
-        small_sets.load_ucf101_5(None, root=tmp_path)
+        ucf101_5.load(None, root=tmp_path)
 
 
-def weizmann(root: Path) -> None:
+def weizmann_manifest(root: Path) -> None:
     names = [(f"action{a}", f"person{p}") for a in range(10) for p in range(9)]
     rows = [{"path": f"{a}/{p}_{a}.mp4", "action": a, "subject": p} for a, p in names]
     table(root / "weizmann" / "manifest.csv", rows)
@@ -114,11 +116,11 @@ def weizmann(root: Path) -> None:
 
 @pytest.mark.usefixtures("_undecoded")
 def test_weizmann_leaves_out_people_or_actions_and_each_is_tested_once(tmp_path):
-    weizmann(tmp_path)
+    weizmann_manifest(tmp_path)
     for what, number in (("people", 9), ("actions", 10)):
         tested = []
         for fold in range(3):
-            clips = small_sets.load_weizmann(f"{what}={fold}", root=tmp_path)
+            clips = weizmann.load(f"{what}={fold}", root=tmp_path)
             assert clips.gallery == "other action"
             left_out = clips.person if what == "people" else clips.action
             parts = [set(left_out[clips.indices(split)].tolist()) for split in SPLITS]
@@ -127,13 +129,13 @@ def test_weizmann_leaves_out_people_or_actions_and_each_is_tested_once(tmp_path)
             assert len(parts[1]) == 2
             tested += sorted(parts[2])
         assert sorted(tested) == list(range(number))
-    assert small_sets.load_weizmann(None, root=tmp_path).name == "weizmann:people=0"
+    assert weizmann.load(None, root=tmp_path).name == "weizmann:people=0"
 
 
 @pytest.mark.parametrize("argument", ["people=3", "faces", "actions=x", "people=0=1"])
 def test_weizmann_says_what_can_be_left_out(tmp_path, argument):
     with pytest.raises(UsageError, match="people=0, 1, 2 or actions=0, 1, 2"):
-        small_sets.load_weizmann(argument, root=tmp_path)
+        weizmann.load(argument, root=tmp_path)
 
 
 def test_one_camera_is_never_in_two_splits():
@@ -234,7 +236,7 @@ def test_lists_that_make_no_sense_are_refused(tmp_path):
 @pytest.mark.usefixtures("_undecoded")
 def test_the_real_manifests_give_the_official_splits():
     for number, tested in ((1, 193), (2, 182), (3, 167)):
-        clips = small_sets.load_ucf101_5(str(number), root=REAL)
+        clips = ucf101_5.load(str(number), root=REAL)
         assert len(clips) == 646
         assert len(clips.indices("test")) == tested
         assert len(set(clips.person.tolist())) == 125
@@ -242,7 +244,7 @@ def test_the_real_manifests_give_the_official_splits():
         assert 0.15 < share < 0.25
         for split in SPLITS:
             assert set(clips.action[clips.indices(split)].tolist()) == set(range(5))
-    clips = small_sets.load_weizmann("actions=0", root=REAL)
+    clips = weizmann.load("actions=0", root=REAL)
     assert len(clips) == 90
     assert len(set(clips.person[clips.indices("test")].tolist())) == 9
 
@@ -276,16 +278,16 @@ def test_the_official_lists_and_labels_of_ucf101_are_read(tmp_path):
         assert all(together[clip.action, clip.group] == clip.part for clip in clips)
     assert sizes == [(9537, 3783), (9586, 3734), (9624, 3696)]
     file = tmp_path / "labels" / "vp" / ucf101.LABELS
-    labels = published.read_labels(file)
-    attributes = published.match_labels(file, [clip.path for clip in clips])
+    labels = vp_labels.read_labels(file)
+    attributes = vp_labels.match_labels(file, [clip.path for clip in clips])
     assert attributes.shape == (13320, 5)
     assert not np.isnan(attributes).any()
     assert set(np.unique(attributes).tolist()) == {0, 1}
     tested = [clip.path for clip in splits[1] if clip.part == "test"]
-    prevalence = published.match_labels(file, tested).mean(axis=0)
+    prevalence = vp_labels.match_labels(file, tested).mean(axis=0)
     assert prevalence.round(3).tolist() == pytest.approx([0.916, 0.611, 0.898, 0.251, 0.257], abs=6e-4)
     assert round(100 * float(prevalence.mean()), 1) == 58.7  # what a random guess has for cMAP
-    ours = small_sets.read_manifest(REAL / "ucf101_5" / "manifest.csv", ("path", "nudity"))
+    ours = read_table(REAL / "ucf101_5" / "manifest.csv", ("path", "nudity"))
     columns = ("skin_color", "face", "gender", "nudity", "relationship")
     for row in ours:
         assert labels[Path(row["path"]).stem.lower()].tolist() == [float(row[column]) for column in columns]

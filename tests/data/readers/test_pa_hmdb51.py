@@ -8,7 +8,7 @@ from tests.data.made_hmdb51 import clip, hmdb, pa, real, undecoded, unpack, vp
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
-from vidveil.data.readers import hmdb51, pa_hmdb51, published
+from vidveil.data.readers import hmdb51, pa_hmdb51, vp_labels
 
 
 @pytest.fixture(autouse=True)
@@ -168,7 +168,7 @@ def test_the_real_labels_of_pa_hmdb51_are_read_by_frame_and_by_video(labels):
     assert (len(train) + len(val), len(test)) == (6251, 515)
     assert not set(clips.tags["film"][train].tolist()) & set(clips.tags["film"][val].tolist())
     np.testing.assert_allclose(clips.attributes[test].mean(axis=0), [0.967, 0.812, 0.983, 0.594, 0.171], atol=5e-4)
-    theirs = published.match_labels(labels / hmdb51.LABELS, [clips.ids[i] for i in test])
+    theirs = vp_labels.match_labels(labels / hmdb51.LABELS, [clips.ids[i] for i in test])
     agree = (theirs == clips.attributes[test]).mean(axis=0)
     np.testing.assert_allclose(agree, [0.95, 0.81, 0.93, 0.71, 0.84], atol=6e-3)
     for column in range(5):  # the order of VP's columns is written nowhere: each goes with PA's of the same name best

@@ -15,7 +15,7 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import ucf_crime
-from vidveil.data.readers.ucf_crime import CRIMES, PLACES, RANGES, TESTED, TRAINED
+from vidveil.data.readers.ucf_crime import CRIMES, PLACES, RANGES, TEST_LIST, TRAINING_LIST
 from vidveil.data.untrimmed import NORMAL, Event, frame_labels, length_of
 
 
@@ -112,9 +112,9 @@ def test_zips_may_stay_as_they_unpack_and_copies_for_event_recognition_are_not_r
 
 def test_the_list_of_tests_must_name_the_annotated_videos(tmp_path):
     folder = lists(made(tmp_path))
-    (folder / TESTED).write_text("\n".join(TEST))
+    (folder / TEST_LIST).write_text("\n".join(TEST))
     assert len(ucf_crime.read_videos(tmp_path)) == len(LISTED)
-    (folder / TESTED).write_text("\n".join(list(TEST)[1:]))
+    (folder / TEST_LIST).write_text("\n".join(list(TEST)[1:]))
     with pytest.raises(
         DataError, match=r"Anomaly_Test\.txt: 1 videos? .* Abuse028_x264\.mp4 is in the annotated ranges"
     ):
@@ -163,14 +163,14 @@ def test_a_line_that_makes_no_sense_is_refused_with_its_file(tmp_path, line, sai
     ],
 )
 def test_a_video_to_train_on_must_be_listed_in_its_folder(tmp_path, line, said):
-    (lists(made(tmp_path)) / TRAINED).write_text(line)
-    with pytest.raises(DataError, match=rf"{TRAINED}.*{re.escape(said)}"):
+    (lists(made(tmp_path)) / TRAINING_LIST).write_text(line)
+    with pytest.raises(DataError, match=rf"{TRAINING_LIST}.*{re.escape(said)}"):
         ucf_crime.read_videos(tmp_path)
 
 
 def test_no_video_is_trained_on_and_tested(tmp_path):
     folder = lists(made(tmp_path))
-    (folder / TRAINED).write_text("\n".join([*TRAIN, "Abuse/Abuse028_x264.mp4"]))
+    (folder / TRAINING_LIST).write_text("\n".join([*TRAIN, "Abuse/Abuse028_x264.mp4"]))
     with pytest.raises(DataError, match=r"Abuse/Abuse028_x264\.mp4 is trained on by Anomaly_Train\.txt and tested by"):
         ucf_crime.read_videos(tmp_path)
 
@@ -203,11 +203,11 @@ def unpacked(root: Path) -> Path:
     folder = root / "UCF_Crimes"
     folder.mkdir()
     with tarfile.open(REAL / "labels.tar.xz") as archive:
-        for name in (TRAINED, RANGES[1]):
+        for name in (TRAINING_LIST, RANGES[1]):
             file = archive.extractfile(f"labels/ucfcrime/{name}")
             assert file is not None
             (folder / name).write_bytes(file.read())
-    for name in [*ucf_crime.read_trained(folder / TRAINED), *ucf_crime.read_ranges(folder / RANGES[1])]:
+    for name in [*ucf_crime.read_training(folder / TRAINING_LIST), *ucf_crime.read_ranges(folder / RANGES[1])]:
         path = folder / "Videos" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
