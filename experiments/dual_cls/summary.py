@@ -1,9 +1,8 @@
 """The table of dual-CLS in short: leakage where 0.97 of the utility is kept, and what masks hide of the ground truth.
 
     python -m experiments.dual_cls.summary --runs runs --rho 0        of finished runs, into results/
-    python -m experiments.dual_cls.summary --page summary-rho0.json   the tables as Markdown
 
-Of the runs of `experiments.dual_cls.table`. Excess leakage is read off each curve at 0.97 of raw top-1; a method
+Of the runs of `experiments.dual_cls.table`; `experiments.tables` draws the tables. Excess leakage is read off each curve at 0.97 of raw top-1; a method
 without a knob is compared at its own retention. Masks of faces of several sizes are one curve, and so are blurs and
 downsampling. Every row is compared with the best mode in the same draws of people; below 0 the best mode leaks less.
 
@@ -28,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.dual_cls.page import SHOWN, TRUTHS, tables
+from experiments.dual_cls.page import SHOWN, TRUTHS
 from experiments.dual_cls.table import ATTACKERS, BEST, RESULTS, prefix_of, world_of
-from experiments.job_queue import read_json, write_json
+from experiments.job_queue import write_json
 from experiments.markdown import with_interval
 from vidveil.evaluation.results import Point, Results
 from vidveil.evaluation.results import read as read_results
@@ -244,17 +243,12 @@ def main() -> None:
     parser.add_argument("--best", default=BEST, help="the mode that the others are compared with")
     parser.add_argument("--attackers", default="", choices=["", *ATTACKERS], help="evaluated with these")
     parser.add_argument("--into", type=Path, default=RESULTS, help="folder of the summary")
-    parser.add_argument("--page", type=Path, help="a summary, to be printed as Markdown")
     options = parser.parse_args()
-    if options.page:
-        print("\n\n".join(tables(read_json(options.page))))
-        return
     end = world_of(options.rho, options.world)[0]
     start = f"{options.attackers}-" if options.attackers else ""
-    found = summary(options.runs, end, start, options.best)
     file = options.into / f"{start}summary{end}.json"
-    write_json(file, found)
-    print("\n\n".join(tables(found)), f"\nwrote {file}")
+    write_json(file, summary(options.runs, end, start, options.best))
+    print(f"wrote {file}")
 
 
 if __name__ == "__main__":

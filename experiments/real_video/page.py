@@ -1,10 +1,12 @@
 """Tables of real video, from the summary of `experiments.real_video.table` and results of single runs."""
 
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
 from experiments.job_queue import read_json
 from experiments.markdown import MISSING, interval, table
+from experiments.real_video import figure_table
 from experiments.real_video.table import RESULTS, ROWS
 
 SETS = {"ucf101_5": "Five classes of UCF101, splits 1 to 3", "weizmann": "Weizmann, three folds of three people"}
@@ -13,6 +15,7 @@ CROP = "crop"
 Rows = dict[str, Any]
 
 
+@cache
 def summary() -> dict[str, Any]:
     found: dict[str, Any] = read_json(RESULTS / "summary.json")
     return found
@@ -149,6 +152,27 @@ LEARNED = (
     ("stprivacy", 0.9), ("stprivacy", 0.8), ("stprivacy", 0.7), ("stprivacy-mask", 0.7),
 )  # fmt: skip
 """Rows of what is learned, with what they have to beat."""
+APART = tuple((name, None) for name in ("raw", "median", "motion", "down4", "blur-faces", "black-faces", "figure14"))
+APART += (("moving", 0.1),)
+
+
+def parts_table() -> str:
+    """Weizmann as filmed and in squares, by the highest attacker."""
+    head = ["", "retention", "highest linkage", "excess of the highest", "square: retention", "highest linkage",
+            "excess of the highest"]  # fmt: skip
+    lines = []
+    for name, keep in APART:
+        cells = [ROWS[name].title, "" if keep is None else f"{keep:g}"]
+        for part in PARTS:
+            part = "median" if name == "median" and part == "whole" else part
+            if name not in summary()["weizmann"]["parts"][part]:
+                cells += ["", "", ""]
+                continue
+            one = setting("weizmann", part, name, keep)
+            kept, share = _highest(one)
+            cells += [kept, f"{one['linkage_rank1']['highest']:.2f}", share]
+        lines.append(cells)
+    return table([head[0], "`--keep`", *head[1:]], lines)
 
 
 def repeated_table() -> str:
@@ -213,3 +237,17 @@ def first_masks_table() -> str:
         cells = [interval([found[one]["value"], *found[one]["interval"]]) if one in found else "" for one in metrics]
         rows.append([title, kept, *cells])
     return table(["", "tubelets kept", "top-1", "linkage", "linkage, raw gallery", "nudity, AP"], rows)
+
+
+TABLES = {
+    **{f"real-video-{of}-{part}": partial(rows_table, of, part) for of in SETS for part in PARTS},
+    "real-video-sets": sets_table,
+    "real-video-repeated": repeated_table,
+    "real-video-trainings": trainings_table,
+    "real-video-commands": decision_table,
+    "real-video-parts": parts_table,
+    "real-video-turned": partial(comparison_table, TURNED),
+    "real-video-learned": partial(comparison_table, LEARNED),
+    "real-video-first-masks": first_masks_table,
+    "real-video-figure": lambda: figure_table.figure_table(read_json(figure_table.RESULTS / "summary.json")),
+}

@@ -1,16 +1,24 @@
-"""Keys of recipes, explained by what stands in their dataclasses."""
+"""Keys of recipes: explained by what stands in their dataclasses, and read under the names of earlier versions."""
 
+import json
 import shlex
 from dataclasses import dataclass
 from typing import Literal
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
+from tests.methods import made_checkpoint
 from vidveil.cli.app import app
-from vidveil.core.errors import UsageError
-from vidveil.core.recipe import find, names, read
-from vidveil.core.recipe_keys import about, choices, keys
+from vidveil.core import recipe_keys
+from vidveil.core.errors import RecipeError, UsageError, WeightsError
+from vidveil.core.recipe import as_values, find, names, read
+from vidveil.core.recipe_keys import RENAMED_KEYS, about, choices, keys, with_current_names, with_old_names
+from vidveil.models import checkpoint
+from vidveil.training.checkpoints import Checkpoint
+from vidveil.training.options import Options
+from vidveil.training.runs import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,23 +26,23 @@ class Base:
     """Not of a key."""
 
     plain: int = 1
-    told: int = 2
-    """About told,
+    documented: int = 2
+    """About this key,
     in two lines."""
     again: int = 3
     """Of the base."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made(Base):
+class Derived(Base):
     again: int = 4
-    """Of the one that is made of it."""
+    """Of the derived class."""
     words: tuple[Literal["a", "b"], ...] = ("a",)
 
 
 def test_each_key_has_the_sentence_below_it_and_the_nearest_counts():
-    assert about(Made) == {"told": "About told, in two lines.", "again": "Of the one that is made of it."}
-    assert [key.name for key in keys(Made())] == ["plain", "told", "again", "words"]
+    assert about(Derived) == {"documented": "About this key, in two lines.", "again": "Of the derived class."}
+    assert [key.name for key in keys(Derived())] == ["plain", "documented", "again", "words"]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +55,7 @@ def test_each_key_has_the_sentence_below_it_and_the_nearest_counts():
         (tuple[float, ...], ()),
     ],
 )
-def test_words_to_choose_from_are_found_in_lists_and_beside_none(hint, expected):
+def test_words_to_choose_from_are_found_in_lists_and_next_to_none(hint, expected):
     assert choices(hint) == expected
 
 
@@ -80,7 +88,106 @@ def test_every_key_has_its_sentence(name):
     assert [key.name for key in keys(read(find(name))) if not key.about] == []
 
 
-def test_a_name_behind_anything_else_is_refused():
+def test_a_name_after_anything_else_is_refused():
     done = CliRunner().invoke(app, ["ls", "runs", "mine"])
     assert isinstance(done.exception, UsageError)
     assert "vidveil ls recipes mine" in str(done.exception)
+
+
+OLD = {"after": "figure:14", "company": 0.4, "credit_weight": [1, 0], "trunk_lr": 0.1, "train_on": "credit"}
+CURRENT = {
+    "preprocess": "figure:14",
+    "shown_share": 0.4,
+    "attribution_weight": [1, 0],
+    "backbone_lr": 0.1,
+    "train_on": "attribution",
+}
+
+
+@pytest.fixture
+def _unnoted():
+    """As in a process that has not named an old key yet."""
+    recipe_keys._note.cache_clear()
+    yield
+    recipe_keys._note.cache_clear()
+
+
+@pytest.mark.usefixtures("_unnoted")
+def test_a_recipe_with_old_names_is_read_as_one_with_current_names_and_each_is_noted_once(tmp_path, capsys):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(yaml.safe_dump({"verb": "train", "method": "dual_cls", "data": "puppets"} | OLD))
+    found = as_values(read(mine))
+    assert {key: found[key] for key in CURRENT} == CURRENT
+    read(mine)
+    notes = capsys.readouterr().err.splitlines()
+    assert [line.split("`")[1::2] for line in notes] == [
+        [old if key != "train_on" else "train_on: credit", RENAMED_KEYS.get(old, "train_on: attribution")]
+        for key, old in zip(CURRENT, OLD, strict=True)
+    ]
+    assert all("the old name still works in this version, but not the next" in line for line in notes)
+
+
+@pytest.mark.usefixtures("_unnoted")
+def test_old_names_work_on_the_command_line_over_current_ones_in_the_file(tmp_path, capsys):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("verb: train\nmethod: dual_cls\ndata: puppets\nshown_share: 0.9\ntrain_on: heads\n")
+    found = read(mine, ["company=0.4", "train_on=credit"])
+    assert (found.shown_share, found.train_on) == (0.4, "attribution")
+    assert capsys.readouterr().err.count("note:") == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "overrides"), [("company: 0.4\nshown_share: 0.5\n", ()), ("", ("shown_share=0.5", "company=0.4"))]
+)
+def test_an_old_and_a_new_name_of_the_same_key_are_an_error(tmp_path, lines, overrides):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(f"verb: train\nmethod: dual_cls\ndata: puppets\n{lines}")
+    with pytest.raises(RecipeError, match=r"mine\.yaml: company is the old name of shown_share: give one of the two"):
+        read(mine, overrides)
+
+
+@pytest.mark.parametrize("name", names())
+def test_recipes_use_current_names_and_hashes_are_taken_over_old_ones(name):
+    written = yaml.safe_load(find(name).read_text())
+    assert with_current_names(written) == written
+    values = as_values(read(find(name)))
+    hashed = with_old_names(values)
+    assert not hashed.keys() & set(RENAMED_KEYS.values())
+    assert hashed.get("train_on") != "attribution"
+    assert with_current_names(hashed, note=False) == values
+
+
+def test_what_is_hashed_keeps_the_names_of_the_first_version():
+    assert with_old_names(CURRENT) == OLD
+    assert with_old_names({"backbone": ["recognizer."], "lr": 1e-3}) == {"trunk": ["recognizer."], "lr": 1e-3}
+
+
+@pytest.mark.usefixtures("_unnoted")
+def test_a_run_that_was_begun_under_old_names_is_resumed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path))
+    Run.create("mine", OLD).fail("stopped")
+    Run.create("mine", CURRENT, resume=True).finish()
+    assert "note:" not in capsys.readouterr().err  # who resumes it cannot change what it once wrote
+    Run.create("other", OLD).fail("stopped")
+    with pytest.raises(UsageError, match=r"shown_share was 0\.4, is 0\.5"):
+        Run.create("other", CURRENT | {"shown_share": 0.5}, resume=True)
+
+
+def test_a_training_that_was_begun_under_old_names_is_resumed():
+    about = {"fingerprint": "f", "batches": 1, "options": Options(backbone_lr=0.1).fixed()}
+    stored = about | {"state": {}, "options": with_old_names(about["options"])}
+    assert {"trunk", "trunk_lr"} <= stored["options"].keys()
+    Checkpoint({}, stored).check_fits(about, {}, None)
+
+
+@pytest.mark.usefixtures("_unnoted")
+def test_a_checkpoint_with_old_names_in_its_recipe_is_read_with_one_note(tmp_path, capsys):
+    folder = made_checkpoint.write(tmp_path / "checkpoint", made_checkpoint.network(), after="figure:14")
+    assert checkpoint.find(str(folder)).about["recipe"]["preprocess"] == "figure:14"
+    checkpoint.find(str(folder))
+    assert capsys.readouterr().err.count("`after` is now called `preprocess`") == 1
+    described = json.loads((folder / checkpoint.ABOUT).read_text())
+    described["recipe"]["preprocess"] = "raw"
+    (folder / checkpoint.ABOUT).write_text(json.dumps(described))
+    with pytest.raises(WeightsError, match="is damaged: after is the old name of preprocess"):
+        checkpoint.find(str(folder))

@@ -15,12 +15,16 @@ from vidveil.core.progress import say
 from vidveil.core.text import printable
 
 RENAMED_KEYS = {
+    "trunk": "backbone",
     "trunk_lr": "backbone_lr",
     "after": "preprocess",
     "company": "shown_share",
     "credit_weight": "attribution_weight",
 }
-"""Old key → new key. Old ones are read for one more version, in recipes, on the command line and in checkpoints."""
+"""Old key → new key, of recipes and of the options of training that follow from them.
+
+Old ones are read for one more version: in recipes, on the command line, in runs that are resumed and in checkpoints.
+"""
 RENAMED_VALUES = {"train_on": {"credit": "attribution"}}
 """Key → old value → new value."""
 
@@ -45,7 +49,7 @@ def with_current_names(values: Mapping[str, Any], *, note: bool = True) -> dict[
 
 
 def with_old_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of `with_current_names`, for hashes of recipes: they must not change with a name."""
+    """The inverse of `with_current_names`, for hashes: they must not change with a name, or no old run could resume."""
     old_keys = {new: old for old, new in RENAMED_KEYS.items()}
     old_values = {key: {new: old for old, new in renamed.items()} for key, renamed in RENAMED_VALUES.items()}
     return {

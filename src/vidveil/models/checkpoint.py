@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import is_file, is_there, open_regular, read_json_object, reason
-from vidveil.core.errors import UsageError, WeightsError
+from vidveil.core.errors import RecipeError, UsageError, WeightsError
+from vidveil.core.recipe_keys import with_current_names
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.training.runs import list_runs, runs_folder
@@ -170,7 +171,8 @@ def _read(folder: Path) -> Checkpoint:
         raise WeightsError(f"{folder / ABOUT} does not say which recipe made it: it is damaged")
     try:
         from_values(_Said, {name: about[name] for name in vars(_Said()) if name in about})
-    except ValueError as error:
+        about["recipe"] = with_current_names(recipe)
+    except (ValueError, RecipeError) as error:
         raise WeightsError(f"{folder / ABOUT} is damaged: {error}") from error
     if not is_there(folder / WEIGHTS):
         raise WeightsError(f"{folder} lacks {WEIGHTS}: copy the whole folder")

@@ -1,18 +1,17 @@
-"""Training MGFN on its own and behind an adapter."""
+"""MGFN is trained on its own and behind an adapter."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from vidveil.tasks.anomaly.untrimmed import kinds_of_noise
 
-from tests.tasks.anomaly.made import SMALL, WIDTH, easy, features, task, train
+from tests.tasks.anomaly.made import SMALL, WIDTH, easy, features, noise, synthetic, task, train
 from vidveil.core.errors import DataError, TrainingError, UsageError
 from vidveil.methods.splavu.model import AAM
 from vidveil.methods.splavu.model import Shape as AdapterShape
-from vidveil.tasks.anomaly import FIRM, BalancedBatches, LossWeights, Shape, fit_anomaly, untrimmed_set
-from vidveil.tasks.anomaly import task as its_module
+from vidveil.tasks.anomaly import FIRM, BalancedBatches, LossWeights, Shape, fit_anomaly
+from vidveil.tasks.anomaly import task as task_module
 from vidveil.tasks.anomaly.losses import anomaly_loss
 from vidveil.tasks.anomaly.network import MGFNOutput
 from vidveil.tasks.anomaly.segments import all_into_segments, into_segments
@@ -32,22 +31,21 @@ def same_bits(a, b):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_on_the_easy_set_it_tells_when_something_happens(seed):
+def test_on_the_easy_set_it_finds_when_something_happens(seed):
     data = easy(seed)
     model, found = train(data, seed=seed)
     scores = model.metrics(data, "test")
     assert scores["frame_auc"] >= 0.9
     assert scores["video_auc"] >= 0.9
-    assert found.best == model.score(data, "val")
+    assert found.best == model.metrics(data, "val")["video_auc"]
     assert model.network.scale.item() == pytest.approx(
         np.sqrt(np.mean([np.square(own).mean() for own in data.of("train")])), rel=1e-4
     )
 
 
-def test_where_nothing_differs_it_tells_nothing():
-    """What is called abnormal is of the same kinds: on features that it has not output that is chance."""
-    normal, _ = kinds_of_noise(width=WIDTH)
-    blind = untrimmed_set(normal[0::2], normal[1::2], videos=160)
+def test_where_normal_and_abnormal_do_not_differ_it_is_at_chance():
+    normal, _ = noise()
+    blind = synthetic(normal[0::2], normal[1::2], videos=160)
     model, _ = train(blind, epochs=10)
     scores = model.metrics(blind, "test")
     assert 0.4 < scores["frame_auc"] < 0.6
@@ -72,7 +70,7 @@ def test_gradients_reach_an_adapter_in_front_of_it(data):
     adapted.retain_grad()
     model.loss(*all_into_segments(adapted, counts).chunk(2)).backward()
     reached = [own.abs().sum(1) > 0 for own in adapted.grad.split(counts)]
-    assert all(own.any() for own in reached)  # of a normal video at least those that are chosen
+    assert all(own.any() for own in reached)  # of a normal video at least the chosen segments
     assert all(own.all() for own in reached[4:])  # of an abnormal one each clip: it is to be sparse and smooth
     assert all(block.outer.weight.grad.abs().sum() > 0 for block in adapter.blocks)
 
@@ -99,7 +97,7 @@ def test_a_prediction_is_of_each_video_alone_and_leaves_the_mode_as_it_was(data,
     videos = data.of("test")
     scores = model.predict(videos)
     assert model.training
-    monkeypatch.setattr(its_module, "AT_ONCE", 3)
+    monkeypatch.setattr(task_module, "AT_ONCE", 3)
     in_parts = model.predict(videos)
     np.testing.assert_allclose(in_parts.segments, scores.segments, atol=1e-6)
     for number, clips in enumerate(videos):
@@ -108,7 +106,7 @@ def test_a_prediction_is_of_each_video_alone_and_leaves_the_mode_as_it_was(data,
         np.testing.assert_allclose(alone.videos[0], scores.videos[number], atol=1e-6)
 
 
-def test_a_video_is_told_by_its_segments_of_largest_magnitude(data):
+def test_the_score_of_a_video_is_that_of_its_segments_of_largest_magnitude(data):
     model = task().eval()
     clips = data.features[0]
     output = model.network(into_segments(torch.from_numpy(clips))[None])
@@ -128,7 +126,7 @@ def test_frames_have_the_scores_of_their_segments(data):
     model, videos, labels = task(), data.of("test"), data.frame_labels("test")
     scores = model.predict(videos)
     frames = scores_of_frames(scores, videos, labels)
-    assert [len(own) for own in frames] == [len(output) for output in labels]
+    assert [len(own) for own in frames] == [len(own) for own in labels]
     assert set(frames[0]) <= set(scores.segments[0]) or len(videos[0]) < 32
 
 
@@ -137,7 +135,7 @@ class StopsError(Exception):
 
 
 @pytest.mark.parametrize(("epoch", "batch"), [(0, 1), (1, 0), (2, 1)])
-def test_a_training_that_was_broken_off_ends_as_one_that_was_not(data, tmp_path, monkeypatch, epoch, batch):
+def test_an_interrupted_training_ends_as_an_uninterrupted_one(data, tmp_path, monkeypatch, epoch, batch):
     whole, scores = train(data, epochs=3)
     real = BalancedBatches.epoch
 
@@ -186,7 +184,7 @@ def test_without_validation_videos_the_last_epoch_is_taken(data):
     assert np.isnan(found.best)
 
 
-def test_what_cannot_be_learned_is_said_before_anything_is(data):
+def test_data_that_cannot_be_learned_from_are_refused_before_training(data):
     wide = Shape(**{**SMALL.__dict__, "width": 99})
     with pytest.raises(UsageError, match="features of 99 numbers"):
         fit_anomaly(data, shape=wide)

@@ -1,4 +1,4 @@
-"""TriDet learns an easy set, an adapter in front of it learns with it, and a stopped training is none."""
+"""TriDet learns an easy set, trains an adapter in front of it, and resumes an interrupted training to the bit."""
 
 import json
 from dataclasses import replace
@@ -10,11 +10,11 @@ import torch
 from tests.tasks.detection.made import SMALL, D, easy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.methods.splavu import model as splavu
-from vidveil.tasks.detection import Detection, Shape, TrainingBatches, adapted, detect, detection_map, fit_detection
+from vidveil.tasks.detection import Detection, Shape, TrainingBatches, detect, detection_map, fit_detection
 from vidveil.tasks.detection.network import TriDetOutput
 from vidveil.tasks.detection.targets import NONE, assign, grid
 from vidveil.tasks.detection.task import OPTIONS, collate
-from vidveil.training import checkpoints as checkpoint
+from vidveil.training import checkpoints
 from vidveil.training.options import Options
 
 pytestmark = pytest.mark.xdist_group("detection")  # its fixtures take long: made by one worker
@@ -50,14 +50,14 @@ def test_an_untrained_network_finds_nothing_that_counts(data):
 
 
 def test_on_features_of_other_things_it_finds_nothing(data, learned):
-    """What it reads are the features, not the habits of the set: how long actions last and where they stand."""
-    draws = np.random.default_rng(0)
-    noise = data.with_features(lambda features: draws.normal(size=features.shape))
+    """It reads the features, and does not merely repeat how long actions last in this set and where they are."""
+    rng = np.random.default_rng(0)
+    noise = data.with_features(lambda features: rng.normal(size=features.shape))
     rows = data.indices("test")
     assert learned[0].score(detect(learned[0], noise, rows), rows) < 0.3
 
 
-def test_who_says_what_is_to_be_said_finds_every_action_to_the_second(data):
+def test_a_network_that_outputs_the_targets_finds_every_action_to_the_second(data):
     """There and back: seconds → features → moments → distances → seconds."""
     detection = Detection(data, SMALL)
     batch = collate(data, data.indices("test"))
@@ -83,7 +83,7 @@ def test_seconds_are_those_of_the_video(data, learned):
         assert end <= data.duration(video)
 
 
-def test_videos_are_judged_alike_alone_and_side_by_side(data, learned):
+def test_predictions_for_a_video_do_not_depend_on_its_batch(data, learned):
     rows = data.indices("test")
     alone, together = (detect(learned[0], data, rows, batch) for batch in (1, len(rows)))
     assert len(np.unique([len(data.features[row]) for row in rows])) > 1
@@ -93,7 +93,7 @@ def test_videos_are_judged_alike_alone_and_side_by_side(data, learned):
 
 
 @pytest.mark.parametrize("reference", [False, True])
-def test_gradients_reach_an_adapter_in_front_of_it_and_teach_it(data, reference):
+def test_gradients_reach_an_adapter_in_front_of_it_and_train_it(data, reference):
     torch.manual_seed(2)
     detection = Detection(data, SMALL)
     adapter = splavu.AAM(splavu.Shape(D, heads=2, groups=2, reference=reference))
@@ -102,7 +102,9 @@ def test_gradients_reach_an_adapter_in_front_of_it_and_teach_it(data, reference)
     sgd = torch.optim.Adam(adapter.parameters(), lr=0.01)  # the adapter alone
     for _ in range(6):
         sgd.zero_grad()
-        loss = detection.loss(adapted(adapter, batch.features, batch.mask), batch.mask, batch.events)
+        adapted = torch.zeros_like(batch.features)
+        adapted[batch.mask] = adapter(batch.features[batch.mask])
+        loss = detection.loss(adapted, batch.mask, batch.events)
         loss.backward()
         losses.append(loss.item())
         if len(losses) > 1:  # at first, W_o is 0 and hides the rest
@@ -112,21 +114,8 @@ def test_gradients_reach_an_adapter_in_front_of_it_and_teach_it(data, reference)
     assert losses[-1] < losses[0]
 
 
-def test_an_adapter_sees_what_is_there_alone_and_starts_as_no_change(data):
-    batch = next(TrainingBatches(data, batch=4).epoch(0))
-    seen = []
-
-    def adapter(z):
-        seen.append(z)
-        return z
-
-    changed = adapted(adapter, batch.features, batch.mask)
-    assert torch.equal(changed, batch.features)
-    assert seen[0].shape == (int(batch.mask.sum()), D)
-
-
-def test_a_training_that_is_stopped_twice_is_the_same_to_the_bit(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "COST", 0)
+def test_a_training_that_is_interrupted_twice_is_the_same_to_the_bit(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "COST", 0)
     options = replace(QUICK, epochs=3, validate_every=1, checkpoint_seconds=0)
     small = easy(videos=(12, 2, 2))
     wanted, fitted = fit_detection(small, shape=SMALL, options=options, batch=4)
@@ -166,18 +155,18 @@ def test_batches_are_whole_videos_with_their_events_in_features(data):
         np.testing.assert_allclose(own, wanted)
 
 
-def test_of_long_videos_a_part_is_drawn_with_the_actions_of_which_half_is_in_it(data):
+def test_of_long_videos_a_random_part_is_taken_with_the_actions_of_which_half_is_in_it(data):
     row = int(np.argmax([len(features) for features in data.features]))
     length = len(data.features[row])
     seen = set()
-    for lot in np.linspace(0, 0.999, 12):
-        batch = collate(data, np.array([row]), longest=20, lots=[lot])
-        first = int(lot * (length - 19))
+    for start in np.linspace(0, 0.999, 12):
+        batch = collate(data, np.array([row]), longest=20, starts=[start])
+        first = int(start * (length - 19))
         seen.add(first)
         np.testing.assert_array_equal(batch.features[0], data.features[row][first : first + 20])
         wanted = []
-        for start, end, label in data.segments[row]:
-            a, b = round(start / 0.5) - first, round(end / 0.5) - first
+        for begins, ends, label in data.segments[row]:
+            a, b = round(begins / 0.5) - first, round(ends / 0.5) - first
             if min(b, 20) - max(a, 0) >= (b - a) / 2:
                 wanted.append((max(a, 0) - 0.5, min(b, 20) - 0.5, label))
         np.testing.assert_allclose(batch.events[0].numpy().reshape(-1, 3), np.reshape(wanted, (-1, 3)))

@@ -22,6 +22,7 @@ from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import read_json, reason, regular
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import phase
+from vidveil.core.recipe_keys import with_old_names
 from vidveil.core.typed import from_values
 from vidveil.core.version import __version__
 from vidveil.data.clips import ClipSet, Split
@@ -36,7 +37,6 @@ from vidveil.tasks import TASKS, Predictions, Task
 from vidveil.tasks.identity import Identity, everybody_is_known
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
-from vidveil.training.old_names import with_old_names
 from vidveil.training.options import options_of
 from vidveil.training.recipe import LearningRecipe
 from vidveil.weights import describe

@@ -39,7 +39,7 @@ def rebuilt(checkpoint: Checkpoint, build: Callable[[], Built]) -> Built:
         raise does_not_fit(checkpoint, error) from error
     recipe = checkpoint.about["recipe"]
     network.stride = _stride(checkpoint, recipe.get("deploy_stride") or recipe.get("stride") or 1)
-    network.preprocess = str(recipe.get("preprocess", recipe.get("after", RAW)))  # `after` in older checkpoints
+    network.preprocess = str(recipe.get("preprocess", RAW))
     network.learned = checkpoint.learned
     network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
     network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint

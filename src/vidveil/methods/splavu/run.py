@@ -14,6 +14,7 @@ from rich.console import Console
 from torch import nn
 
 from vidveil.core.recipe import as_values
+from vidveil.core.recipe_keys import with_old_names
 from vidveil.core.version import __version__
 from vidveil.data.description import data_description, utility_metric
 from vidveil.data.features.sets import FeatureSet, load_features
@@ -26,7 +27,6 @@ from vidveil.models import checkpoint
 from vidveil.statistics.floors import largest_class
 from vidveil.tasks import Predictions
 from vidveil.training.loop import fit
-from vidveil.training.old_names import with_old_names
 from vidveil.training.options import LAST, options_of
 from vidveil.training.runs import Run
 
