@@ -234,7 +234,8 @@ def first_masks_table() -> str:
         results = read_json(RESULTS / "masks" / f"{name}_ucf101_5_seed0.json")
         found = (results["points"] or [results["raw"]])[0]["metrics"]
         kept = f"{found['tubelets_kept']['value']:.2f}" if name != "raw" else ""
-        cells = [interval([found[one]["value"], *found[one]["interval"]]) if one in found else "" for one in metrics]
+        cells = ["{value:.3f} [{interval[0]:.2f}, {interval[1]:.2f}]".format(**found[one]) if one in found else ""
+                 for one in metrics]  # fmt: skip
         rows.append([title, kept, *cells])
     return table(["", "tubelets kept", "top-1", "linkage", "linkage, raw gallery", "nudity, AP"], rows)
 

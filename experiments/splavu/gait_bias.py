@@ -1,22 +1,24 @@
-"""Gait and bias of features before and after adapters (SPLAVU's tables 7 and 3), in our numbers.
+"""Gait and bias of features before and behind adapters (SPLAVU's tables 7 and 3).
 
-    python benchmarks/gait_bias.py --list       the commands; adapters whose names begin with s- are splavu_table's
-    python benchmarks/gait_bias.py --keep       finished runs, into results/gait_bias/
-    python benchmarks/gait_bias.py --page       the tables of docs/methods/splavu.md
+    python -m experiments.splavu.gait_bias --workers 2            trains and evaluates; run again to continue
+    python -m experiments.splavu.gait_bias --only bias_puppets    this row, and what it needs
+    python -m experiments.splavu.gait_bias --list                 the commands, and which are done
 
-Three adapters a row, one a seed. Runs are found in VIDVEIL_RUNS, real videos in VIDVEIL_DATA.
+An `experiments.job_queue`, with results in results/gait_bias/; tables: `experiments.tables`. Three adapters per row, one
+for each seed; those of `experiments.splavu.table` are shared: use the same --runs. Real videos are found in
+VIDVEIL_DATA.
 """
 
 import argparse
-import json
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "gait_bias"
-PAGE = HERE.parent / "docs" / "methods" / "splavu.md"
-SEEDS = (0, 1, 2)
+from experiments.job_queue import Job, Words, add_options, read_json, run_or_list
+from experiments.markdown import interval, table
+from experiments.splavu import table as adapters
+
+RESULTS = adapters.RESULTS / "gait_bias"
 
 
 @dataclass(frozen=True)
@@ -24,26 +26,27 @@ class Row:
     run: str
     title: str
     adapter: str
-    """Without the seed."""
-    training: tuple[str, ...] = ()
-    """Its command, where `splavu_table` does not make it."""
-    words: tuple[str, ...] = ()
+    """Its run, without the seed."""
+    training: Words = ()
+    """Recipe and words of its command, if it is none of `experiments.splavu.table`."""
+    words: Words = ()
+    """Of the evaluation."""
 
 
 @dataclass(frozen=True)
-class Table:
+class Study:
     recipe: str
     rows: tuple[Row, ...]
     metrics: tuple[str, ...]
-    """Those whose change is told, too."""
+    """Shown with their changes."""
     head: tuple[str, ...]
 
 
 BIASED = ("splavu_puppets", "data=puppets:bias_f")
 SCOPES = tuple(f"gait_rank1_{scope}_view" for scope in ("same", "cross", "any"))
 GAIT_HEAD = ("features", "same view", "change", "cross view", "change", "any view", "change")
-TABLES = {
-    "gait-casia": Table(
+STUDIES = {
+    "gait-casia": Study(
         "gait_features",
         (
             Row("gait_casia_latent", "published losses, each clip by itself", "s-apart-u1"),
@@ -54,7 +57,7 @@ TABLES = {
         SCOPES,
         GAIT_HEAD,
     ),
-    "gait-puppets": Table(
+    "gait-puppets": Study(
         "gait_features_puppets",
         (
             Row("gait_puppets_published", "published losses, each clip by itself", "s-apart-p"),
@@ -65,22 +68,22 @@ TABLES = {
         SCOPES,
         GAIT_HEAD,
     ),
-    "bias": Table(
+    "bias": Study(
         "bias_features_puppets",
         (
-            Row("bias_puppets_published", "published losses, learned there", "splavu_bias_kept", (*BIASED, "erase=0")),
-            Row("bias_puppets", "ours, learned there", "splavu_bias", BIASED),
+            Row("bias_puppets_published", "published losses, trained there", "splavu_bias_kept", (*BIASED, "erase=0")),
+            Row("bias_puppets", "ours, trained there", "splavu_bias", BIASED),
             Row(
                 "bias_puppets_no_latent",
-                "ours, learned there without latent consistency",
+                "ours, trained there without latent consistency",
                 "splavu_bias_lc0",
                 (*BIASED, "latent_weight=0"),
             ),
-            Row("bias_puppets_elsewhere_published", "published losses, learned without the shortcut", "s-apart-p"),
-            Row("bias_puppets_elsewhere", "ours, learned without the shortcut", "s-ours-p"),
+            Row("bias_puppets_elsewhere_published", "published losses, trained without the shortcut", "s-apart-p"),
+            Row("bias_puppets_elsewhere", "ours, trained without the shortcut", "s-ours-p"),
             Row(
                 "bias_puppets_elsewhere_m",
-                "turned round: ours, learned without the shortcut",
+                "the other way round: ours, trained without the shortcut",
                 "s-ours-p",
                 (),
                 ("data=puppets:bias_m",),
@@ -92,66 +95,53 @@ TABLES = {
 }
 
 
-def commands() -> list[str]:
-    found = []
-    for table in TABLES.values():
-        for row in table.rows:
+def jobs() -> list[Job]:
+    found = adapters.jobs()
+    for study in STUDIES.values():
+        for row in study.rows:
             if row.training:
                 recipe, *words = row.training
-                found += [f"train {recipe} {' '.join(words)} seed={seed} name={row.adapter}-{seed}" for seed in SEEDS]
-            seeds = f"seeds=[{','.join(map(str, SEEDS))}]"
-            words = [*row.words, f"method=splavu:{row.adapter}-{{seed}}", seeds, f"name={row.run}"]
-            found.append(f"evaluate {table.recipe} {' '.join(words)}")
-    return [f"vidveil {one}" for one in found]
-
-
-def keep() -> None:
-    from vidveil.training.runs import runs_folder
-
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    for table in TABLES.values():
-        for row in table.rows:
-            file = runs_folder() / row.run / "results.json"
-            if file.is_file():
-                found = json.loads(file.read_text(encoding="utf-8"))
-                (RESULTS / f"{row.run}.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
+                found += adapters.training_jobs(row.run, recipe, words, row.adapter)
+            method = f"method=splavu:{row.adapter}-{{seed}}"
+            command = ("evaluate", study.recipe, *row.words, method, adapters.EVALUATED_SEEDS, f"name={row.run}")
+            needs = tuple(f"{row.adapter}-{seed}" for seed in adapters.SEEDS)
+            found.append(Job(row.run, (command,), needs, row.run))
+    return found
 
 
 def read(run: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / f"{run}.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = read_json(RESULTS / f"{run}.json")
     return found
 
 
-def lines(name: str) -> list[str]:
-    """The table in Markdown."""
-    table = TABLES[name]
-    found = ["| " + " | ".join(table.head) + " |", "|" + "---|" * len(table.head)]
+def study_table(name: str) -> str:
+    study = STUDIES[name]
+    lines = []
     raw: Any = None
-    for row in table.rows:
+    for row in study.rows:
         results = read(row.run)
         if results["raw"] != raw:  # of another set, or the first
             raw = results["raw"]
-            title = "turned round: raw" if "turned round" in row.title else "raw"
-            found.append(_line(table, title, raw["metrics"]))
-        found.append(_line(table, row.title, results["points"][0]["metrics"]))
-    return found
+            title = "the other way round: raw" if "other way round" in row.title else "raw"
+            lines.append(_cells(study, title, raw["metrics"]))
+        lines.append(_cells(study, row.title, results["points"][0]["metrics"]))
+    return table(study.head, lines)
 
 
-def _line(table: Table, title: str, metrics: dict[str, Any]) -> str:
+def _cells(study: Study, title: str, metrics: dict[str, Any]) -> list[str]:
     cells = [title]
-    if "gap" in table.head:
-        cells += [_value(metrics[f"action_top1_shortcut_{who}"]) for who in ("f", "m")]
-        (of,) = table.metrics
+    if "gap" in study.head:
+        cells += [_value(metrics[f"action_top1_shortcut_{group}"]) for group in ("f", "m")]
+        (of,) = study.metrics
         cells += [_value(metrics[of]), f"{metrics[of]['p']:.3f}", _change(metrics[of])]
         cells.append(f"{metrics['action_top1']['value']:.2f}")
     else:
-        cells += [cell for of in table.metrics for cell in (_value(metrics[of]), _change(metrics[of]))]
-    return "| " + " | ".join(cells) + " |"
+        cells += [cell for of in study.metrics for cell in (_value(metrics[of]), _change(metrics[of]))]
+    return cells
 
 
 def _value(metric: dict[str, Any]) -> str:
-    low, high = metric["interval"]
-    return f"{metric['value']:.2f} [{low:.2f}, {high:.2f}]"
+    return interval([metric["value"], *metric["interval"]])
 
 
 def _change(metric: dict[str, Any]) -> str:
@@ -161,27 +151,15 @@ def _change(metric: dict[str, Any]) -> str:
     return f"{metric['change']:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
-def write(text: str) -> str:
-    """The page with its tables as they are now."""
-    for name in TABLES:
-        begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-        before, rest = text.split(begin)
-        text = before + begin + "\n".join(lines(name)) + end + rest.split(end)[1]
-    return text
+TABLES = {name: partial(study_table, name) for name in STUDIES}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", action="store_true", help="the commands")
-    parser.add_argument("--keep", action="store_true", help="results of finished runs")
-    parser.add_argument("--page", action="store_true", help="the tables of the page")
+    add_options(parser, "bias_puppets,gait_casia_ours")
     options = parser.parse_args()
-    if options.keep:
-        keep()
-    if options.page:
-        PAGE.write_text(write(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    if options.list or not (options.keep or options.page):
-        print(*commands(), sep="\n")
+    options.only = options.only or ",".join(row.run for study in STUDIES.values() for row in study.rows)
+    run_or_list(jobs(), options, RESULTS)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,27 @@
-"""The numbers of `splavu_table.py`: each setting on all splits of a set together, next to raw features of these clips.
+"""The numbers of `experiments.splavu.table`: each setting on all splits of a set, compared with raw features.
 
-Test people of all splits are put side by side, and drawn from all of them; a change is measured in the same draws. Who
-attacks is chosen split by split, on validation people. Floors are means over the clips that asked. Attributes are
-known of puppets alone, which have one split: their excess and its interval are the evaluation's own.
+Clips of all splits are pooled, and people are drawn from all of them; a change is measured in the same draws. The
+attacker is chosen split by split, on validation people. Floors are means over the clips that were queries. Only puppets
+have attributes, and one split: their excess and its interval are the evaluation's own.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.markdown import with_interval as told
+from experiments.markdown import with_interval
 from experiments.splavu.table import SETS, SETTINGS, run_of
 from vidveil.evaluation.results import Point
 from vidveil.evaluation.results import read as read_results
 from vidveil.report.same_clips import Run, open_run
 from vidveil.statistics.intervals import Estimate, Resamples, difference
 from vidveil.statistics.tradeoff import Leak, excess
-from vidveil.training.runs import runs_folder
 
-USES = ("action_top1", "retrieval_map", "action_top1_raw_heads")
-LEAKS = (
+UTILITIES = ("action_top1", "retrieval_map", "action_top1_raw_heads")
+LEAKAGES = (
     "linkage_rank1",
     "linkage_rank1_raw_gallery",
     "reconstruction_psnr",
@@ -29,60 +29,66 @@ LEAKS = (
     "reconstruction_rank1",
 )
 RAW_OF = {"action_top1_raw_heads": "action_top1", "linkage_rank1_raw_gallery": "linkage_rank1"}
-"""What it is a share of, where raw features have no such number."""
-WAYS = {"inverted by pairs": "black_box", "inverted by the adapter": "white_box"}
+"""Metric that raw features lack → the one of theirs that it is compared with."""
+INVERSIONS = {"inverted by pairs": "black_box", "inverted by the adapter": "white_box"}
 
 
-def summary() -> dict[str, Any]:
+def summary(runs: Path) -> dict[str, Any]:
     """Set → setting → how it was evaluated (anew, and after each inversion) → numbers."""
     found: dict[str, Any] = {}
     for of, folds in SETS.items():
-        done = [name for name, setting in SETTINGS.items() if of in setting.sets and all(map(_done, _runs(name, of)))]
-        if "raw" not in done or len(done) < 2:  # nothing to set next to it
+        files = {
+            name: [runs / run_of(name, end) / "results.json" for end in folds]
+            for name, setting in SETTINGS.items()
+            if of in setting.sets
+        }
+        opened = {
+            name: [open_run(file, read_results(file)) for file in each]
+            for name, each in files.items()
+            if all(file.is_file() for file in each)
+        }
+        if "raw" not in opened or len(opened) < 2:  # nothing to compare
             continue
-        raw = [_open(run) for run in _runs("raw", of)]
+        raw = opened["raw"]
         people = _people(raw)
         found[of] = {
             "splits": list(folds.values()),
             "clips": len(people),
             "people": len(np.unique(people)),
-            "settings": {name: _setting(name, of, raw) for name in done},
+            "settings": {name: _setting(each, raw) for name, each in opened.items()},
         }
     return found
 
 
-def _setting(name: str, of: str, raw: Sequence[Run]) -> dict[str, Any]:
-    runs = [_open(run) for run in _runs(name, of)]
-    code = sorted({str(run.results.machine.get("commit")) for run in runs})
-    told_of = {"title": SETTINGS[name].title, "commit": " and ".join(code)}
-    if not runs[0].results.points:
-        return told_of | {"anew": numbers(runs, [run.results.raw for run in runs], raw)}
+def _setting(runs: Sequence[Run], raw: Sequence[Run]) -> dict[str, Any]:
+    commits = sorted({str(run.results.machine.get("commit")) for run in runs})
     kinds: dict[str, list[Point]] = {}
     for run in runs:
-        for point in run.results.points:
-            kind = next((way for words, way in WAYS.items() if point.method.endswith(words)), "anew")
+        for point in run.results.points or [run.results.raw]:
+            kind = next((name for ending, name in INVERSIONS.items() if point.method.endswith(ending)), "anew")
             kinds.setdefault(kind, []).append(point)
-    return told_of | {kind: numbers(runs, points, raw) for kind, points in kinds.items()}
+    found: dict[str, Any] = {"commit": " and ".join(commits)}
+    return found | {kind: numbers(runs, points, raw) for kind, points in kinds.items()}
 
 
 def numbers(runs: Sequence[Run], points: Sequence[Point], raw: Sequence[Run]) -> dict[str, Any]:
-    """Each with its seeds and its floor; of uses the change from raw features, of leaks the excess."""
+    """Each with its seeds and its floor; of utility the change from raw features, of leakage the excess."""
     draws = Resamples(_people(runs))
     found: dict[str, Any] = {}
-    for name in (*USES, *LEAKS):
+    for name in (*UTILITIES, *LEAKAGES):
         if not all(name in point.metrics for point in points):
             continue
         value = draws.mean(_values(runs, points, name))
         before_name = RAW_OF.get(name, name)
         first = [run.results.raw for run in raw]
         before = draws.mean(_values(raw, first, before_name)) if before_name in first[0].metrics else None
-        asked = np.array(
+        queries = np.array(
             [np.sum(~np.isnan(run.values(point, name)[0])) for run, point in zip(runs, points, strict=True)]
         )
-        share = asked / asked.sum()
+        share = queries / queries.sum()
         floor = float(share @ [point.metrics[name].floor for point in points])
         found[name] = {
-            "value": told(value),
+            "value": with_interval(value),
             "floor": floor,
             "seeds": np.nanmean(_values(runs, points, name), axis=1).tolist(),
             "by": " / ".join(dict.fromkeys(point.metrics[name].measured_by for point in points)),
@@ -91,8 +97,8 @@ def numbers(runs: Sequence[Run], points: Sequence[Point], raw: Sequence[Run]) ->
         }
         if before is None:
             continue
-        if name in USES:
-            found[name]["change"] = told(difference(value, before))
+        if name in UTILITIES:
+            found[name]["change"] = with_interval(difference(value, before))
         else:
             leaks = [
                 Leak("rank-1" if "rank1" in name else name, mean, at, chance)
@@ -102,8 +108,8 @@ def numbers(runs: Sequence[Run], points: Sequence[Point], raw: Sequence[Run]) ->
                 )
             ]
             estimate = excess(leaks[0], leaks[1], name).estimate
-            found[name]["excess"] = told(estimate) if estimate else None
-            found[name]["change"] = told(difference(value, before))
+            found[name]["excess"] = with_interval(estimate) if estimate else None
+            found[name]["change"] = with_interval(difference(value, before))
     point = points[0]
     if len(points) == 1 and "cmap" in point.metrics:
         metric = point.metrics["cmap"]
@@ -134,14 +140,14 @@ def _floor(points: Sequence[Point], name: str, share: NDArray[np.float64]) -> fl
 
 
 def _highest(points: Sequence[Point], name: str, share: NDArray[np.float64]) -> float | None:
-    """The strongest of those who tried, on test people: in hindsight."""
+    """Of the strongest attacker on test people, chosen in hindsight."""
     tried = [point.metrics[name].others for point in points]
     names = set(tried[0]).intersection(*tried[1:]) if tried else set()
     return max((float(share @ [one[who]["test"] for one in tried]) for who in names), default=None)
 
 
 def _val(points: Sequence[Point], name: str, share: NDArray[np.float64]) -> float | None:
-    """On validation people, of whoever counts: what choices between settings may lean on."""
+    """On validation people, by the evaluator that was chosen there: for choices between settings."""
     counts = [point.metrics[name].others.get(point.metrics[name].measured_by) for point in points]
     return None if None in counts else float(share @ [one["val"] for one in counts if one])
 
@@ -151,19 +157,6 @@ def _values(runs: Sequence[Run], points: Sequence[Point], name: str) -> NDArray[
 
 
 def _people(runs: Sequence[Run]) -> NDArray[np.int64]:
-    """Those of each split are others."""
+    """Different people in each split."""
     apart = 1 + max(int(run.people.max()) for run in runs)
     return np.concatenate([run.people.astype(np.int64) + apart * i for i, run in enumerate(runs)])
-
-
-def _runs(name: str, of: str) -> list[str]:
-    return [run_of(name, end) for end in SETS[of]]
-
-
-def _done(run: str) -> bool:
-    return (runs_folder() / run / "results.json").is_file()
-
-
-def _open(run: str) -> Run:
-    file = runs_folder() / run / "results.json"
-    return open_run(file, read_results(file))

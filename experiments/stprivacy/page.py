@@ -35,7 +35,7 @@ def short_table() -> str:
         point = next(point for point in points if point["keep"] == keep)
         metrics = point["metrics"]
         shares = (metrics["action_top1"]["retention"], metrics["linkage_rank1"]["excess"], point["attribute_excess"])
-        rows.append([title, *(f"{share:.2f}" for share in shares)])
+        rows.append([title, *(f"{round(share, 2) + 0:.2f}" for share in shares)])  # no -0.00
     return table(["", "retention", "excess, linkage", "excess, attributes"], rows)
 
 

@@ -113,7 +113,7 @@ def test_a_whole_frame_method_has_looked_for_nothing(output):
     assert review.count == 0
 
 
-@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("detected", [True, False])
 def test_black_frames_are_listed_with_their_reason(output, detected):
     path = write_manifest(output, detected=detected, hidden=[{"first": 5, "last": 8, "why": "was damaged"}])
     assert "frames 5-8 black: was damaged" in list(describe(read_review(path)))

@@ -18,7 +18,7 @@ from tests.watching import Remembering
 from tests.whole_frame import anonymize
 from vidveil.app.jobs import NAMES_STAY, Options, Status
 from vidveil.app.manifest import Manifest, Order
-from vidveil.app.review import read_review
+from vidveil.app.review import describe, read_review
 from vidveil.app.sharing import WITHHELD, shareable, shareable_order
 from vidveil.core.errors import UsageError
 from vidveil.core.user_key import key_file, make_key, read_key

@@ -34,7 +34,7 @@ def test_the_list_says_how_much_of_a_set_is_here(place):
 def test_one_set_is_listed_with_the_layout_of_its_folder(place):
     text = " ".join(vidveil(place, "ls", "data", "hmdb51:2").stdout.split())
     assert text.startswith("hmdb51[:1|2|3] missing: no hmdb51 and no testTrainMulti_7030_splits in sets")
-    assert "It looks like hmdb51/brush_hair/CLIP.avi, testTrainMulti_7030_splits/brush_hair_test_split1.txt" in text
+    assert "For example hmdb51/brush_hair/CLIP.avi, testTrainMulti_7030_splits/brush_hair_test_split1.txt" in text
     assert "did you mean hmdb51?" in vidveil(place, "ls", "data", "HMDB51").stderr
 
 

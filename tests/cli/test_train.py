@@ -18,7 +18,7 @@ DRAWN = "--method stprivacy:stprivacy_puppets"
     ("words", "metrics", "message"),
     [
         (["dual_cls_puppets"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets --also-hide faces\n"),
-        (["dual_cls_puppets", "after=figure:8"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets\n"),
+        (["dual_cls_puppets", "preprocess=figure:8"], {"action_top1": 0.9}, "--method dual_cls:dual_cls_puppets\n"),
         (["stprivacy_puppets"], {"masked_top1": 0.9}, f"{DRAWN}\n"),
         (["stprivacy_puppets", "sparsify=false"], {"masked_top1": 0.9}, f"{DRAWN}\n"),
         (["stprivacy_puppets", "anonymize=false"], {"masked_top1": 0.9}, f"{DRAWN} --also-hide faces\n"),
@@ -28,7 +28,7 @@ DRAWN = "--method stprivacy:stprivacy_puppets"
 def test_a_trained_method_comes_with_its_command_and_one_that_learned_nothing_with_a_warning(
     monkeypatch, words, metrics, message, floor, learned
 ):
-    def train(recipe, *_, **__):
+    def run(recipe, *_, **__):
         before = loaded_unless_raw(recipe.preprocess)
         return Trained(
             method=recipe.method,
@@ -41,7 +41,7 @@ def test_a_trained_method_comes_with_its_command_and_one_that_learned_nothing_wi
         )
 
     for method in (dual_cls, stprivacy):
-        monkeypatch.setattr(method, "train", train)
+        monkeypatch.setattr(method, "run", run)
     done = CliRunner().invoke(app, ["train", *words])
     assert done.exit_code == 0, done.output
     assert (f"On your videos: vidveil anonymize clip.mp4 {message}" in done.output) == learned

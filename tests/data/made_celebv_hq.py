@@ -23,13 +23,17 @@ def clip(i: int, emotion: object = None, appearance: object = (0, 1, 0, 0, 1, 1)
     }
 
 
+def info(clips: dict[str, object], names: object = NAMES) -> str:
+    """The content of `celebvhq_info.json`."""
+    return json.dumps({"meta_info": {"appearance_mapping": names, "action_mapping": ["blow", "chew"]}, "clips": clips})
+
+
 def made(root: Path, clips: dict[str, object] | None = None, *, place: str = "35666", names: object = NAMES) -> Path:
     """Ten YouTube videos of two clips each, if nothing else is asked for."""
     clips = clips or {f"{video(i)}_{n}": clip(i) for i in range(10) for n in range(2)}
     folder = root / "celebv_hq"
     (folder / place).mkdir(parents=True, exist_ok=True)
-    info = {"meta_info": {"appearance_mapping": names, "action_mapping": ["blow", "chew"]}, "clips": clips}
-    (folder / celebv_hq.INFO).write_text(json.dumps(info))
+    (folder / celebv_hq.INFO).write_text(info(clips, names))
     for name in clips:
         (folder / place / f"{name}.mp4").write_bytes(b"video")
     return folder

@@ -1,21 +1,14 @@
-"""A small HMDB51 with VP-HMDB51's labels and PA-HMDB51, made for tests, and the real annotation files."""
+"""A small HMDB51 with VP-HMDB51's labels and PA-HMDB51, made for tests."""
 
 import json
-import os
 import pickle
-import tarfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from tests.data.made import InMemory
 from tests.media import Film
 from vidveil.data.readers import hmdb51, pa_hmdb51
 
-REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
-real = pytest.mark.skipif(not (REAL / "labels.tar.xz").is_file(), reason="VIDVEIL_DATA has no labels.tar.xz")
 TITLES = ("Alpha_1", "ALPHA_2", "Beta", "Gamma", "Delta", "#12_Epsilon", "Zeta")  # the first two are one film
 FLAGS = (1, 1, 1, 1, 1, 2, 0)
 
@@ -39,7 +32,7 @@ def hmdb(root: Path, *, film: bool = True, lists: str = hmdb51.LISTS) -> Path:
 
 
 def vp(root: Path, leave_out: str = "") -> None:
-    """Face can be told in every second clip, the rest always and never."""
+    """The face is visible in every second clip, the other attributes always or never."""
     names = [f"{action}/{clip(title, action)[:-4]}.mp4" for action in ("sit", "wave") for title in TITLES]
     labels = {
         name: np.array([[1, i % 2, 1, 0, 0]]) for i, name in enumerate(names) if not leave_out or leave_out not in name
@@ -48,39 +41,30 @@ def vp(root: Path, leave_out: str = "") -> None:
 
 
 def pa(root: Path, **changed: object) -> Path:
-    """Of each class one video of 12 frames; nobody said anything about the face in the last two."""
+    """Of each class one video of 12 frames; the face is not annotated in the last two."""
     folder = root / "PA-HMDB51" / "PrivacyAttributes"
     folder.mkdir(parents=True, exist_ok=True)
-    told = {
-        "skin_color": [[0, 5, 0], [6, 11, [0, 3]]],
-        "face": [[0, 3, 0], [4, 9, 1]],
-        "gender": [[0, 11, 2]],
-        "relationship": [[0, 11, 0]],
-        "review": True,
-    }
     for action, nudity in (("sit", 0), ("wave", 2)):
-        video = told | {"nudity": [[0, 11, nudity]]} | changed
-        (folder / f"{action}.json").write_text(json.dumps({clip("#12_Epsilon", action): video}))
+        (folder / f"{action}.json").write_text(pa_json(action, **{"nudity": [[0, 11, nudity]]} | changed))
     return folder
 
 
-def undecoded(name: str, folder: Path, files: Sequence[str], **_: object) -> InMemory:  # noqa: ARG001
-    """In place of `thinned`: labels without pixels."""
-    return InMemory([np.zeros((1, 1, 1, 3), np.uint8)] * len(files))
-
-
-def unpack(root: Path) -> Path:
-    """The real annotation files, in the layout that the readers expect."""
-    places = {
-        "labels/hmdb51_splits/": hmdb51.LISTS,
-        "labels/vp/hmdb51": ".",
-        "labels/pa_hmdb51/PrivacyAttributes/": pa_hmdb51.FOLDER,
+def pa_json(action: str, **changed: object) -> str:
+    """The annotations of a class."""
+    attributes = {
+        "skin_color": [[0, 5, 0], [6, 11, [0, 3]]],
+        "face": [[0, 3, 0], [4, 9, 1]],
+        "gender": [[0, 11, 2]],
+        "nudity": [[0, 11, 0]],
+        "relationship": [[0, 11, 0]],
+        "review": True,
     }
-    with tarfile.open(REAL / "labels.tar.xz") as archive:
-        for member in archive.getmembers():
-            place = next((place for start, place in places.items() if member.name.startswith(start)), None)
-            if place is not None and (file := archive.extractfile(member)) is not None:
-                target = root / place / Path(member.name).name
-                target.parent.mkdir(exist_ok=True)
-                target.write_bytes(file.read())
+    return json.dumps({clip("#12_Epsilon", action): attributes | changed})
+
+
+def published(root: Path, labels: Path) -> Path:
+    """The published annotation files, in the folder of `real_labels`, in the layout that the readers expect."""
+    (root / "labels").symlink_to(labels / "labels")
+    (root / hmdb51.LISTS).symlink_to(labels / "labels" / "hmdb51_splits")
+    (root / pa_hmdb51.FOLDER).symlink_to(labels / "labels" / "pa_hmdb51" / "PrivacyAttributes")
     return root

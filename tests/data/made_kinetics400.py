@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.media import Film
 
+HEAD = "label,youtube_id,time_start,time_end,split"
 CLASSES = ("air drumming", "tying knot (not on a tie)")
 
 
@@ -19,8 +20,22 @@ def folder_of(root: Path, part: str, name: str) -> Path:
     return root / "kinetics400" / part / name.replace(" ", "_")
 
 
+def lists(root: Path, part: str, *, gone: int = 0, place: str = "", name: str | None = None) -> Path:
+    """The list of a part, with `gone` videos of each class that are missing."""
+    count = 4 if part == "train" else 1
+    rows = [
+        f"{label},{video(part, number, i)},{i},{i + 10},{'validate' if part == 'val' else part}"
+        for number, label in enumerate(CLASSES)
+        for i in range(count + gone)
+    ]
+    path = root / "kinetics400" / place / (name or f"{part}.csv")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([HEAD, *rows]))
+    return path
+
+
 def made(root: Path, *, film: bool = False, train: int = 4) -> Path:
-    """Two classes in folders with underscores, four videos to train on in each of them and one to test."""
+    """Two classes in folders with underscores, four training videos in each of them and one for test."""
     for part, count in (("train", train), ("val", 1)):
         for number, name in enumerate(CLASSES):
             folder_of(root, part, name).mkdir(parents=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from vidveil.data.readers import ntu60
 
-WOMEN = (8, 15, 16, 17, 28, 37, 39)  # made up, as is who of the tested is what
-MEN = (1, 7, 10, 18, 20, 25, 27)  # P010 is the third, whose turn it would be to be held out
+WOMEN = (8, 15, 16, 17, 28, 37, 39)  # made up, as are those of the test people
+MEN = (1, 7, 10, 18, 20, 25, 27)  # P010 is the third, who would usually be held out
 TESTED = (2, 5, 6, 11, 12, 13, 14, 22, 23, 24, 26, 29, 30, 31, 32, 33, 34, 35, 36, 38)
 HAIR = 4
 
@@ -32,8 +32,13 @@ def ntu(
     return folder
 
 
-def genders(root: Path, **changed: str) -> Path:
-    told = {f"P{p:03d}": "f" for p in WOMEN} | {f"P{p:03d}": "m" for p in MEN}
-    told |= {f"P{p:03d}": "fm"[i % 2] for i, p in enumerate(TESTED)} | changed
-    (root / ntu60.GENDERS).write_text("".join(f"{person} {what}\n" for person, what in told.items() if what))
+def gender_list(**changed: str | None) -> str:
+    """The content of the file of genders."""
+    known: dict[str, str | None] = {f"P{p:03d}": "f" for p in WOMEN} | {f"P{p:03d}": "m" for p in MEN}
+    known |= {f"P{p:03d}": "fm"[i % 2] for i, p in enumerate(TESTED)} | changed
+    return "".join(f"{person} {gender}\n" for person, gender in known.items() if gender)
+
+
+def genders(root: Path) -> Path:
+    (root / ntu60.GENDERS).write_text(gender_list())
     return root

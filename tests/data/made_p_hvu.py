@@ -29,6 +29,10 @@ def categories(folder: Path, tags: dict[str, list[str]] = TAGS) -> Path:
     return path
 
 
+def listed(folder: Path, part: str, rows: list[str]) -> None:
+    (folder / p_hvu.LISTS[part]).write_text("\n".join([HEAD, *rows]) + "\n")
+
+
 def made(
     root: Path,
     *,
@@ -38,12 +42,12 @@ def made(
     place: str = "",
     lists: str = "",
 ) -> Path:
-    """`train` videos to train on and two to test, all of the same tags."""
+    """`train` training videos and two for test, all with the same tags."""
     folder = root / "hvu"
     (folder / lists).mkdir(parents=True)
     for part, count in (("train", train), ("val", 2)):
         rows = [f"{tags},{video(part, i)},{i},{i + 10}" for i in range(count)]
-        (folder / lists / p_hvu.LISTS[part]).write_text("\n".join([HEAD, *rows]) + "\n")
+        listed(folder / lists, part, rows)
         (folder / f"{place}{part}").mkdir()
         for i in range(count):
             (folder / f"{place}{part}" / name(part, i)).write_bytes(b"video")

@@ -9,8 +9,8 @@ from tests.media import Film
 from vidveil.data.readers import ucf101
 
 
-def ucf(root: Path) -> list[str]:
-    """Two classes of five groups, one clip each; the first group is tested."""
+def ucf(root: Path, *, film: bool = True) -> list[str]:
+    """Two classes of five groups, one clip each; the first group is test."""
     lists = root / "ucfTrainTestlist"
     lists.mkdir()
     (lists / "classInd.txt").write_text("1 Archery\n2 Biking\n")
@@ -20,14 +20,15 @@ def ucf(root: Path) -> list[str]:
         for group in range(1, 6):
             path = f"{name}/v_{name}_g{group:02d}_c01.avi"
             paths.append(path)
-            frames = 10 * number + 2 * group
-            Film(frames=frames, width=64, height=48, codec="mpeg4", bframes=0).make(root / "UCF-101" / path)
+            if film:
+                frames = 10 * number + 2 * group
+                Film(frames=frames, width=64, height=48, codec="mpeg4", bframes=0).make(root / "UCF-101" / path)
             with (lists / ("testlist01.txt" if group == 1 else "trainlist01.txt")).open("a") as file:
                 file.write(f"{path}\r\n" if group == 1 else f"{path} {number}\r\n")
     return paths
 
 
 def vp(root: Path, paths: list[str]) -> None:
-    """Relationship can be told in every second of these clips, skin colour and gender always, the rest never."""
+    """The relationship is visible in every second of these clips, skin colour and gender in all, the rest in none."""
     labels = {path.replace(".avi", ".mp4"): np.array([[1, 0, 1, 0, i % 2]]) for i, path in enumerate(paths)}
     (root / ucf101.LABELS).write_bytes(pickle.dumps(labels, 4))

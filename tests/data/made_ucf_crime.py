@@ -27,7 +27,7 @@ def lists(root: Path, place: str = "UCF_Crimes/Anomaly_Detection_splits", ranges
 
 
 def made(root: Path, *, film: bool = False, below: str = "Videos") -> Path:
-    """Three videos of abuse, one of robbery and three ordinary ones to train on; one of each to test."""
+    """Training videos: three of abuse, one of robbery, three normal ones. Test: one of each."""
     for i, name in enumerate(LISTED):
         path = root / "UCF_Crimes" / below / name
         path.parent.mkdir(parents=True, exist_ok=True)

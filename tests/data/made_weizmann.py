@@ -12,7 +12,7 @@ PATHS = [f"{action}/{person}.mp4" for action, person in NAMES]
 
 
 def length(path: str) -> int:
-    """Frames of a video: they tell which one it is, together with its width."""
+    """Frames of a video: together with its width they identify it."""
     return 1 + PATHS.index(path) % 9
 
 
@@ -32,7 +32,7 @@ def spoil(folder: Path) -> list[str]:
     """A truncated video, an empty file and a text that is called a video; their names."""
     truncated, empty, text = names = [PATHS[4], PATHS[30], PATHS[88]]
     whole = (folder / truncated).read_bytes()
-    (folder / truncated).write_bytes(whole[: len(whole) // 2])  # what is in it stands at the end
+    (folder / truncated).write_bytes(whole[: len(whole) // 2])  # its index is at the end
     (folder / empty).write_bytes(b"")
     (folder / text).write_text("404: this video is no longer available\n" * 40)
     return names

@@ -55,7 +55,6 @@ def test_a_copy_in_folders_of_its_own_is_counted_as_deep_as_it_is_read(tmp_path)
 
 
 def test_who_loads_a_part_is_told_and_so_are_results(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
     clips = load_data("hmdb51:1", frames=4, size=16, root=hmdb(tmp_path))
     told_so = "hmdb51:1: 14 of 6,766 videos are here, so numbers are not those of the whole set"
     assert told_so in capsys.readouterr().err

@@ -18,7 +18,6 @@ OTHERS = [name for name in DATA if DATA[name].requires]
 @pytest.fixture(autouse=True)
 def _nowhere(monkeypatch, tmp_path):
     monkeypatch.delenv("VIDVEIL_DATA", raising=False)
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
 
 
 def test_listing_the_datasets_loads_nothing_heavy():

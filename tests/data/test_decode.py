@@ -130,7 +130,6 @@ def test_a_file_that_cannot_be_read_is_no_damaged_video(tmp_path, monkeypatch):
 
 
 def test_a_set_is_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
     files = ["a.mp4", "b.mp4"]
     for i, file in enumerate(files):
         Film(frames=3 + i).make(tmp_path / file)
@@ -147,7 +146,6 @@ def test_a_set_is_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypat
 
 
 def test_a_listed_file_that_is_missing_and_a_full_disk_are_said_before_decoding(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
     with pytest.raises(DataError, match=r"toy: .*a\.mp4 is listed but not there"):
         decoded("toy", tmp_path, ["a.mp4"])
     Film(frames=2).make(tmp_path / "a.mp4")

@@ -22,11 +22,6 @@ REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 real = pytest.mark.skipif(not (REAL / "ucf101_5").is_dir(), reason="VIDVEIL_DATA is not set")
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def _undecoded(monkeypatch):
     """Labels without pixels: black videos stand for the files."""
@@ -79,7 +74,7 @@ def test_a_group_in_two_splits_is_an_error(tmp_path):
         ucf101_5.load("1", root=tmp_path)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -96,7 +91,7 @@ def test_a_manifest_that_makes_no_sense_is_refused(tmp_path, change, message):
         ucf101_5.load("1", root=tmp_path)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_manifest_without_a_column_or_without_a_line_is_refused(tmp_path):
     table(tmp_path / "weizmann" / "manifest.csv", [{"path": "a.mp4", "action": "run"}])
     with pytest.raises(DataError, match="has no column 'subject'"):
@@ -114,7 +109,7 @@ def weizmann_manifest(root: Path) -> None:
     table(root / "weizmann" / "manifest.csv", rows)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_weizmann_leaves_out_people_or_actions_and_each_is_tested_once(tmp_path):
     weizmann_manifest(tmp_path)
     for what, number in (("people", 9), ("actions", 10)):
@@ -233,7 +228,7 @@ def test_lists_that_make_no_sense_are_refused(tmp_path):
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_the_real_manifests_give_the_official_splits():
     for number, tested in ((1, 193), (2, 182), (3, 167)):
         clips = ucf101_5.load(str(number), root=REAL)

@@ -15,11 +15,6 @@ from vidveil.methods import load
 from vidveil.methods.anonymized_data import Setting, anonymized
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def searched(monkeypatch):
     """The clips that were searched; in each somebody walks from the left, and once nobody knows where they are."""

@@ -14,11 +14,6 @@ from vidveil.methods.anonymized_data import Setting, anonymized
 SHAPES = ((20, 32, 32), (3, 32, 32), (13, 32, 32))
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
 def test_a_long_video_has_more_rows_than_a_short_one_and_each_has_one():
     whole = clip_set(InMemory(noise(*SHAPES)))
     clips = by_frame(whole, {})

@@ -25,11 +25,6 @@ from vidveil.data.undecodable import without_failed
 DAMAGED = "it is damaged or no video"
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
 def load(root, name="weizmann", **options) -> ClipSet:
     return load_data(name, root=root, frames=4, size=16, **options)
 

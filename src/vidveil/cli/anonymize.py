@@ -4,19 +4,32 @@ import os
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+import cv2
 import typer
 
+from vidveil.app.jobs import run
+from vidveil.app.options import Options
+from vidveil.app.task import task_of
+from vidveil.cli.device import device_for
+from vidveil.cli.old_options import TakesOldOptions
+from vidveil.cli.progress import Screen
+from vidveil.cli.reported import reported
+from vidveil.cli.stores import anonymize_stores, names_adapter, refuse_features
 from vidveil.core.errors import UsageError
 from vidveil.core.text import printable
+from vidveil.core.tubelets import kept_count
+from vidveil.detect.settings import DetectionSettings
+from vidveil.methods import DEFAULT, load
+from vidveil.methods.masking.masker import TubeletMasker, masker_in, tuned
+from vidveil.video.write import CRF, PRESET, PRESETS
 
-if TYPE_CHECKING:
-    from vidveil.methods.masking.masker import TubeletMasker
-
-DEFAULT_METHOD = "blur:strong"
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
+@app.command(cls=TakesOldOptions)
+@reported("finished files are whole; run again to do the others, each from its beginning")
 def anonymize(
     sources: Annotated[
         list[str],
@@ -32,7 +45,7 @@ def anonymize(
     ] = None,
     method: Annotated[
         str, typer.Option(help="NAME[:ARG] from `vidveil ls methods`; several with | between them.")
-    ] = DEFAULT_METHOD,
+    ] = DEFAULT,
     region: Annotated[
         str | None,
         typer.Option(
@@ -134,8 +147,8 @@ def anonymize(
         bool, typer.Option("--overwrite", help="Redo what is done; replace what is in the way.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
-    preset: Annotated[str, typer.Option(help="x264's preset: slower makes smaller files.")] = "veryfast",
-    crf: Annotated[int, typer.Option(min=1, max=51, help="x264's quality: lower is better and larger.")] = 20,
+    preset: Annotated[str, typer.Option(help="x264's preset: slower makes smaller files.")] = PRESET,
+    crf: Annotated[int, typer.Option(min=1, max=51, help="x264's quality: lower is better and larger.")] = CRF,
 ) -> None:
     """Hide what identifies people in videos, folders and camera streams.
 
@@ -158,9 +171,6 @@ def anonymize(
     unless you say --manifest share. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
-    from vidveil.cli.device import device_for
-    from vidveil.cli.stores import anonymize_stores, names_adapter, refuse_features
-
     if names_adapter(method):
         of_video = {
             "--region": region, "--also-hide": also_hide if also_hide != "none" else None, "--keep": keep,
@@ -172,17 +182,6 @@ def anonymize(
         given = [name for name, value in of_video.items() if value is not None]
         raise typer.Exit(anonymize_stores(sources, output, method, given, device, overwrite, dry_run))
     refuse_features(sources, method)
-    import cv2
-
-    from vidveil.app.jobs import run
-    from vidveil.app.options import Options
-    from vidveil.app.task import task_of
-    from vidveil.cli.progress import Screen
-    from vidveil.detect.settings import DetectionSettings
-    from vidveil.methods import load
-    from vidveil.methods.masking.masker import masker_in, tuned
-    from vidveil.video.write import PRESETS
-
     if preset not in PRESETS:
         raise UsageError(f"x264 has no preset {printable(repr(preset))}; there are {', '.join(PRESETS)}")
     anonymizer = load(method)
@@ -263,11 +262,9 @@ def _seconds(text: str | None) -> Fraction | None:
     return seconds
 
 
-def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
+def _refuse_to_hide_nothing(masker: TubeletMasker) -> None:
     """Nobody should find the original under the name of an anonymized file. In Python it may be asked for: measuring
     what a mask costs needs a mask that hides nothing."""
-    from vidveil.core.tubelets import kept_count
-
     scorer, keep = masker.scorer, masker.knobs["keep"]
     times, height, width = scorer.tubelet
     count = (scorer.frames // times) * (scorer.size // height) * (scorer.size // width)

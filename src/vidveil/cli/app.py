@@ -1,19 +1,43 @@
-"""The command's entry: gathers the verbs, turns errors into one line and an exit code."""
+"""The command's entry: knows the verbs by name, turns errors into one line and an exit code."""
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from vidveil.cli import anonymize, data, demo, doctor, evaluate, extract, fetch, ls, report, review, train
-from vidveil.cli.old_options import TakesOldOptions
-from vidveil.cli.reported import reported
 from vidveil.core.errors import LONGEST, VidveilError
 from vidveil.core.text import printable
 from vidveil.core.version import __version__
 
+COMMANDS = {
+    "anonymize": "Hide what identifies people in videos and streams.",
+    "review": "List moments where somebody may be visible.",
+    "evaluate": "Attack what a method leaves, by a recipe.",
+    "report": "Draw results as tables and pictures.",
+    "train": "Train a recognizer or a method, by a recipe.",
+    "extract": "Compute features of the videos of a dataset.",
+    "ls": "List what there is to choose from.",
+    "fetch": "Fetch weights into the cache and say what they are.",
+    "doctor": "Check this installation.",
+    "demo": "Anonymize a built-in video, show the result, and attack it.",
+    "data": "Make small sets out of large ones.",
+}
+"""Each with its line in `vidveil --help`; it is `app` in the module of its name."""
+
+
+class LazyGroup(TyperGroup):
+    """Imports the module of a command when the command is run, or asked for its own help."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, typer.main.get_command(import_module(f"vidveil.cli.{name}").app), rest
+
+
 app = typer.Typer(
+    cls=LazyGroup,
     name="vidveil",
     no_args_is_help=True,
     add_completion=False,
@@ -21,23 +45,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-FILES = "finished files are whole; run again to do the others, each from its beginning"
-SHARDS = "run again to go on"
 USAGE_ERROR = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")  # click's, or typer's copy
 
-app.command(cls=TakesOldOptions, short_help="Hide what identifies people in videos and streams.")(
-    reported(anonymize.anonymize, FILES)
-)
-app.command(short_help="List moments where somebody may be visible.")(reported(review.review))
-app.command(short_help="Attack what a method leaves, by a recipe.")(reported(evaluate.evaluate))
-app.command(short_help="Draw results as tables and pictures.")(reported(report.report))
-app.command(short_help="Train a recognizer or a method, by a recipe.")(reported(train.train))
-app.command(short_help="Compute features of the videos of a dataset.")(reported(extract.extract, SHARDS))
-app.command()(reported(ls.ls))
-app.add_typer(data.app, name="data")
-app.command()(reported(fetch.fetch))
-app.command(short_help="Check this installation.")(reported(doctor.doctor))
-app.command()(reported(demo.demo))
+for name, line in COMMANDS.items():
+    app.command(name, help=line)(lambda: None)  # only for the list of commands
 
 
 def _version(wanted: bool) -> None:

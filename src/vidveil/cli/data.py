@@ -8,8 +8,11 @@ import typer
 from vidveil.cli.recipe_words import Data
 from vidveil.cli.reported import reported
 from vidveil.core.errors import UsageError
+from vidveil.data import given_folder
+from vidveil.data.readers.annotations import read_table
+from vidveil.data.readers.make_ucf101_5 import make as make_ucf101_5
 
-app = typer.Typer(help="Make small sets out of large ones.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()
@@ -18,7 +21,7 @@ def data() -> None:
 
 
 @app.command()
-@reported
+@reported()
 def make(
     name: Annotated[str, typer.Argument(metavar="NAME", help="ucf101_5.")],
     source: Annotated[Path, typer.Option("--from", metavar="FOLDER", help="The official download.")],
@@ -31,13 +34,8 @@ def make(
 
     The download is left as it is. Begun again after an interruption, it makes what is missing.
     """
-    from vidveil.data import given_folder
-    from vidveil.data.readers.annotations import read_table
-
     if name != "ucf101_5":
         raise UsageError(f"{name!r} cannot be made: ucf101_5 can, out of UCF101")
-    from vidveil.data.readers.make_ucf101_5 import make as make_ucf101_5
-
     root = given_folder(data)
     if root is None:
         raise UsageError("where to? give the folder with datasets by --data or VIDVEIL_DATA")

@@ -2,16 +2,20 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import cv2
+import numpy as np
 import typer
 
+from vidveil.app.demo import Person, clip, draw_video, linkage
+from vidveil.app.jobs import Options, anonymize
+from vidveil.cli.reported import reported
 from vidveil.core.atomic import write_bytes
 from vidveil.core.bounded import read_json
+from vidveil.core.errors import OutputError
 from vidveil.core.progress import phase
-
-if TYPE_CHECKING:
-    from vidveil.methods import Anonymizer
+from vidveil.methods import Anonymizer, load
 
 METHODS = (
     ("blur:strong", "faces"),
@@ -22,7 +26,11 @@ METHODS = (
 )
 PEOPLE = 24
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+
+@app.command()
+@reported()
 def demo(
     folder: Annotated[Path, typer.Option("-o", "--output", help="Where the results go.")] = Path("vidveil_demo"),
 ) -> None:
@@ -31,11 +39,6 @@ def demo(
     \b
     vidveil demo            results in ./vidveil_demo
     """
-    from vidveil.app.demo import draw_video
-    from vidveil.app.jobs import Options, anonymize
-    from vidveil.core.errors import OutputError
-    from vidveil.methods import load
-
     command = sys.argv[0] if "/" in sys.argv[0] else "vidveil"
     folder.mkdir(parents=True, exist_ok=True)
     video = folder / "visitor.mp4"
@@ -71,20 +74,14 @@ def demo(
     typer.echo(f"next:    {command} anonymize YOUR_VIDEO.mp4        {command} --help")
 
 
-def _attack(method: object, name: str) -> float:
-    from vidveil.app.demo import linkage
-
+def _attack(method: Anonymizer | None, name: str) -> float:
     with phase(f"attack on {name}"):
-        return linkage(method, PEOPLE)  # type: ignore[arg-type]
+        return linkage(method, PEOPLE)
 
 
-def _draw_picture(path: Path, rows: list[tuple[str, float]], methods: dict[str, "Anonymizer"]) -> None:
+def _draw_picture(path: Path, rows: list[tuple[str, float]], methods: dict[str, Anonymizer]) -> None:
     """One frame as each method leaves it, with what the attacker made of it."""
-    import cv2
-    import numpy as np
     import torch
-
-    from vidveil.app.demo import Person, clip
 
     frame = list(clip(Person.random(0), take=0, frames=10))[-1]
     tensor = torch.from_numpy(frame).permute(2, 0, 1)[:, None].float() / 255

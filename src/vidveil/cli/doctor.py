@@ -9,24 +9,31 @@ import sys
 import tempfile
 from pathlib import Path
 
+import av
 import typer
 
+from vidveil.app.demo import draw_video
+from vidveil.app.jobs import anonymize
+from vidveil.app.manifest import versions
+from vidveil.cli.reported import reported
+from vidveil.core.errors import WeightsError
 from vidveil.core.progress import phase
+from vidveil.weights import WEIGHTS, state
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 PRODUCT = "import torch; torch.nn.Linear(64, 64).bfloat16()(torch.ones(64, 64).bfloat16())"
 AMX_OFF = ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 
+@app.command()
+@reported()
 def doctor() -> None:
     """Check this installation: libraries, codecs, devices, and one small video from end to end.
 
     \b
     vidveil doctor          exit code 0 if a video can be anonymized here
     """
-    import av
-
-    from vidveil.app.manifest import versions
-
     for name, version in versions().items():
         _line(name, version)
     _line("platform", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
@@ -90,9 +97,6 @@ def _onnxruntime() -> str:
 
 def _weights() -> str:
     """Weights that are not here are no fault: they are fetched when they are first needed."""
-    from vidveil.core.errors import WeightsError
-    from vidveil.weights import WEIGHTS, state
-
     try:
         return ", ".join(f"{name} {state(name)}" for name in WEIGHTS)
     except WeightsError as error:
@@ -100,8 +104,6 @@ def _weights() -> str:
 
 
 def _decodes(name: str) -> bool:
-    import av
-
     try:
         av.codec.Codec(name, "r")
     except ValueError:
@@ -114,10 +116,6 @@ def _try_it() -> str | None:
 
     Fetches nothing: without the weights that find faces, the whole picture is anonymized.
     """
-    from vidveil.app.demo import draw_video
-    from vidveil.app.jobs import anonymize
-    from vidveil.weights import state
-
     with tempfile.TemporaryDirectory(prefix="vidveil-") as folder:
         clip = Path(folder) / "check.mp4"
         draw_video(clip, frames=25)

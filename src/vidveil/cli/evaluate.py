@@ -3,8 +3,14 @@
 import typer
 
 from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
+from vidveil.cli.reported import reported
+from vidveil.core.progress import console
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
+@app.command()
+@reported()
 def evaluate(
     recipe: Recipe, overrides: Overrides = None, data: Data = None, strict: Strict = False, resume: Resume = False
 ) -> None:
@@ -22,7 +28,6 @@ def evaluate(
     Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
     """
     from vidveil.app.run_recipe import evaluate as run
-    from vidveil.core.progress import console
     from vidveil.report.tables import table
     from vidveil.training.runs import runs_folder
 

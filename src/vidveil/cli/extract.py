@@ -5,10 +5,22 @@ from typing import Annotated
 
 import typer
 
+from vidveil.cli.device import device_for
 from vidveil.cli.recipe_words import Data, Strict
+from vidveil.cli.reported import reported
 from vidveil.core.bounded import is_folder
+from vidveil.data import load_data
+from vidveil.data.catalogue import DATA
+from vidveil.data.features.labels import FILE, write_labels
+from vidveil.data.readers.folder import videos_in
+from vidveil.data.undecodable import without_failed
+from vidveil.models.encoders import load_encoder
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
+@app.command()
+@reported("run again to go on")
 def extract(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="Dataset, as `vidveil ls data` names it; or a folder of videos.")
@@ -43,15 +55,8 @@ def extract(
 
     Clips do not overlap. What was cut off goes on where it was; a folder of another encoder is refused.
     """
-    from vidveil.cli.device import device_for
-    from vidveil.data import load_data
-    from vidveil.data.catalogue import DATA
     from vidveil.data.features.extract import extract as run
     from vidveil.data.features.extract import told
-    from vidveil.data.features.labels import FILE, write_labels
-    from vidveil.data.readers.folder import videos_in
-    from vidveil.data.undecodable import without_failed
-    from vidveil.models.encoders import load_encoder
 
     place = device_for(device, learned=True)
     sees = load_encoder(encoder, frames=frames, size=size, half=half, device=place)

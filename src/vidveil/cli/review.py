@@ -1,19 +1,25 @@
 """`vidveil review`: where a person should look before an output is shared."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from vidveil.app.contact_sheet import write_sheet
+from vidveil.app.manifest import read_manifest
+from vidveil.app.review import Review, describe, explain, read_review
+from vidveil.cli.reported import reported
 from vidveil.core.bounded import is_folder
 from vidveil.core.errors import OutputError, UsageError, VidveilError
 from vidveil.core.progress import phase
 from vidveil.core.text import one_line
+from vidveil.video.sources import is_sheet
 
-if TYPE_CHECKING:
-    from vidveil.app.review import Review
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
+@app.command()
+@reported()
 def review(
     manifests: Annotated[
         list[Path],
@@ -40,8 +46,6 @@ def review(
 
     The sheet is drawn from the anonymized output, never from the original.
     """
-    from vidveil.app.review import describe, explain, read_review
-
     manifests = [file for word in manifests for file in (_below(word) if is_folder(word) else [word])]
     if output is not None and len(manifests) > 1:
         raise UsageError("-o takes one manifest")
@@ -75,18 +79,13 @@ def review(
 
 
 def _below(folder: Path) -> list[Path]:
-    from vidveil.app.manifest import read_manifest
-
     found = sorted(path for path in folder.rglob("*.json") if read_manifest(path) is not None)
     if not found:
         raise UsageError(f"{folder} holds no manifest")
     return found
 
 
-def _draw(found: "Review", path: Path, limit: int, sheets: set[Path]) -> None:
-    from vidveil.app.contact_sheet import write_sheet
-    from vidveil.video.sources import is_sheet
-
+def _draw(found: Review, path: Path, limit: int, sheets: set[Path]) -> None:
     if not found.moments or not limit or not found.drawable:
         if is_sheet(path):
             _say(f"note: {path} is of an earlier review", err=True)

@@ -10,13 +10,15 @@ from vidveil.cli.device import device_for
 from vidveil.core.bounded import is_file
 from vidveil.core.errors import DataError, UsageError, VidveilError
 from vidveil.core.text import printable
+from vidveil.data.store.features import is_store
+from vidveil.data.store.layouts import check_target, open_layout
+from vidveil.methods import METHODS
 
 
 def names_adapter(method: str) -> bool:
     """Whether the method works on features: by its name, or since it is a checkpoint of one that does."""
     if method.partition(":")[0].strip() == "splavu":
         return True
-    from vidveil.methods import METHODS
     from vidveil.models.checkpoint import find, locate
 
     return method.partition(":")[0] not in METHODS and locate(method) is not None and find(method).method == "splavu"
@@ -47,8 +49,6 @@ def anonymize_stores(
     """
     from vidveil.app.feature_stores import anonymize_features, checkpoint_of, target_of
     from vidveil.data.features.extract import told
-    from vidveil.data.store.features import is_store
-    from vidveil.data.store.layouts import check_target, open_layout
 
     if given:
         raise UsageError(f"{method} works on stored features: leave out {', '.join(given)}")

@@ -1,17 +1,20 @@
 """`vidveil train`: one recognizer, or one method that learns, by a recipe."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import typer
 
 from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
+from vidveil.cli.reported import reported
+from vidveil.core.progress import console
+from vidveil.core.recipe import names
+from vidveil.methods.trained import Trained
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from vidveil.methods.trained import Trained
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
+@app.command()
+@reported()
 def train(
     recipe: Recipe, overrides: Overrides = None, data: Data = None, strict: Strict = False, resume: Resume = False
 ) -> None:
@@ -30,7 +33,6 @@ def train(
     Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
     from vidveil.app.run_recipe import train as run
-    from vidveil.core.progress import console
     from vidveil.evaluation.results import Results
     from vidveil.report.tables import table
     from vidveil.training.runs import runs_folder
@@ -44,9 +46,8 @@ def train(
     typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {made.name}.md", err=True)
 
 
-def _say_what_next(made: "Trained", data: "Path | None") -> None:
+def _say_what_next(made: Trained, data: Path | None) -> None:
     """Metrics of a trained method, and the commands that measure and use it."""
-    from vidveil.core.recipe import names
     from vidveil.models.checkpoint import tells_more_than_guessing
 
     guessed = {name: f" (chance {value:.3f})" for name, value in made.floors.items()}

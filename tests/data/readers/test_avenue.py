@@ -23,11 +23,6 @@ TEST = {1: 20, 2: 80}
 LABELS = {1: [0] * 5 + [1] * 10 + [0] * 5, 2: [1] * 3 + [0] * 70 + [1] * 7}
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
 def masks(path: Path, labels, *, dtype=np.uint8, compressed=True, variable="volLabel") -> Path:
     """A mask for each label, with one pixel set where it is 1."""
     cells = np.empty((1, len(labels)), object)

@@ -39,11 +39,6 @@ def walks(root, people=(1, 2, 3, 75)):
     return root / casia_b.FOLDER
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
 def test_casia_b_is_read_in_its_official_layout(tmp_path):
     walks(tmp_path)
     walk(tmp_path, "075/nm-05/018", frames=4)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.data.made_celebv_hq import NAMES, clip, made, video
-from tests.data.made_hmdb51 import undecoded
 from tests.media import Film
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import available, load_data
@@ -24,16 +23,6 @@ CHANGES = {
         {"emotion": "happy", "start_sec": 3, "end_sec": 4},
     ],
 }
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(celebv_hq, "thinned", undecoded)
 
 
 def loaded(root: Path, draw: str | None = None) -> "celebv_hq.ClipSet":
@@ -58,7 +47,7 @@ def test_celebv_hq_is_read_as_the_downloader_leaves_it(tmp_path):
     assert clips.videos.frames(0).shape == (6, 32, 32, 3)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_of_several_expressions_the_one_that_lasts_longest_counts(tmp_path):
     tie = [{"emotion": word, "start_sec": start, "end_sec": start + 1} for start, word in ((1, "fear"), (0, "disgust"))]
     made(
@@ -74,7 +63,7 @@ def test_of_several_expressions_the_one_that_lasts_longest_counts(tmp_path):
     assert clips.tags["expressions"].tolist() == [3, 2, 1]
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_clips_of_one_video_stay_together_and_another_draw_parts_them_otherwise(tmp_path):
     made(tmp_path, {f"{video(i)}_{n}": clip(i) for i in range(40) for n in range(2)})
     splits = [loaded(tmp_path, draw).split.tolist() for draw in (None, "0", "1")]  # which refuses a torn group
@@ -87,7 +76,7 @@ def test_sixty_of_a_hundred_are_trained_on_and_a_tenth_of_these_is_validation():
     assert [count[split] / 20_000 for split in ("train", "val", "test")] == pytest.approx([0.54, 0.06, 0.4], abs=0.01)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("place", celebv_hq.CELEBV_HQ)
 def test_clips_that_are_gone_from_youtube_are_left_out_and_counted(tmp_path, capsys, place):
     folder = made(tmp_path, place=place)
@@ -110,7 +99,7 @@ def with_(**changed: object) -> dict[str, object]:
     return clip(0) | changed
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("name", "about", "said"),
     [
@@ -161,7 +150,7 @@ def test_a_file_that_is_not_the_official_one_is_told_how_it_should_look(tmp_path
         loaded(tmp_path, "x")
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_labels_are_those_of_the_clip_and_not_of_its_neighbour(tmp_path):
     bits = [[int(b) for b in f"{i:06b}"] for i in range(20)]
     made(tmp_path, {f"{video(i)}_0": clip(i, appearance=bits[i]) for i in range(20)})

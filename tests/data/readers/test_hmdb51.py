@@ -19,16 +19,6 @@ from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.train import run
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(hmdb51, "thinned", undecoded)
-
-
 @pytest.mark.parametrize("lists", [hmdb51.LISTS, f"hmdb51/{hmdb51.LISTS}"])
 def test_hmdb51_is_read_in_its_official_layout(tmp_path, lists):
     hmdb(tmp_path, lists=lists)
@@ -61,7 +51,7 @@ def test_validation_is_whole_films_that_are_not_trained_on(tmp_path):
     assert len(set(clips.group[parts].tolist())) == 1
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_film_that_the_official_split_trains_on_and_tests_is_told_by_its_tag(tmp_path):
     path = hmdb(tmp_path, film=False) / hmdb51.LISTS / "wave_test_split1.txt"
     path.write_text(path.read_text().replace(clip("Delta", "wave") + " 1", clip("Delta", "wave") + " 2"))
@@ -86,7 +76,7 @@ def test_a_film_is_the_letters_of_the_title(file, film):
     assert hmdb51.film_of(file, "wave") == film
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_no_class_gives_more_than_a_fifth_to_validation(tmp_path):
     rng = np.random.default_rng(0)
     for action in ("run", "sit", "wave"):
@@ -115,7 +105,7 @@ def test_labels_that_lie_beside_hmdb51_are_read_and_missing_ones_are_unknown(tmp
     assert np.isnan(clips.attributes).any(axis=1).sum() == 1
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_lists_that_are_not_there_are_named(tmp_path):
     with pytest.raises(DataError, match=r"there is no .*testTrainMulti_7030_splits: HMDB51's lists of splits"):
         hmdb51.load(None, root=tmp_path, size=28)
@@ -129,7 +119,7 @@ def test_lists_that_are_not_there_are_named(tmp_path):
         hmdb51.load("4", root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("line", ["a.avi 3", "a.avi", "../../secret.avi 1", "a.mp4 1", "a b.avi 1"])
 def test_a_line_that_makes_no_sense_is_refused_with_how_it_should_look(tmp_path, line):
     path = hmdb(tmp_path, film=False) / hmdb51.LISTS / "sit_test_split1.txt"
@@ -153,7 +143,7 @@ def test_a_clip_that_is_listed_but_not_there_is_named(tmp_path):
 NO_LABELS = "'sit/a.mp4' should have an array of 5 labels, each 0 or 1"
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
@@ -199,7 +189,7 @@ def labels(tmp_path_factory):
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_real_splits_are_read_and_validation_shares_no_film_with_training(labels, number):
     named = hmdb51.read_split(labels, number)
@@ -220,7 +210,7 @@ def test_the_real_splits_are_read_and_validation_shares_no_film_with_training(la
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_the_real_lists_keep_titles_apart_within_a_class_but_not_films(labels):
     """What the reader's docstring says of them."""
     clips = hmdb51.load("1", root=labels, size=112)
@@ -236,7 +226,7 @@ def test_the_real_lists_keep_titles_apart_within_a_class_but_not_films(labels):
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_the_real_labels_of_vp_hmdb51_have_the_known_prevalences(labels):
     clips = hmdb51.load("1", root=labels, size=112)
     assert set(np.unique(clips.attributes).tolist()) == {0, 1}  # and none is missing

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.data.made_hmdb51 import REAL, real, undecoded
 from tests.data.made_kinetics400 import CLASSES, file, folder_of, made, video
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import available, load_data
@@ -18,16 +17,6 @@ from vidveil.data.clips import SPLITS
 from vidveil.data.readers import kinetics400
 
 HEAD = "label,youtube_id,time_start,time_end,split"
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(kinetics400, "thinned", undecoded)
 
 
 def lists(root: Path, part: str, *, gone: int = 0, place: str = "", name: str | None = None) -> Path:
@@ -61,7 +50,7 @@ def test_kinetics_is_read_as_it_lies_after_a_download(tmp_path):
     assert clips.videos.frames(0).shape == (6, 32, 43, 3)  # every second of 12 frames, a little larger than the view
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(("place", "name"), [("", "val.csv"), ("", "validate.csv"), ("annotations", "val.csv")])
 @pytest.mark.parametrize("flat", [False, True])
 def test_listed_videos_are_found_in_folders_of_classes_or_in_none(tmp_path, flat, place, name):
@@ -76,7 +65,7 @@ def test_listed_videos_are_found_in_folders_of_classes_or_in_none(tmp_path, flat
     assert clips.ids[0] == ("train/" if flat else "train/air_drumming/") + file("train", 0, 0)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_videos_that_are_gone_from_youtube_are_left_out_and_counted(tmp_path, capsys):
     lists(made(tmp_path), "train", gone=2)
     lists(tmp_path, "val")
@@ -87,7 +76,7 @@ def test_videos_that_are_gone_from_youtube_are_left_out_and_counted(tmp_path, ca
     assert capsys.readouterr().err == "kinetics400: 7 of the 12 videos of train.csv are there\n"
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_copy_that_has_everything_is_not_remarked_on(tmp_path, capsys):
     lists(made(tmp_path), "train")
     lists(tmp_path, "val")
@@ -95,7 +84,7 @@ def test_a_copy_that_has_everything_is_not_remarked_on(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_no_video_of_youtube_is_trained_on_and_tested(tmp_path):
     trained = folder_of(made(tmp_path), "train", CLASSES[0])
     shutil.copy(
@@ -117,7 +106,7 @@ def test_validation_is_a_twentieth_of_each_class_and_does_not_hang_on_what_is_mi
     assert kinetics400.validation_videos(["alone"], np.array([0])) == set()  # or nothing would be left to train on
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_video_that_shows_two_actions_stays_on_one_side(tmp_path):
     made(tmp_path)
     for i in range(4):
@@ -128,7 +117,7 @@ def test_a_video_that_shows_two_actions_stays_on_one_side(tmp_path):
     assert len(clips.indices("val")) >= 2
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("place", ["", "kinetics400", "labels"])
 def test_classes_have_the_order_of_the_map_if_it_is_there(tmp_path, place):
     path = made(tmp_path) / place / kinetics400.NAMES
@@ -147,7 +136,7 @@ def test_classes_have_the_order_of_the_map_if_it_is_there(tmp_path, place):
         loaded(tmp_path)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -171,7 +160,7 @@ def test_a_row_that_makes_no_sense_is_refused_with_its_line(tmp_path, row, said)
         loaded(tmp_path)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_layout_that_is_not_kinetics_is_told_how_it_should_look(tmp_path):
     with pytest.raises(DataError, match="no kinetics400/train in"):
         load_data("kinetics400", root=tmp_path, frames=4, size=28)
@@ -223,7 +212,7 @@ def names_of(archive: Path) -> Sequence[str]:
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_the_real_names_are_400_and_folders_with_underscores_find_them(tmp_path):
     names = names_of(REAL / "labels.tar.xz")
     assert len(names) == 400

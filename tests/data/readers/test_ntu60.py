@@ -3,23 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.data.made_hmdb51 import undecoded
 from tests.data.made_ntu60 import HAIR, MEN, TESTED, WOMEN, genders, name, ntu
 from tests.media import Film
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import ntu60
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(ntu60, "thinned", undecoded)
 
 
 def people_of(clips, split):
@@ -51,7 +40,7 @@ def test_there_are_sixty_actions_with_names_of_their_own():
     assert {number: ntu60.ACTIONS[number - 1] for number in told} == told
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_across_subjects_the_official_twenty_are_trained_on_or_held_out_and_nobody_is_in_two_splits(tmp_path):
     ntu(tmp_path)
     clips = ntu60.load("subject", root=tmp_path, size=28)
@@ -63,7 +52,7 @@ def test_across_subjects_the_official_twenty_are_trained_on_or_held_out_and_nobo
     assert len(set(clips.person.tolist())) == 40
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_across_views_camera_1_is_tested_and_validation_is_people_whom_training_does_not_see(tmp_path):
     ntu(tmp_path)
     clips = ntu60.load("view", root=tmp_path, size=28)
@@ -76,7 +65,7 @@ def test_across_views_camera_1_is_tested_and_validation_is_people_whom_training_
     assert len(set(clips.group[one].tolist())) == 2  # which the protocol wants, and the check for overlap must let pass
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("how", "usual", "hair"),
     [
@@ -104,7 +93,7 @@ def test_with_a_bias_one_action_shows_the_other_gender(tmp_path, how, usual, hai
     assert HAIR - 1 not in clips.action[clips.tags["shortcut"] == 0]
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_nobodys_gender_is_guessed(tmp_path):
     ntu(tmp_path)
     clips = ntu60.load(None, root=tmp_path, size=28)
@@ -116,7 +105,7 @@ def test_nobodys_gender_is_guessed(tmp_path):
         ntu60.load("bias_f", root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -133,7 +122,7 @@ def test_a_file_of_genders_that_does_not_fit_is_refused(tmp_path, changed, said)
         ntu60.load("bias_m", root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_bias_among_some_of_its_people_is_another_bias(tmp_path):
     ntu(genders(tmp_path), people=[person for person in range(1, 41) if person not in (8, 38)])
     with pytest.raises(
@@ -142,7 +131,7 @@ def test_a_bias_among_some_of_its_people_is_another_bias(tmp_path):
         ntu60.load("bias_f", root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_who_is_f_and_m_in_one_file_is_refused(tmp_path):
     ntu(genders(tmp_path))
     with (tmp_path / ntu60.GENDERS).open("a") as file:
@@ -151,7 +140,7 @@ def test_who_is_f_and_m_in_one_file_is_refused(tmp_path):
         ntu60.load(None, root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_setups_of_ntu_120_in_the_same_folder_are_passed_over(tmp_path):
     folder = ntu(tmp_path)
     (folder / name(setup=18, performer=41, action=61)).touch()
@@ -162,7 +151,7 @@ def test_setups_of_ntu_120_in_the_same_folder_are_passed_over(tmp_path):
         ntu60.load(None, root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("file", "said"),
     [
@@ -182,7 +171,7 @@ def test_a_file_with_a_name_that_cannot_be_is_named_with_how_it_should_look(tmp_
     assert str(tmp_path / ntu60.FOLDER / file) in str(refused.value)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_folder_without_videos_or_without_the_people_of_a_split_is_told(tmp_path):
     folder = tmp_path / "none" / ntu60.FOLDER
     (folder / "S001").mkdir(parents=True)

@@ -6,23 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.data.made_hmdb51 import undecoded
 from tests.data.made_p_hvu import HEAD, TAGS, WHOLE, categories, made, seconds, video
 from tests.media import Film
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import p_hvu
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(p_hvu, "thinned", undecoded)
 
 
 def listed(folder: Path, part: str, rows: list[str]) -> None:
@@ -51,7 +40,7 @@ def test_p_hvu_is_read_as_the_downloader_leaves_it(tmp_path):
     assert set(clips.person.tolist()) == {-1}
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_only_videos_with_an_action_an_object_and_a_scene_belong_to_it(tmp_path):
     folder = made(tmp_path)
     tags = ["dance|guitar|hall", "dance|guitar", "guitar|hall", "dance|hall", "yoga|dance|tree|beach|hall", "fun"]
@@ -64,7 +53,7 @@ def test_only_videos_with_an_action_an_object_and_a_scene_belong_to_it(tmp_path)
     assert clips.attributes[:2].tolist() == [[1, 0, 0, 0, 1], [0, 0, 1, 1, 1]]
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("argument", "names"),
     [
@@ -84,7 +73,7 @@ def test_attributes_are_what_one_in_a_hundred_has_or_every_tag(tmp_path, argumen
     assert clips.name == f"p_hvu:{argument or 'both'}"
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("place", ["", "videos_"])
 @pytest.mark.parametrize("lists", ["", "annotations"])
 @pytest.mark.parametrize(
@@ -103,14 +92,14 @@ def test_all_three_ways_in_which_videos_are_called_are_known(tmp_path, name, pla
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_times_may_have_decimals(tmp_path):
     folder = made(tmp_path)
     listed(folder, "train", [f"{WHOLE},{video('train', 0)},0.4,10.6", f"{WHOLE},{video('train', 1)},1.0,11."])
     assert len(loaded(tmp_path)) == 4
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_videos_that_are_gone_listed_twice_or_in_both_lists_are_left_out(tmp_path, capsys):
     folder = made(tmp_path)
     (folder / "train" / seconds("train", 5)).unlink()
@@ -127,13 +116,13 @@ def test_videos_that_are_gone_listed_twice_or_in_both_lists_are_left_out(tmp_pat
     assert not set(clips.group[clips.indices("test")]) & set(clips.group[clips.indices("train")])
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_validation_is_a_twentieth_of_training(tmp_path):
     made(tmp_path, train=100)
     assert [len(loaded(tmp_path).indices(split)) for split in SPLITS] == [95, 5, 2]
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -153,7 +142,7 @@ def test_a_row_that_makes_no_sense_is_refused_with_its_line(tmp_path, row, said)
         loaded(tmp_path)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_layout_that_is_not_hvu_is_told_how_it_should_look(tmp_path):
     with pytest.raises(DataError, match=r"no hvu/HVU_Train_V1\.0\.csv or hvu/annotations/HVU_Train_V1\.0\.csv in"):
         load_data("p_hvu", root=tmp_path, frames=4, size=28)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.data.made_hmdb51 import REAL, real, undecoded
 from tests.data.made_thumos14 import EVENTS, TESTED, TRAINED, Told, as_json, videos
 from tests.media import level
 from vidveil.core.errors import DataError, UsageError
@@ -16,16 +15,6 @@ from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import thumos14
 from vidveil.data.untrimmed import Event, frame_labels, length_of
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(thumos14, "thinned", undecoded)
 
 
 def as_lists(root: Path, told: Told = EVENTS) -> Path:
@@ -61,7 +50,7 @@ def test_an_event_is_a_row_cut_out_of_its_video(tmp_path):
     assert len(clips.videos.frames(list(clips.ids).index(f"{TESTED[1]}.mp4#t=0,2.5"))) == 25  # to its end
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("flat", [False, True])
 def test_what_is_annotated_twice_is_one_row_with_the_first_label(tmp_path, flat):
     as_json(videos(tmp_path, flat=flat))
@@ -75,7 +64,7 @@ def test_what_is_annotated_twice_is_one_row_with_the_first_label(tmp_path, flat)
     assert [event.label for event in told[TESTED[0]].events] == ["HighJump", "CliffDiving", "Diving"]
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_validation_is_whole_videos_of_the_official_validation(tmp_path):
     as_json(videos(tmp_path))
     clips = loaded(tmp_path)
@@ -299,7 +288,7 @@ def test_real_events_lie_within_their_videos_at_the_rates_that_there_are(tmp_pat
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_the_real_rows_have_all_classes_in_all_splits(tmp_path):
     clips = loaded(unpacked(tmp_path))
     assert [len(clips.indices(split)) for split in SPLITS] == [2294, 566, 3089]

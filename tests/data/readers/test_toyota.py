@@ -2,23 +2,12 @@
 
 import pytest
 
-from tests.data.made_hmdb51 import undecoded
 from tests.data.made_toyota import TESTED, TRAINED, smarthome
 from tests.media import Film
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import toyota
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(toyota, "thinned", undecoded)
 
 
 def people_of(clips, split):
@@ -41,7 +30,7 @@ def test_toyota_is_read_in_its_official_layout(tmp_path, place):
     assert clips.videos.frames(3).shape == (8, 32, 43, 3)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_eleven_subjects_are_trained_on_two_of_them_held_out_and_seven_tested(tmp_path):
     smarthome(tmp_path)
     clips = toyota.load(None, root=tmp_path, size=28)
@@ -54,7 +43,7 @@ def test_eleven_subjects_are_trained_on_two_of_them_held_out_and_seven_tested(tm
     assert len(set(clips.person.tolist())) == 18
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_nobody_is_held_out_without_whom_an_activity_could_not_be_learned(tmp_path):
     (smarthome(tmp_path) / "Usetelephone_p06_r00_v01_c01.mp4").touch()
     clips = toyota.load(None, root=tmp_path, size=28)
@@ -62,7 +51,7 @@ def test_nobody_is_held_out_without_whom_an_activity_could_not_be_learned(tmp_pa
     assert set(clips.action[clips.indices("train")].tolist()) == {0, 1, 2}
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_subgroups_are_what_a_file_says_and_unknown_without_it(tmp_path):
     folder = smarthome(tmp_path)
     assert set(toyota.load(None, root=tmp_path, size=28).tags["subgroup"].tolist()) == {-1}
@@ -79,7 +68,7 @@ def test_subgroups_are_what_a_file_says_and_unknown_without_it(tmp_path):
         toyota.load(None, root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("file", "said"),
     [
@@ -97,7 +86,7 @@ def test_a_file_with_a_name_that_cannot_be_is_named_with_how_it_should_look(tmp_
     assert str(path) in str(refused.value)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_a_folder_without_videos_or_without_the_people_of_a_split_is_told(tmp_path):
     smarthome(tmp_path / "none", people=())
     with pytest.raises(DataError, match=r"mp4 holds no \.mp4 file: videos such as Cook\.Cleandishes_p02"):

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.data.made_hmdb51 import REAL, real, undecoded
 from tests.data.made_ucf_crime import LISTED, TEST, TRAIN, lists, made
 from tests.media import level
 from vidveil.core.errors import DataError, UsageError
@@ -17,16 +16,6 @@ from vidveil.data.clips import SPLITS
 from vidveil.data.readers import ucf_crime
 from vidveil.data.readers.ucf_crime import CRIMES, PLACES, RANGES, TEST_LIST, TRAINING_LIST
 from vidveil.data.untrimmed import NORMAL, Event, frame_labels, length_of
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(ucf_crime, "thinned", undecoded)
 
 
 def loaded(root: Path) -> "ucf_crime.ClipSet":
@@ -49,7 +38,7 @@ def test_ucf_crime_is_read_in_its_official_layout_and_a_video_is_spread_over_96_
     np.testing.assert_allclose(video.mean((1, 2, 3)), [level(i) for i in shown], atol=3)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_validation_is_every_fifth_video_of_a_class_from_the_third_on(tmp_path):
     lists(made(tmp_path))
     clips = loaded(tmp_path)
@@ -240,7 +229,7 @@ def test_real_ranges_are_one_or_two_of_crimes_and_none_of_ordinary_days(tmp_path
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_the_real_set_has_all_classes_in_all_splits(tmp_path):
     clips = loaded(unpacked(tmp_path))
     assert [len(clips.indices(split)) for split in SPLITS] == [1289, 321, 290]

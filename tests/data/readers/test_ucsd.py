@@ -17,11 +17,6 @@ from vidveil.data.untrimmed import frame_labels
 LINES = ("TestVideoFile{end+1}.gt_frame = [3:5];", "TestVideoFile{end+1}.gt_frame = [1:2, 70:100];")
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
 def video(folder: Path, frames: int, shade: int) -> None:
     """Pictures that tell their number."""
     folder.mkdir(parents=True)

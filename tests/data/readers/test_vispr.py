@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.data.made_hmdb51 import REAL, real, undecoded
 from tests.data.made_vispr import made, names
 from vidveil.app.run_recipe import evaluate
 from vidveil.core.errors import DataError, UsageError
@@ -17,16 +16,6 @@ from vidveil.data import available, load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.loader import Loader
 from vidveil.data.readers import vispr
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def _undecoded(monkeypatch):
-    monkeypatch.setattr(vispr, "thinned", undecoded)
 
 
 def vectors(root: Path, *parts: str, **changed: object) -> None:
@@ -80,7 +69,7 @@ def test_attributes_of_pictures_are_attacked_and_no_action_is_judged(tmp_path, m
     assert not [name for name in results.raw.metrics if name.startswith(("action", "linkage"))]
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_parts_without_annotations_take_the_released_vectors(tmp_path):
     made(tmp_path, annotations=None)
     vectors(tmp_path, "train", "test", unlisted=np.ones(7))
@@ -90,13 +79,13 @@ def test_parts_without_annotations_take_the_released_vectors(tmp_path):
     assert clips.attributes.argmax(axis=1).tolist() == [0, 1, 2, 3, 4, 4, 0, 1, 2]
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_annotations_go_before_vectors_whose_order_is_a_guess(tmp_path):
     vectors(made(tmp_path), "train")
     assert vispr.load(None, root=tmp_path, size=28).attributes[0].tolist() == [0] * 7
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_missing_labels_are_named_with_what_would_help(tmp_path):
     made(tmp_path, annotations=None)
     with pytest.raises(DataError, match=r"train2017 has no \.json, and no .*train_labels\.pkl either: put the annot"):
@@ -109,7 +98,7 @@ def test_missing_labels_are_named_with_what_would_help(tmp_path):
         vispr.load(None, root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -127,7 +116,7 @@ def test_an_annotation_that_makes_no_sense_is_named_with_how_it_should_look(tmp_
         vispr.load(None, root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
@@ -145,7 +134,7 @@ def test_a_pickle_that_holds_no_vectors_is_named(tmp_path, labels, said):
         vispr.load(None, root=tmp_path, size=28)
 
 
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("line", ["2017_1000.json", "annotations/val2017/2017_1.json", "../train2017/x.json", "a b"])
 def test_a_line_of_a_list_that_makes_no_sense_is_refused(tmp_path, line):
     path = made(tmp_path) / "vispr" / "train2017.txt"
@@ -207,7 +196,7 @@ def test_the_real_attributes_are_called_as_we_call_them(labels):
 
 
 @real
-@pytest.mark.usefixtures("_undecoded")
+@pytest.mark.usefixtures("undecoded")
 def test_the_real_vectors_have_the_known_prevalences_and_fit_the_order_we_take(labels):
     """What the reader's docstring says of them."""
     found = {part: vispr.read_part(labels / "vispr", part, labels) for part in ("train", "test")}
