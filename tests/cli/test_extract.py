@@ -142,7 +142,7 @@ def test_a_file_in_the_way_is_left_alone(place):
 
 @pytest.mark.usefixtures("place")
 def test_a_mistake_is_reported_before_any_video_is_read(calls, monkeypatch):
-    monkeypatch.setattr("vidveil.data.load_data", lambda *_, **__: pytest.fail("not yet"))
+    monkeypatch.setattr("vidveil.cli.extract.load_data", lambda *_, **__: pytest.fail("not yet"))
     for encoder, message in (("run:none", "no finished run"), ("i3", "did you mean i3d?"), ("run", "behind a colon")):
         refused = extract("weizmann", "--encoder", encoder)
         assert isinstance(refused.exception, UsageError)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.packages import DATA, TOY, make_wheel, open_shop
+from tests.weights.packages import DATA, TOY, make_wheel, open_shop
 from vidveil.cli import doctor
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError

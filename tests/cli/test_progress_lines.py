@@ -16,9 +16,9 @@ from tests import media
 from tests.app.test_review import moment, write_manifest
 from tests.data.features import made
 from tests.data.readers.test_make_ucf101_5 import download  # noqa: F401
-from tests.packages import make_wheel, open_shop
+from tests.weights.packages import make_wheel, open_shop
 from vidveil.app.demo import draw_video
-from vidveil.cli import data, demo, doctor
+from vidveil.cli import demo, doctor
 from vidveil.cli.app import app
 from vidveil.cli.reported import reported
 from vidveil.core import progress as reporting
@@ -114,7 +114,7 @@ def test_review_names_the_manifest_that_is_read_and_the_sheet_that_is_drawn(plac
 def test_demo_names_its_attacks(monkeypatch):
     monkeypatch.setattr(demo, "PEOPLE", 2)
     monkeypatch.setattr(demo, "METHODS", (("pixelate:16", "frame"),))
-    monkeypatch.setattr("vidveil.app.demo.draw_video", partial(draw_video, frames=10))
+    monkeypatch.setattr(demo, "draw_video", partial(draw_video, frames=10))
     done = vidveil("demo")
     assert has(done, r"demo: anonymizing visitor.mp4, \d+ s so far")
     assert has(done, r"demo: attack on pixelate:16, frame, \d+ s so far")
@@ -130,15 +130,9 @@ def test_data_make_counts_videos(place, download):  # noqa: F811
     assert has(done, r"ucf101_5: \d+ of 45 videos, \d+ %, ")
 
 
-def test_every_command_reports():
-    verbs = [command.callback for command in (*app.registered_commands, *data.app.registered_commands)]
-    assert len(verbs) == 11
-    assert all(getattr(verb, "is_reported", False) for verb in verbs)
-
-
 def interrupted(verb, hint: str = ""):
     made = typer.Typer()
-    made.command()(reported(verb, hint))
+    made.command()(reported("verb", hint)(verb))
     return CliRunner().invoke(made, [])
 
 
@@ -155,8 +149,8 @@ def test_an_interruption_is_one_line_and_exit_code_130(signal_):
 
 def test_an_interruption_within_exec_is_exit_code_130_too(tmp_path):
     """`python -m` itself would end by SIGINT then."""
-    code = "import typer; from vidveil.cli.reported import reported as verb; "
-    code += "typer.run(verb(lambda: exec('raise KeyboardInterrupt')))"
+    code = "import typer; from vidveil.cli.reported import reported; "
+    code += "typer.run(reported('verb')(lambda: exec('raise KeyboardInterrupt')))"
     (tmp_path / "stopped.py").write_text(code)
     done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
@@ -176,15 +170,17 @@ def test_a_run_that_is_interrupted_says_how_to_go_on():
 @pytest.mark.parametrize(
     ("words", "inside"),
     [
+        (["anonymize", "clip.mp4"], "vidveil.cli.anonymize.run"),
         (["train", "action_puppets", "name=never", *FEW], "vidveil.evaluation.train_recognizer.load_data"),
         (["evaluate", "raw_puppets", "name=never", *FEW], "vidveil.evaluation.protocols.clips.load_data"),
-        (["extract", "puppets", "--encoder", "run:mine"], "vidveil.models.encoders.load_encoder"),
+        (["extract", "puppets", "--encoder", "run:mine"], "vidveil.cli.extract.load_encoder"),
         (["report", "."], "vidveil.evaluation.results.locate"),
-        (["review", "clip.json"], "vidveil.app.review.read_review"),
-        (["demo"], "vidveil.app.demo.draw_video"),
+        (["review", "clip.json"], "vidveil.cli.review.read_review"),
+        (["demo"], "vidveil.cli.demo.draw_video"),
         (["doctor"], "vidveil.cli.doctor._try_it"),
-        (["fetch", "centerface"], "vidveil.weights.weights"),
-        (["data", "make", "ucf101_5", "--from", ".", "--data", "."], "vidveil.data.readers.make_ucf101_5.make"),
+        (["ls"], "vidveil.cli.ls._methods"),
+        (["fetch", "centerface"], "vidveil.cli.fetch.weights"),
+        (["data", "make", "ucf101_5", "--from", ".", "--data", "."], "vidveil.cli.data.make_ucf101_5"),
     ],
 )
 @pytest.mark.usefixtures("place")

@@ -1,4 +1,4 @@
-"""Files that somebody made to do harm, and what is said of them."""
+"""Files that somebody made to do harm: they are refused, and the reason is one short line."""
 
 import ast
 import json
@@ -13,6 +13,7 @@ import pytest
 import vidveil
 from vidveil.core.arrays import read_archive, read_array
 from vidveil.core.bounded import (
+    YAML_BYTES,
     SwollenError,
     check_swollen,
     is_file,
@@ -24,33 +25,58 @@ from vidveil.core.bounded import (
     read_bytes,
     read_json,
     read_json_object,
-    read_yaml,
+    read_text,
     reason,
     regular,
 )
 from vidveil.core.typed import from_values
 
+
+def read_yaml(path: Path) -> Any:
+    return parse_yaml(read_text(path, YAML_BYTES))
+
+
 BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9))
 
 
+NOT_JSON = [
+    ("[" * 100_000, "is nested too deeply"),
+    ('{"a":' * 100_000, "is nested too deeply"),
+    ("9" * 5000, "holds a number of 5000 digits"),
+    ("[-" + "9" * 400 + "]", "holds a number of 401 digits"),
+    ("1e400", "holds 1e400, which is too large a number"),
+    ("0." + "1" * 5000, "holds a number of 5002 characters"),
+    ("[NaN]", "holds NaN, which is no number"),
+    ("-Infinity", "holds -Infinity, which is no number"),
+    ('{"a": 1,\n}', "is not JSON: .* in line 2, column 1"),
+    ("", "is not JSON: Expecting value in line 1, column 1"),
+]
+NOT_YAML = [
+    (BOMB, r"has an alias \(\*name\): write the value out"),
+    ("a: " + "[" * 10_000, "is nested too deeply"),
+    ("a: " + "9" * 5000, "holds a number of 5000 digits"),
+    ("a: 0x" + "f" * 5000, "holds a number of 5002 digits"),
+    ("a: !!bool x", "is not YAML that can be read"),
+    ("? [a]\n: b", "is not YAML: found unhashable key in line 1"),
+    ("a: !!python/object/apply:os.system ['true']", "is not YAML: could not determine .*"),
+    ("a: \0", "is not YAML: special characters are not allowed"),
+    ("a: 1\nb: 2\na: 3", "has the key 'a' twice"),
+    ("x: {a: 1, 'a': 2}", "has the key 'a' twice"),
+]
+TOO_LARGE = r"holds (-?\d+, which does not fit into 64 bits|a number of \d+ digits)"
+BEYOND_64_BITS = [(f"[{number}]", TOO_LARGE) for number in (2**63, -(2**63) - 1, 99_999_999_999_999_999_999)]
+
+
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("parse", "text", "why"),
     [
-        ("[" * 100_000, "is nested too deeply"),
-        ('{"a":' * 100_000, "is nested too deeply"),
-        ("9" * 5000, "holds a number of 5000 digits"),
-        ("[-" + "9" * 400 + "]", "holds a number of 401 digits"),
-        ("1e400", "holds 1e400, which is too large a number"),
-        ("0." + "1" * 5000, "holds a number of 5002 characters"),
-        ("[NaN]", "holds NaN, which is no number"),
-        ("-Infinity", "holds -Infinity, which is no number"),
-        ('{"a": 1,\n}', "is not JSON: .* in line 2, column 1"),
-        ("", "is not JSON: Expecting value in line 1, column 1"),
+        *((parse_json, *case) for case in NOT_JSON + BEYOND_64_BITS),
+        *((parse_yaml, *case) for case in NOT_YAML + BEYOND_64_BITS),
     ],
 )
-def test_json_that_is_none_is_an_error_of_one_short_line(text, why):
+def test_text_that_cannot_be_parsed_is_an_error_of_one_short_line(parse, text, why):
     with pytest.raises(ValueError, match=f"^{why}$") as caught:
-        parse_json(text)
+        parse(text)
     assert len(str(caught.value)) < 120
 
 
@@ -63,25 +89,6 @@ def test_what_python_writes_for_infinity_is_read_where_that_is_wanted():
     assert parse_json("[Infinity]", finite=False) == [float("inf")]
     with pytest.raises(ValueError, match="1e400"):
         parse_json("[1e400]", finite=False)
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (BOMB, r"has an alias \(\*name\): write the value out"),
-        ("a: " + "[" * 10_000, "is nested too deeply"),
-        ("a: " + "9" * 5000, "holds a number of 5000 digits"),
-        ("a: 0x" + "f" * 5000, "holds a number of 5002 digits"),
-        ("a: !!bool x", "is not YAML that can be read"),
-        ("? [a]\n: b", "is not YAML: found unhashable key in line 1"),
-        ("a: !!python/object/apply:os.system ['true']", "is not YAML: could not determine .*"),
-        ("a: \0", "is not YAML: special characters are not allowed"),
-    ],
-)
-def test_yaml_that_is_none_is_an_error_of_one_short_line(text, why):
-    with pytest.raises(ValueError, match=f"^{why}$") as caught:
-        parse_yaml(text)
-    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize("read", [read_json, read_yaml, read_json_object, lambda path: list(json_lines(path)), regular])
@@ -202,7 +209,7 @@ def _array(path: Path, shape: str, kind: str = "'<f4'", size: int = 0) -> Path:
     header = f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
     with path.open("wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
-        file.truncate(file.tell() + size)
+        file.truncate(10 + len(header) + size)
     return path
 
 
@@ -259,21 +266,8 @@ def test_a_file_is_open_for_reading_and_closed_after_an_error(tmp_path):
     assert values == {}
 
 
-@pytest.mark.parametrize("read", [parse_json, parse_yaml])
-@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 99_999_999_999_999_999_999])
-def test_a_whole_number_just_beyond_64_bits_is_refused(read, number):
-    with pytest.raises(ValueError, match=r"^holds (-?\d+, which does not fit into 64 bits|a number of \d+ digits)$"):
-        read(f"[{number}]")
-
-
 def test_json_of_many_small_values_is_refused_before_it_is_parsed(tmp_path):
     (tmp_path / "a.json").write_text('{"input": [' + "[]," * 600_000 + "[]]}")
     with pytest.raises(ValueError, match=r"^holds more than 1,000,000 values$"):
         read_json_object(tmp_path / "a.json")
     assert len(read_json(tmp_path / "a.json", values=2_000_000)["input"]) == 600_001
-
-
-@pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3", "x: {a: 1, 'a': 2}"])
-def test_a_key_that_yaml_gives_twice_is_an_error(text):
-    with pytest.raises(ValueError, match=r"^has the key 'a' twice$"):
-        parse_yaml(text)

@@ -69,7 +69,7 @@ def test_a_recipe_is_named_after_its_file(tmp_path):
         ("verb: [train]\ndata: puppets\n", "must begin with `verb: evaluate` or `verb: train`"),
         ("verb: [train", r"mine\.yaml is not YAML"),
         ("just words", r"mine\.yaml must be lines"),
-        (TRAIN + "data: !!python/object/apply:os.system ['true']", "is not YAML"),
+        ("verb: train\ndata: !!python/object/apply:os.system ['true']", "is not YAML"),
         *(
             (f"{TRAIN}method: {method}\n", "method must be recognizer or dual_cls or splavu or stprivacy, not")
             for method in ("dual_clss", "[dual_cls]", "3", "")

@@ -1,5 +1,6 @@
 """Keys of recipes: explained by what stands in their dataclasses, and read under the names of earlier versions."""
 
+import hashlib
 import json
 import shlex
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from vidveil.core import recipe_keys
 from vidveil.core.errors import RecipeError, UsageError, WeightsError
 from vidveil.core.recipe import as_values, find, names, read
 from vidveil.core.recipe_keys import RENAMED_KEYS, about, choices, keys, with_current_names, with_old_names
+from vidveil.core.version import __version__
+from vidveil.methods.trained import training_fingerprint
 from vidveil.models import checkpoint
 from vidveil.training.checkpoints import Checkpoint
 from vidveil.training.options import Options
@@ -115,14 +118,17 @@ def _unnoted():
 @pytest.mark.usefixtures("_unnoted")
 def test_a_recipe_with_old_names_is_read_as_one_with_current_names_and_each_is_noted_once(tmp_path, capsys):
     mine = tmp_path / "mine.yaml"
-    mine.write_text(yaml.safe_dump({"verb": "train", "method": "dual_cls", "data": "puppets"} | OLD))
+    mine.write_text(yaml.safe_dump({"verb": "train", "method": "dual_cls", "data": "puppets"} | OLD, sort_keys=False))
     found = as_values(read(mine))
     assert {key: found[key] for key in CURRENT} == CURRENT
     read(mine)
     notes = capsys.readouterr().err.splitlines()
-    assert [line.split("`")[1::2] for line in notes] == [
-        [old if key != "train_on" else "train_on: credit", RENAMED_KEYS.get(old, "train_on: attribution")]
-        for key, old in zip(CURRENT, OLD, strict=True)
+    assert [tuple(line.split("`")[1::2]) for line in notes] == [
+        ("after", "preprocess"),
+        ("company", "shown_share"),
+        ("credit_weight", "attribution_weight"),
+        ("trunk_lr", "backbone_lr"),
+        ("train_on: credit", "train_on: attribution"),
     ]
     assert all("the old name still works in this version, but not the next" in line for line in notes)
 
@@ -160,6 +166,15 @@ def test_recipes_use_current_names_and_hashes_are_taken_over_old_ones(name):
 def test_what_is_hashed_keeps_the_names_of_the_first_version():
     assert with_old_names(CURRENT) == OLD
     assert with_old_names({"backbone": ["recognizer."], "lr": 1e-3}) == {"trunk": ["recognizer."], "lr": 1e-3}
+
+
+def test_the_fingerprint_of_a_training_is_taken_over_old_names():
+    recipe = read(find("dual_cls_puppets"))
+    values = with_old_names(as_values(recipe)) | {"vidveil": __version__}
+    for free in ("device", "checkpoint_seconds", "compile", "name"):
+        del values[free]
+    expected = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    assert training_fingerprint(recipe) == expected
 
 
 @pytest.mark.usefixtures("_unnoted")

@@ -1,7 +1,6 @@
 """The real command, as people run it, and as the world interrupts it."""
 
 import contextlib
-import ctypes
 import itertools
 import os
 import resource
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.media import Film, detail, lumas
+from tests.unprivileged import without_root_powers
 from tests.whole_frame import WHOLE_FRAME
 
 COMMAND = [sys.executable, "-m", "vidveil"]
@@ -152,13 +152,6 @@ def test_ctrl_c_cleans_up(tmp_path, signal_):
     assert not any(name.endswith(".part") for name in left)
     assert "b_anonymized.mp4" not in left
     assert "a_anonymized.mp4" in left
-
-
-def without_root_powers() -> None:
-    """Root may write anywhere; give that up, so that a read-only folder is read-only for root as well."""
-    libc = ctypes.CDLL(None)
-    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
 def test_a_folder_that_cannot_be_written_to_is_said(tmp_path):

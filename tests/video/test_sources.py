@@ -1,6 +1,5 @@
 """What the words of the command line mean, and that no two inputs write one output."""
 
-import ctypes
 import json
 import subprocess
 import sys
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unprivileged import without_root_powers
 from vidveil.app.naming import name_outputs
 from vidveil.core.errors import InputError
 from vidveil.video.sources import SHEET_TAG, Kind, find, shown
@@ -242,12 +242,6 @@ named, clashes = name_outputs(sources, None)
 assert not clashes
 print(json.dumps([[path.name for _, path in named], [[r.name, str(r.error)] for r in refused]]))
 """
-
-
-def without_root_powers() -> None:
-    libc = ctypes.CDLL(None)
-    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root may read anything
-        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from vidveil.core.file_hash import file_hash
 from vidveil.core.text import printable
 from vidveil.core.version import __version__
 from vidveil.data.store.features import Counts, FeatureStore, Vectors, fill_shards, is_store, read_about
+from vidveil.data.store.layouts import open_layout, rewritten
 from vidveil.methods.splavu.apply import Change, changing
 from vidveil.methods.splavu.model import AAM, rebuilt, too_few
 from vidveil.models.checkpoint import Checkpoint, find
@@ -149,8 +150,6 @@ def _foreign(
     overwrite: bool,
     progress: Progress | None,
 ) -> _Passed:
-    from vidveil.data.store.layouts import open_layout, rewritten
-
     layout = open_layout(source)
     _refuse_width(source, layout.width, adapter)
     vectors = rewritten(layout, target, change, overwrite=overwrite, progress=progress)

@@ -13,14 +13,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import av
+import cv2
+import numpy as np
+
+from vidveil.app.old_names import manifest_with_current_names
 from vidveil.core.bounded import read_json_object
 from vidveil.core.typed import from_values
+from vidveil.core.version import __version__
 
 LAYOUT = 3
 OLD_LAYOUT = 2
-"""Of the previous version: still read, with its names replaced by those of today."""
-OLD_NAMES = {"guard": "also_hide", "guard_with": "also_hide_with", "exceptions": "leave_visible"}
-"""Of fields of `order.detection`; the whole `guard` of a manifest became `detection`."""
+"""Of the previous version: still read (old_names.py)."""
 OF_A_FILE: dict[str, type] = {"name": str, "sha256": str, "bytes": int}
 OF_A_SHARED_ONE: dict[str, type] = {"token": str, "place": str, "order": str}
 """Fields of the input; the first are those of the output, too."""
@@ -103,7 +107,7 @@ def load_manifest(path: Path) -> Manifest:
     if type(layout) is not int:
         raise ValueError("is not a manifest, or is damaged")
     if layout == OLD_LAYOUT:
-        found = _renamed(found)
+        found = manifest_with_current_names(found)
     elif layout != LAYOUT:
         raise ValueError(f"has layout {layout}, this vidveil writes {LAYOUT}")
     try:
@@ -113,16 +117,6 @@ def load_manifest(path: Path) -> Manifest:
     if not _is_whole(manifest):
         raise ValueError("is damaged")
     return manifest
-
-
-def _renamed(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest of the old layout with the names of the new one."""
-    found = {("detection" if name == "guard" else name): value for name, value in manifest.items()}
-    order = found.get("order")
-    if isinstance(order, dict) and isinstance(order.get("detection"), dict):
-        detection = {OLD_NAMES.get(name, name): value for name, value in order["detection"].items()}
-        found["order"] = order | {"detection": detection}
-    return found
 
 
 def _is_whole(manifest: Manifest) -> bool:
@@ -175,12 +169,6 @@ def way(source: Path, folder: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    import av
-    import cv2
-    import numpy as np
-
-    from vidveil.core.version import __version__
-
     return {
         "vidveil": __version__,
         "python": platform.python_version(),

@@ -12,7 +12,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from vidveil.app.manifest import OLD_NAMES, Manifest, Order, kept_tags, read_manifest, way
+from vidveil.app.manifest import Manifest, Order, kept_tags, read_manifest, way
+from vidveil.app.old_names import order_with_old_names
 from vidveil.core.errors import UsageError
 from vidveil.core.user_key import key_file, read_key, token
 from vidveil.detect.settings import DETECTORS, TRACKS
@@ -45,12 +46,8 @@ def order_token(key: bytes, order: Order, output: str) -> str:
 
 
 def old_order_token(key: bytes, order: Order, output: str) -> str:
-    """The same as the previous version wrote it: of an order with the names of the old layout."""
-    values = asdict(order)
-    if order.detection is not None:
-        new_names = {new: old for old, new in OLD_NAMES.items()}
-        values["detection"] = {new_names.get(name, name): value for name, value in order.detection.items()}
-    return token(key, "order", values, output)
+    """The same as the previous version wrote it."""
+    return token(key, "order", order_with_old_names(asdict(order)), output)
 
 
 def check_key(folders: Iterable[Path], *, below: bool) -> None:

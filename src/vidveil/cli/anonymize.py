@@ -29,7 +29,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(cls=TakesOldOptions)
-@reported("finished files are whole; run again to do the others, each from its beginning")
+@reported("anonymize", "finished files are whole; run again to do the others, each from its beginning")
 def anonymize(
     sources: Annotated[
         list[str],

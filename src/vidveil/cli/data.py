@@ -21,7 +21,7 @@ def data() -> None:
 
 
 @app.command()
-@reported()
+@reported("make")
 def make(
     name: Annotated[str, typer.Argument(metavar="NAME", help="ucf101_5.")],
     source: Annotated[Path, typer.Option("--from", metavar="FOLDER", help="The official download.")],

@@ -30,7 +30,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@reported()
+@reported("demo")
 def demo(
     folder: Annotated[Path, typer.Option("-o", "--output", help="Where the results go.")] = Path("vidveil_demo"),
 ) -> None:

@@ -27,7 +27,7 @@ AMX_OFF = ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 
 @app.command()
-@reported()
+@reported("doctor")
 def doctor() -> None:
     """Check this installation: libraries, codecs, devices, and one small video from end to end.
 

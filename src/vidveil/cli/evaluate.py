@@ -10,7 +10,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@reported()
+@reported("evaluate")
 def evaluate(
     recipe: Recipe, overrides: Overrides = None, data: Data = None, strict: Strict = False, resume: Resume = False
 ) -> None:

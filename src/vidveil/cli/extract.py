@@ -20,7 +20,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@reported("run again to go on")
+@reported("extract", "run again to go on")
 def extract(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="Dataset, as `vidveil ls data` names it; or a folder of videos.")
@@ -56,7 +56,7 @@ def extract(
     Clips do not overlap. What was cut off goes on where it was; a folder of another encoder is refused.
     """
     from vidveil.data.features.extract import extract as run
-    from vidveil.data.features.extract import told
+    from vidveil.data.features.extract import progress_of
 
     place = device_for(device, learned=True)
     sees = load_encoder(encoder, frames=frames, size=size, half=half, device=place)
@@ -70,7 +70,7 @@ def extract(
             "".join(c if c.isalnum() else "_" for c in word) for word in (Path(data).name if own else data, encoder)
         )
     )
-    with told(f"features of {data}", len(clips)) as progress:
+    with progress_of(f"features of {data}", len(clips)) as progress:
         store = run(clips, sees, folder, stride=stride, static=static, batch=batch, device=place, progress=progress)
     if labels and not own:
         write_labels(clips, folder / FILE)

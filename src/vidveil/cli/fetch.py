@@ -13,7 +13,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@reported()
+@reported("fetch")
 def fetch(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names from `vidveil ls weights`.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,

@@ -26,7 +26,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@reported()
+@reported("ls")
 def ls(
     what: Annotated[What, typer.Argument(help="What to list.")] = "methods",
     name: Annotated[str | None, typer.Argument(help="A recipe, whose keys are explained, or a dataset.")] = None,

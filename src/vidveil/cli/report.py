@@ -18,7 +18,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@reported()
+@reported("report")
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders of runs, their names, or results.json.")],
     output: Annotated[

@@ -19,7 +19,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@reported()
+@reported("review")
 def review(
     manifests: Annotated[
         list[Path],

@@ -48,7 +48,7 @@ def anonymize_stores(
         given: options that say something about video, of which there is none here.
     """
     from vidveil.app.feature_stores import anonymize_features, checkpoint_of, target_of
-    from vidveil.data.features.extract import told
+    from vidveil.data.features.extract import progress_of
 
     if given:
         raise UsageError(f"{method} works on stored features: leave out {', '.join(given)}")
@@ -67,7 +67,7 @@ def anonymize_stores(
                     check_target(open_layout(source), planned, overwrite)
                 typer.echo(f"{source} → {planned}")
                 continue
-            with told(source.name, 0, "vectors") as progress:
+            with progress_of(source.name, 0, "vectors") as progress:
                 done = anonymize_features(source, method, target, overwrite=overwrite, device=place, progress=progress)
             typer.echo(f"{done.output}: {done.vectors:,} vectors, described in {done.manifest.name}", err=True)
             for warning in done.warnings:

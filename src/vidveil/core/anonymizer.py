@@ -38,6 +38,8 @@ class Anonymizer(ABC):
     """Name and hash of the weights of a learned method."""
     unchanged = False
     """Whether the frames that it keeps are unchanged."""
+    preprocess: "Anonymizer | None" = None
+    """The method that this one applies to videos before its own network."""
     elsewhere = False
     """Whether the output shows things at other positions than the source: boxes on the source do not fit the output."""
 

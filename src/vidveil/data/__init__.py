@@ -89,7 +89,7 @@ def folder_of(name: str, root: Path | None) -> Path:
     """The folder with datasets, if this one is in it; otherwise an error."""
     folder = given_folder(root)
     wanted = " or ".join(DATA[name].requires[0])
-    layout = f"; it looks like {DATA[name].layout} (docs/datasets.md)"
+    layout = f"; a copy holds, for example, {DATA[name].layout} (docs/datasets.md)"
     if folder is None:
         raise DataError(
             f"{name} is not built in: give the folder that holds {wanted} by --data or VIDVEIL_DATA{layout}"

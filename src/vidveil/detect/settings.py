@@ -5,14 +5,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import av
 import numpy as np
 
 from vidveil.core.errors import UsageError
+from vidveil.core.file_hash import file_hash
 from vidveil.core.frame import Frame, Region
 from vidveil.core.text import close_to, printable
 from vidveil.detect.detectors import CenterFace, Detector, Yolox
 from vidveil.detect.finder import Finder
 from vidveil.detect.moments import Findings
+from vidveil.detect.onnx_detector import OwnDetector
 from vidveil.detect.tracks import TrackSettings
 from vidveil.detect.tracks_file import SHAPES, RecordedTracks
 
@@ -99,8 +102,6 @@ class DetectionSettings:
         values["region"], values["also_hide"] = (_name(word or "frame") for word in (self.region, self.also_hide))
         values["leave_visible"] = list(self.leave_visible)
         if self.tracks_in is not None:
-            from vidveil.core.file_hash import file_hash
-
             try:
                 values["tracks_in"] = file_hash(self.tracks_in)
             except OSError as error:
@@ -135,8 +136,6 @@ def detector(kind: str) -> Detector:
             found.size = _times(kind, size)
         return found
     if Path(kind).suffix == ".onnx":
-        from vidveil.detect.onnx_detector import OwnDetector
-
         return OwnDetector(Path(kind))
     known = f"there are {', '.join(DETECTORS)}, or an ONNX file"
     hint = close_to(kind, (*DETECTORS, "frame", "none"), known)
@@ -167,8 +166,6 @@ def _name(word: str) -> str:
 
 def regions_of(clip: "Tensor", source: RegionSource, rate: float = 25.0) -> list[tuple[Region, ...]]:
     """The regions of each frame of a clip (3, T, H, W) in [0, 1], taken to be shown at this rate."""
-    import av
-
     pictures = (clip.detach().cpu().permute(1, 2, 3, 0) * 255).round().byte().numpy()  # (T, H, W, 3)
     height, width = pictures.shape[1:3]
 

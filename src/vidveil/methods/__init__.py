@@ -32,8 +32,9 @@ def load(spec: str, *, region: str = "frame", watch: "Watcher | None" = None) ->
     each clip is searched.
     """
     stages = [_load_one(part.strip()) for part in spec.split("|")]
-    if again := next((stage for stage in stages[1:] if getattr(stage, "after", None)), None):
-        raise UsageError(f"{again.spec} goes through {again.after.spec} by itself, and must come first")  # type: ignore[attr-defined]
+    for stage in stages[1:]:
+        if stage.preprocess is not None:
+            raise UsageError(f"{stage.spec} applies {stage.preprocess.spec} by itself, and must come first")
     method = stages[0] if len(stages) == 1 else Chain(stages)
     return method if region == "frame" else _on_region(method, region, watch)
 

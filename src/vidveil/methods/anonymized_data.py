@@ -39,6 +39,7 @@ from vidveil.methods.masking.baselines import (
     pruning_control,
     with_random_pruning,
 )
+from vidveil.methods.masking.masker import TubeletMasker, masker_in
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,8 +70,8 @@ class Setting:
 
     def __str__(self) -> str:
         knobs = {"keeping": self.keep, "privacy weight": self.privacy_weight}
-        told = [f"{word} {value:g}" for word, value in knobs.items() if value is not None]
-        return ", ".join([self.method, *told, *([f"filled by {self.fill}"] if self.fill else [])])
+        given = [f"{name} {value:g}" for name, value in knobs.items() if value is not None]
+        return ", ".join([self.method, *given, *([f"filled by {self.fill}"] if self.fill else [])])
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
     _refuse_knobs_of_controls(setting)
     if setting.method == "raw":
         return data
-    if isinstance(data.videos, SingleFrames):  # a method sees whole videos, whoever evaluators frames of them
+    if isinstance(data.videos, SingleFrames):  # a method sees whole videos, also where single frames are evaluated
         after = data.videos.of(anonymized(data.videos.whole, setting, device=device))
         return data.with_videos(after, f"{data.name} after {setting}")
     painter = _painter(data, setting, device)
@@ -133,8 +134,7 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
         method = _load(tried, watch=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
-        stages: Sequence[Any] = getattr(method, "stages", (method,))
-        masker = next((stage for stage in stages if hasattr(stage, "scorer")), None)
+        masker = masker_in(method)
         frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
         # knobs are refused when they are used
@@ -192,7 +192,7 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     if control := pruning_control(setting.method, setting.keep):
         return _pruned(data, control, setting.fill or "black")
     method = _load(setting)
-    if hasattr(method, "anonymize_batch"):
+    if isinstance(method, TubeletMasker):
         return _learned(data, method, setting, device)
     knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
     known = setting.region != "frame" and not isinstance(method, Chain)  # a stage of a chain may leave frames out
@@ -245,9 +245,9 @@ def _load(setting: Setting, watch: "Watcher | None" = None) -> "Anonymizer":
     if is_random_pruning(setting.method):
         method = with_random_pruning(method, setting.method)
     if setting.fill is not None:
-        if not hasattr(method, "fill"):
+        if not isinstance(method, TubeletMasker):
             raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
-        if getattr(method, "draws", False) and setting.fill != "mask":
+        if method.draws and setting.fill != "mask":
             raise UsageError(f"{setting.method} draws what it shows, whatever the fill: leave it out, or take mask")
         method.fill = setting.fill
     return method
@@ -278,19 +278,19 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
     return Painter(paint, tubelet=(grid.frames, grid.side), as_filmed=fill != "mask")
 
 
-def _learned(data: ClipSet, method: Any, setting: Setting, device: str) -> Painter:
+def _learned(data: ClipSet, method: TubeletMasker, setting: Setting, device: str) -> Painter:
     """A method with a mask, many clips at a time."""
     scorer = method.scorer
-    seen = (scorer.frames, scorer.size, scorer.size, 3)
+    own_shape = (scorer.frames, scorer.size, scorer.size, 3)
     tubelet: tuple[int, int] | None = None  # the mask is laid over clips of another size: no grid fits it
     in_place = not method.elsewhere  # else what is kept says nothing about what was filmed there
-    if in_place and all(data.videos.frames(row).shape == seen for row in range(len(data))):
+    if in_place and all(data.videos.frames(row).shape == own_shape for row in range(len(data))):
         tubelet = (scorer.tubelet[0], scorer.tubelet[1])
-    elif in_place and isinstance(data, PuppetClips):  # small, and their truth is told pixel by pixel
+    elif in_place and isinstance(data, PuppetClips):  # small, and their ground truth is known for each pixel
         tubelet = (1, 1)
-    changed = getattr(method, "draws", False) or method.after is not None or method.fill == "mask"
-    if method.after is not None:  # what masks lie over is made once for all of them, as for training
-        data, method = anonymized(data, Setting(method=method.after.spec)), method.alone()
+    changed = method.draws or method.preprocess is not None or method.fill == "mask"
+    if method.preprocess is not None:  # what masks lie over is made once for all of them, as for training
+        data, method = anonymized(data, Setting(method=method.preprocess.spec)), method.alone()
 
     def paint(rows: Sequence[int]) -> Iterator[Item]:
         videos = [data.videos.frames(row) for row in rows]

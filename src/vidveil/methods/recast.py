@@ -1,11 +1,11 @@
-"""A moving figure, turned, mirrored, stretched and moved in the picture at random, another lot in each scene.
+"""A moving figure, turned, mirrored, stretched and moved in the picture at random, differently in each scene.
 
-    lot     of the first difference that shows something: the same recording gives the same video
+    seed    the first difference that shows something: the same recording gives the same video
     shown   as `figure`, but blocks are cut of the figure after it was turned: else their edges would tell how. The
             picture's own edges do, where a camera moves: what lies outside is black
 
 How tall somebody is for their width, and how their camera was held, is then no longer the same in two videos of theirs.
-What they do is. Pace is left alone: actions are told by it.
+What they do is. Pace is left alone: actions are recognized by it.
 """
 
 import hashlib
@@ -69,11 +69,11 @@ class Recast(Figure):
 
 def view_of(first: Floats, strength: float) -> View:
     digest = hashlib.sha256(np.ascontiguousarray(first).tobytes()).digest()
-    lots = np.random.default_rng(int.from_bytes(digest, "big"))
-    angle = np.deg2rad(strength * lots.uniform(-TURN, TURN))
-    stretch = np.exp(strength * lots.uniform(-STRETCH, STRETCH, 2))
-    mirror = lots.choice((-1.0, 1.0))
-    shift, gain = strength * lots.uniform(-SHIFT, SHIFT, 2), np.exp(strength * lots.uniform(-GAIN, GAIN))
+    random = np.random.default_rng(int.from_bytes(digest, "big"))
+    angle = np.deg2rad(strength * random.uniform(-TURN, TURN))
+    stretch = np.exp(strength * random.uniform(-STRETCH, STRETCH, 2))
+    mirror = random.choice((-1.0, 1.0))
+    shift, gain = strength * random.uniform(-SHIFT, SHIFT, 2), np.exp(strength * random.uniform(-GAIN, GAIN))
     turned = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     return View(turned @ np.diag([mirror * stretch[0], stretch[1]]), shift, float(gain))
 

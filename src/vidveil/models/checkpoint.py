@@ -20,7 +20,9 @@ from vidveil.core.errors import RecipeError, UsageError, WeightsError
 from vidveil.core.recipe_keys import with_current_names
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
+from vidveil.core.version import __version__
 from vidveil.training.runs import list_runs, runs_folder
+from vidveil.weights.tensors import read_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -31,14 +33,14 @@ Built = TypeVar("Built")
 ABOUT, WEIGHTS = "checkpoint.json", "weights.safetensors"
 LAYOUT = 1
 MOST = 1_000_000
-"""A number that says how a network is built."""
+"""The largest number in a description of a network."""
 MORE = 0.05
-"""So much more than guessing a network must tell of the action, to have learned something."""
+"""A network has learned something if its action accuracy is this much above the chance level."""
 
 
 @dataclass
-class _Said:
-    """Types of what a checkpoint may say."""
+class _Entries:
+    """Types of the entries of `checkpoint.json`."""
 
     method: str = ""
     network: dict[str, Any] = field(default_factory=dict)
@@ -59,7 +61,7 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """Of the run that made it; a folder's name says nothing and may say too much."""
+        """Of the run that made it. The folder's name may hold personal data."""
         return Path(str(self.about["recipe"]["name"])).name
 
     @property
@@ -75,16 +77,15 @@ class Checkpoint:
         return tells_more_than_guessing(self.about.get("metrics", {}), self.about.get("floors", {}))
 
     def tensors(self) -> "dict[str, Tensor]":
-        from vidveil.weights.tensors import read_tensors
-
         return read_tensors(self.folder / WEIGHTS)
 
 
 def tells_more_than_guessing(metrics: Mapping[str, float], floors: Mapping[str, float]) -> bool:
-    """Of the action, by its own head or by a recognizer of what it shows, on validation; True where nobody looked."""
+    """Whether an action metric of validation is above its chance level: that of the network's own head, or that of a
+    recognizer on the anonymized video. True if none was measured."""
     heads = [name for name in metrics if name in floors and name.startswith(("action_", "masked_"))]
-    told = [name for name in heads if name != "action_kept"]  # a share of pixels, which says nothing of the action
-    return not told or any(metrics[name] > floors[name] + MORE for name in told)
+    accuracies = [name for name in heads if name != "action_kept"]  # that one is a share of pixels
+    return not accuracies or any(metrics[name] > floors[name] + MORE for name in accuracies)
 
 
 def fill(network: "nn.Module", tensors: "Mapping[str, Tensor]") -> None:
@@ -105,7 +106,7 @@ def does_not_fit(checkpoint: Checkpoint, error: Exception) -> WeightsError:
 
 
 def network_of(checkpoint: Checkpoint, kind: type[Built]) -> Built:
-    """How the network is built, as the checkpoint says. ValueError where it says what no network is."""
+    """How the network is built, as the checkpoint says. ValueError if no network can be built so."""
     found = from_values(kind, checkpoint.about["network"])
     for name, value in vars(found).items():
         numbers = value.values() if isinstance(value, dict) else [value]
@@ -116,8 +117,6 @@ def network_of(checkpoint: Checkpoint, kind: type[Built]) -> Built:
 
 def write(folder: Path, method: str, network: Mapping[str, Any], tensors: "Mapping[str, Tensor]", **about: Any) -> None:
     from safetensors.torch import save_file
-
-    from vidveil.core.version import __version__
 
     folder.mkdir(parents=True, exist_ok=True)
     with new_path(folder / WEIGHTS) as part:
@@ -134,8 +133,6 @@ def locate(name: str) -> Path | None:
 
 def find(name: str) -> Checkpoint:
     """By the name of a finished run, the folder of a run, or that of a checkpoint."""
-    from vidveil.core.recipe import names
-
     folder = locate(name)
     if folder is not None:
         return _read(folder)
@@ -163,14 +160,14 @@ def _read(folder: Path) -> Checkpoint:
     except (OSError, ValueError) as error:
         raise WeightsError(f"{printable(folder / ABOUT, 300)} {reason(error)}") from error
     if "network" not in about or "method" not in about:
-        raise UsageError(f"{folder} holds a recognizer, which looks; a method's checkpoint is needed, which hides")
+        raise UsageError(f"{folder} holds a recognizer; here a checkpoint of a method is needed")
     if about.get("layout") != LAYOUT:
         raise WeightsError(f"{folder} has layout {printable(about.get('layout'))}; this vidveil reads {LAYOUT}")
     recipe = about.get("recipe")
     if not isinstance(recipe, dict) or not isinstance(recipe.get("name"), str) or not Path(recipe["name"]).name:
         raise WeightsError(f"{folder / ABOUT} does not say which recipe made it: it is damaged")
     try:
-        from_values(_Said, {name: about[name] for name in vars(_Said()) if name in about})
+        from_values(_Entries, {name: about[name] for name in vars(_Entries()) if name in about})
         about["recipe"] = with_current_names(recipe)
     except (ValueError, RecipeError) as error:
         raise WeightsError(f"{folder / ABOUT} is damaged: {error}") from error

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from rich.console import Console
@@ -49,6 +49,13 @@ class Batches(Protocol):
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
         """The batches of this epoch (from 0) without the first `start`: the same each time, on the training device."""
         ...
+
+
+@runtime_checkable
+class HasFeatures(Protocol):
+    """A model whose loss may also call `features`."""
+
+    def features(self, clip: Tensor) -> Tensor: ...
 
 
 def fit(
@@ -120,7 +127,7 @@ def _fit(
     adamw = torch.optim.AdamW(parameter_groups(model, options), lr=options.lr, betas=options.betas, fused=True)
     compiled: Any = torch.compile(model) if options.compile else model
     net, optimizer = fabric.setup(compiled, adamw)
-    if callable(getattr(model, "features", None)):
+    if isinstance(model, HasFeatures):
         net.mark_forward_method("features")
     names = {parameter: name for name, parameter in model.named_parameters()}
     weights = dict(model.state_dict())  # the tensors themselves: they change during training

@@ -4,8 +4,8 @@ Three generators are shared by all code of a process: Python's, NumPy's and torc
 sets them for the length of a block and restores them afterwards, so that a training run neither depends on what ran
 before nor changes what runs after. Whether a network was trained or read from a checkpoint, the next one starts alike.
 
-On a CPU the same seed, versions and number of threads give the same bits. On CUDA they do not: the order of sums varies,
-and a fixed order is too slow.
+On a CPU the same seed, versions and number of threads give the same bits. On CUDA they do not: the order of sums
+varies, and a fixed order is too slow.
 """
 
 import random

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.data.features.made import Telling, hashes
 from tests.data.made import InMemory, clip_set, noise, numbered
 from vidveil.core.errors import DataError
-from vidveil.data.features.extract import clip_picks, extract, told
+from vidveil.data.features.extract import clip_picks, extract, progress_of
 from vidveil.data.store.features import fill
 
 SUM = 3 * 4 * 4
@@ -204,6 +204,6 @@ def test_progress_is_told_video_by_video_and_by_a_bar_only_on_a_terminal(tmp_pat
     heard = []
     extract(flat(9, 2, 4), Telling(), tmp_path / "set", progress=lambda done, of: heard.append((done, of)))
     assert heard == [(1, 3), (2, 3), (3, 3)]
-    with told("features", 3) as progress:
+    with progress_of("features", 3) as progress:
         progress(1, 3)
     assert capfd.readouterr() == ("", "")

@@ -201,7 +201,7 @@ def test_a_clip_of_another_shape_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_picture_that_is_no_square_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no square"):
+    with pytest.raises(UsageError, match="not squares"):
         load_hub("videomae", str(save(tmp_path, "videomae", image_size=[32, 64])))
 
 

@@ -40,7 +40,7 @@ _Clip = tuple[str, Tensor]
 
 
 @contextmanager
-def told(title: str, total: int, unit: str = "videos") -> Iterator[Progress]:
+def progress_of(title: str, total: int, unit: str = "videos") -> Iterator[Progress]:
     """What is done of a total is reported."""
     with phase(title, total, unit) as one:
 
@@ -67,7 +67,7 @@ def extract(
     Args:
         stride: every how many-th frame is one of a clip.
         hop: frames from one clip to the next, of videos in which things happen; 0: clips that do not overlap.
-        progress: told how many videos are done, of how many.
+        progress: called with how many videos are done, of how many.
     """
 
     def make(rows: range) -> Iterator[Mapping[str, Vectors]]:

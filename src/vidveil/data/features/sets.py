@@ -20,7 +20,7 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
 from vidveil.data.catalogue import DATA
 from vidveil.data.clips import ClipSet, Videos
-from vidveil.data.features.extract import CUT, STATIC, extract, told
+from vidveil.data.features.extract import CUT, STATIC, extract, progress_of
 from vidveil.data.features.labels import FeatureRows, labelled
 from vidveil.data.store.features import FeatureStore, is_store, read_about
 from vidveil.data.store.files import store_lock
@@ -131,7 +131,7 @@ def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device
         return FeatureStore.open(folder)
     with store_lock(folder):
         _clear_nonsense(folder)
-    with told(f"features of {clips.name}", len(clips)) as progress:
+    with progress_of(f"features of {clips.name}", len(clips)) as progress:
         return extract(clips, encoder, folder, stride=stride, static=static, hop=hop, device=device, progress=progress)
 
 

@@ -126,7 +126,9 @@ def _read_clip(path: Path, name: str, about: Any, columns: list[int], width: int
         raise DataError(f"{path}, clip {name!r}: ytb_id is an id of YouTube, 11 letters, not {video!r}")
     if not re.fullmatch(r"[\w-]+", name, re.ASCII):
         raise DataError(f"{path}: a clip is called M2Ohb0FAaJU_1 or the like, not {name!r}")
-    if len(appearance) != width or not set(appearance) <= {0, 1}:
+    if (
+        not isinstance(appearance, list) or len(appearance) != width or any(value not in (0, 1) for value in appearance)
+    ):
         raise DataError(f"{path}, clip {name!r}: appearance is {width} numbers of 0 or 1, one a name of its mapping")
     if unknown := [one for one in durations if one not in EXPRESSIONS]:
         raise DataError(f"{path}, clip {name!r}: no expression is called {unknown[0]!r}; {', '.join(EXPRESSIONS)} are")

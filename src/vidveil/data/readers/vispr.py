@@ -28,11 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError, UsageError
-from vidveil.core.pickled_arrays import load_arrays
 from vidveil.data.clips import ClipSet, Split
 from vidveil.data.readers.annotations import first_file, first_folder, read_json, read_lines, refuse_duplicates
 from vidveil.data.readers.subsampled import subsampled
-from vidveil.data.readers.vp_labels import ATTRIBUTES, binary_labels
+from vidveil.data.readers.vp_labels import ATTRIBUTES, read_binary_labels
 
 SEVEN = {
     "skin_colour": "a17_color",
@@ -143,8 +142,5 @@ def read_annotation(path: Path) -> NDArray[np.float32]:
 
 
 def read_vectors(path: Path) -> dict[str, NDArray[np.float32]]:
-    """(7,) of each picture by its name. Only arrays are unpickled."""
-    found = load_arrays(path)
-    if not isinstance(found, dict) or not found:
-        raise DataError(f"{path} holds no labels by picture: it should be {{'2017_10001018': array ({len(SEVEN)},)}}")
-    return binary_labels(path, found, len(SEVEN))
+    """(7,) of each picture by its name."""
+    return read_binary_labels(path, [(len(SEVEN),)], "2017_10001018")

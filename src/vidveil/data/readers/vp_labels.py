@@ -3,9 +3,8 @@
 One pickle each, {"Class/clip.mp4": array (1, 5)}. Clips are matched by their names without folder and ending.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +24,29 @@ def find_labels(file: str, *folders: Path) -> Path | None:
 
 
 def read_labels(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Attributes (5,) of each clip, by its name without folder and ending. Only arrays are unpickled."""
+    """Attributes (5,) of each clip, by its name without folder and ending."""
+    count = len(ATTRIBUTES)
+    labels = read_binary_labels(path, ((1, count), (count,)), "Class/clip.mp4")
+    return {Path(name).stem.lower(): values for name, values in labels.items()}
+
+
+def read_binary_labels(
+    path: Path, shapes: Sequence[tuple[int, ...]], example: str
+) -> dict[str, NDArray[np.float32]]:
+    """(count,) labels of 0 and 1 by name, out of a pickle. Only arrays are unpickled.
+
+    Args:
+        shapes: which arrays may have, the usual one first.
+        example: a name, for error messages.
+    """
     found = load_arrays(path)
     if not isinstance(found, dict) or not found:
-        raise DataError(
-            f"{path} holds no labels by clip: it should be {{'Class/clip.mp4': array (1, {len(ATTRIBUTES)})}}"
-        )
-    return {Path(name).stem.lower(): values for name, values in binary_labels(path, found, len(ATTRIBUTES)).items()}
-
-
-def binary_labels(path: Path, found: Mapping[Any, Any], count: int) -> dict[str, NDArray[np.float32]]:
-    """Labels (count,) of 0 and 1 by name, out of a pickle; anything else is an error."""
-    labels = {}
+        raise DataError(f"{path} holds no labels by name: it should be {{{example!r}: array {shapes[0]}}}")
     for name, values in found.items():
-        valid = isinstance(name, str) and isinstance(values, np.ndarray) and values.size == count
+        valid = isinstance(name, str) and isinstance(values, np.ndarray) and values.shape in shapes
         if not valid or not np.isin(values, (0, 1)).all():
-            raise DataError(f"{path}: {name!r} should have an array of {count} labels, each 0 or 1")
-        labels[name] = values.reshape(-1).astype(np.float32)
-    return labels
+            raise DataError(f"{path}: {name!r} should have an array of {shapes[0][-1]} labels, each 0 or 1")
+    return {name: values.reshape(-1).astype(np.float32) for name, values in found.items()}
 
 
 def match_labels(file: Path, paths: Sequence[str]) -> NDArray[np.float32]:

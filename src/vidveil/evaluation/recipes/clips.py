@@ -1,24 +1,23 @@
-"""What an evaluation is told."""
+"""What an evaluation of clips is asked for."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from vidveil.core.errors import RecipeError
 from vidveil.data.video_parts import VideoPart
-from vidveil.statistics.metrics import Threshold
-from vidveil.training.recipe import LearningRecipe
+from vidveil.evaluation.recipes.recipe import AttackRecipe
 
 Control = Literal["one_frame", "shuffled", "one_frame_linkage", "background", "mask", "motion", "median", "person_crop"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateRecipe(LearningRecipe):
+class EvaluateRecipe(AttackRecipe):
     """`vidveil evaluate`: anonymize a dataset, train a recognizer and attackers anew on the result, report."""
 
     protocol: Literal["attack", "gait", "retrieval"] = "attack"
-    """attack: a recognizer and attackers are trained anew on what they judge. gait and retrieval train nothing: gait
-    looks probe walks up among gallery walks, for the person; retrieval test clips among training clips, for the action.
-    Both by the features of `attackers`, which are all frozen; for gait also `energy`, the mean of all frames."""
+    """attack: a recognizer and attackers are trained anew on the clips. gait and retrieval train nothing: gait looks
+    probe walks up among gallery walks, for the person; retrieval test clips among training clips, for the action. Both
+    by the features of `attackers`, which are all frozen; for gait also `energy`, the mean of all frames."""
     part: VideoPart = "whole"
     """Of recorded video, what there is to see before the method: all of it, a square around the surest person, or the
     median of all frames, which is the place alone. So a place is not taken for a person, or nothing but it is there."""
@@ -49,9 +48,7 @@ class EvaluateRecipe(LearningRecipe):
     joint: bool = False
     """One network for both of them (half the time, and somewhat weaker) or one for each."""
     attacker_epochs: int = 20
-    """As `epochs`, of attackers."""
     attacker_lr: tuple[float, ...] = (2e-3,)
-    """Each attacker is trained at each of these, and the better one on validation counts."""
     controls: tuple[Control, ...] = ()
     """What else is measured, on raw video: what the set leaks through."""
     control_attackers: tuple[str, ...] = ()
@@ -64,25 +61,8 @@ class EvaluateRecipe(LearningRecipe):
     """Whether anonymized clips are deleted once they were evaluated: a long sweep of a large set fills a disk. A resumed
     run makes anew what it needs."""
 
-    f1_threshold: Threshold = "probability"
-    """Where F1 takes an attacker to say yes: a probability above 0.5, or a logit above 0.5, that is a probability above
-    0.62. Several released codes do the latter, and their tables can be compared with nothing else."""
-
-    seeds: tuple[int, ...] = (0,)
-    """The recognizer and every attacker are trained once a seed; numbers are means."""
-    permutations: int = 1000
-    """Of the labels, for the floor under the same scores."""
-    resamples: int = 2000
-    """Of the test people, for the interval."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("attacker_epochs", "permutations", "resamples"):
-            self.at_least_one(key)
-        if not self.attackers or not self.attack or not self.attacker_lr:
-            raise RecipeError("attackers, attack and attacker_lr need one entry at least: unattacked proves nothing")
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise RecipeError("seeds must be different numbers, at least one")
         if any(not 0 < keep <= 1 for keep in self.keep):
             raise RecipeError(f"keep rates are in (0, 1], got {list(self.keep)}")
         if self.privacy_weight is not None and not self.privacy_weight >= 0:

@@ -1,20 +1,20 @@
-"""What an evaluation on whole videos is told: `verb: evaluate` with `protocol: detection` or `protocol: anomaly`."""
+"""What an evaluation on whole videos is asked for: `verb: evaluate` with `protocol: detection` or `protocol: anomaly`."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from vidveil.core.errors import RecipeError
+from vidveil.evaluation.recipes.recipe import EvaluationRecipe
 from vidveil.tasks.anomaly.losses import FIRM
 from vidveil.tasks.anomaly.losses import LossWeights as Parts
 from vidveil.tasks.anomaly.network import Shape as AnomalyShape
 from vidveil.tasks.detection.network import Shape as DetectionShape
-from vidveil.training.recipe import LearningRecipe
 
 WEIGHTS = {"firm": FIRM, "published": Parts(), "released": Parts(released=True)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class UntrimmedRecipe(LearningRecipe):
+class UntrimmedRecipe(EvaluationRecipe):
     """What both have in common: a network is trained anew on raw and on anonymized features of whole videos."""
 
     encoder: str = ""
@@ -25,33 +25,29 @@ class UntrimmedRecipe(LearningRecipe):
     """Frames from one feature to the next; 0: a quarter of a clip for detection, half of one for anomalies, a whole one
     where videos last for minutes."""
     method: str = "raw"
-    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that every seed of the
-    network looks at an adapter of its own."""
+    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that each seed of the
+    network gets an adapter of its own."""
     raw: str = ""
     """A finished run whose networks on raw features are used again, of the same recipe but for the method."""
 
     precision: Literal["auto", "32-true", "bf16-mixed"] = "32-true"
     """bfloat16 would round the features themselves."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """The network is trained once a seed; numbers are means."""
+    """The network is trained once per seed; numbers are means."""
     permutations: int = 200
-    """Of which video is told by what was said of which, for the floor."""
+    """Of the videos that predictions are compared with, for the floor."""
     resamples: int = 2000
     """Of the test videos, for the interval; those of one person or place are drawn together."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("permutations", "resamples"):
-            self.at_least_one(key)
         if self.hop < 0:
             raise RecipeError(f"hop must be 0 or more, got {self.hop}")
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise RecipeError("seeds must be different numbers, at least one")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DetectionRecipe(UntrimmedRecipe):
-    """`vidveil evaluate`: which action happens from when to when, told by TriDet on features."""
+    """`vidveil evaluate`: which action happens from when to when, detected by TriDet on features."""
 
     protocol: Literal["detection"] = "detection"
     """Actions are detected in whole videos."""
@@ -75,7 +71,7 @@ class DetectionRecipe(UntrimmedRecipe):
 
 @dataclass(frozen=True, kw_only=True)
 class AnomalyRecipe(UntrimmedRecipe):
-    """`vidveil evaluate`: in which videos, and when, something abnormal happens, told by MGFN on features."""
+    """`vidveil evaluate`: in which videos, and when, something abnormal happens, detected by MGFN on features."""
 
     protocol: Literal["anomaly"] = "anomaly"
     """Anomalies are detected in whole videos, of which one knows only whether there are any."""

@@ -121,7 +121,7 @@ class TubeletMasker(Anonymizer):
     def caution(self, short_side: int) -> str | None:
         if self.preprocess is not None:
             return self.preprocess.caution(short_side)
-        return f"{self.spec} leaves what it keeps as it is: people may be recognised by eye; --guard faces hides more"
+        return f"{self.spec} leaves what it keeps as it is: people may be recognised by eye; --also-hide faces hides more"
 
     def keeps(self, index: int) -> bool:
         return self.preprocess is None or self.preprocess.keeps(index)

@@ -9,7 +9,7 @@
     timesformer   [CLS] after the last norm                       mean 0.45, deviation 0.225
 
 A classifier's file serves, too: its head is left out, and so is what belongs to a head, such as VideoMAE's `fc_norm`.
-V-JEPA 2's predictor is dropped, since it looks at no pixel. Where the weights come with a preprocessor_config.json, it
+V-JEPA 2's predictor is dropped, since no vector depends on it. Where the weights come with a preprocessor_config.json, it
 decides what pixels become, as in transformers itself, even where it shifts them twice, as ViViT's for Kinetics-400
 does. Size and frames are not its business: a clip comes as `frames` and `size` want it.
 
@@ -44,10 +44,10 @@ from vidveil.models.recognizers.recognizer import Standardize
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PIXELS = ("video_preprocessor_config.json", "preprocessor_config.json")
-"""Who has both means the first for videos."""
+"""Where both are there, the first is for videos."""
 FETCHED = ("config.json", *PIXELS, *WEIGHTS, "model-*-of-*.safetensors")
 UNSEEN = ("num_attention_heads", "hidden_act", "layer_norm_eps", "patch_size", "tubelet_size", "attention_type")
-"""What the output depends on and the tensors do not tell."""
+"""Settings that the output depends on and that tensors do not show."""
 IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
 HALF = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
 
@@ -58,7 +58,7 @@ class Family:
     """Of its classes: `VideoMAE` has VideoMAEModel and VideoMAEConfig."""
     pooled: Literal["[CLS]", "mean"]
     pixels: Mapping[str, Any]
-    """In the words of preprocessor_config.json, and where none says otherwise."""
+    """The defaults, as in preprocessor_config.json."""
     offset: bool = False
     """Whether 1 is subtracted from rescaled pixels; a preprocessor_config.json need not mention it."""
     frames: str = "num_frames"
@@ -90,7 +90,7 @@ FAMILIES = {
 
 
 class HubEncoder(Encoder):
-    """A clip's vector is its own: other clips of the batch change nothing but the last bits of it.
+    """Other clips of the batch change nothing but the last bits of a vector.
 
     Its fingerprint is also of the names that transformers gives to tensors: another version may mean another one.
     """
@@ -99,7 +99,8 @@ class HubEncoder(Encoder):
         config: Any = network.config
         self.spec, self.width, self.family = spec, int(config.hidden_size), family
         self.frames, self.size = int(getattr(config, family.frames)), _side(getattr(config, family.size), spec)
-        unseen = [getattr(config, name, None) for name in UNSEEN]
+        settings = config.to_dict()
+        unseen = [settings.get(name) for name in UNSEEN]
         shift = [pixels.mean.flatten().tolist(), pixels.deviation.flatten().tolist()]
         self.fingerprint = fingerprint(network, self.frames, self.size, family.pooled, shift, unseen)
         self.network, self.pixels = network.to(device), pixels.to(device)
@@ -110,8 +111,8 @@ class HubEncoder(Encoder):
         if tuple(clip.shape[1:]) != wanted:
             raise UsageError(f"{self.spec} wants clips of shape {wanted}, not {tuple(clip.shape[1:])}")
         frames = self.pixels(clip).transpose(1, 2)  # (B, T, 3, H, W)
-        seen = self.network(**{self.family.clips: frames}, **self.family.calling)
-        tokens: Tensor = seen.last_hidden_state.float()  # (B, N, D), with [CLS] as the first where there is one
+        output = self.network(**{self.family.clips: frames}, **self.family.calling)
+        tokens: Tensor = output.last_hidden_state.float()  # (B, N, D), with [CLS] as the first where there is one
         return tokens[:, 0] if self.family.pooled == "[CLS]" else tokens.mean(1)
 
 
@@ -145,7 +146,7 @@ def _quiet(transformers: ModuleType, hub: ModuleType) -> Iterator[None]:
     """No bars, no reports of what was loaded, no telemetry. Afterwards all is as it was."""
     logs = (transformers.utils.logging, hub.utils.logging)
     levels, bars = [log.get_verbosity() for log in logs], logs[0].is_progress_bar_enabled()
-    untold = hub.constants.HF_HUB_DISABLE_TELEMETRY
+    no_telemetry = hub.constants.HF_HUB_DISABLE_TELEMETRY
     try:
         for log in logs:
             log.set_verbosity_error()
@@ -157,7 +158,7 @@ def _quiet(transformers: ModuleType, hub: ModuleType) -> Iterator[None]:
             log.set_verbosity(level)
         if bars:
             logs[0].enable_progress_bar()
-        hub.constants.HF_HUB_DISABLE_TELEMETRY = untold
+        hub.constants.HF_HUB_DISABLE_TELEMETRY = no_telemetry
 
 
 def _folder(where: str, hub: ModuleType) -> Path:
@@ -199,13 +200,13 @@ def _standardize(folder: Path, family: Family) -> Standardize:
     (255 r x - o - m) / s = (x - (o + m) / 255 r) / (s / 255 r)
     """
     path = next((folder / name for name in PIXELS if (folder / name).is_file()), None)
-    told = {**family.pixels, **(_json(path) if path else {})}
+    settings = {**family.pixels, **(_json(path) if path else {})}
     try:
-        scale = 255 * float(told.get("rescale_factor", 1 / 255)) if told.get("do_rescale", True) else 255.0
-        offset = float(family.offset and told.get("offset", True) and told.get("do_rescale", True))
-        normal = told.get("do_normalize", True)
-        mean = [(offset + float(m)) / scale for m in (told["image_mean"] if normal else [0.0] * 3)]
-        deviation = [float(s) / scale for s in (told["image_std"] if normal else [1.0] * 3)]
+        scale = 255 * float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 255.0
+        offset = float(family.offset and settings.get("offset", True) and settings.get("do_rescale", True))
+        normal = settings.get("do_normalize", True)
+        mean = [(offset + float(m)) / scale for m in (settings["image_mean"] if normal else [0.0] * 3)]
+        deviation = [float(s) / scale for s in (settings["image_std"] if normal else [1.0] * 3)]
         if len(mean) != 3 or len(deviation) != 3 or not all(map(math.isfinite, mean)) or not min(deviation) > 0:
             raise ValueError("no three numbers")
     except (TypeError, ValueError, ZeroDivisionError) as error:
@@ -230,10 +231,10 @@ def _network(
     except Exception as error:  # transformers stumbles over a file in many ways
         raise WeightsError(f"{spec} cannot be loaded: {_line(error)}") from error
     lacks = [name for name in report["missing_keys"] if not name.startswith(f"{family.dropped}.")]
-    if lacks:  # transformers would fill them with chance
+    if lacks:  # transformers would fill them at random
         raise WeightsError(f"{spec}: the file lacks {min(lacks)}")
     strange = [name for name in report["unexpected_keys"] if re.match(r"(\w+\.)?(encoder|layers)\.", name)]
-    if strange:  # more than a head, and it would be left out
+    if strange:  # more than a head: it would be left out silently
         raise WeightsError(f"{spec}: the config knows no {min(strange)}")
     if family.dropped:
         setattr(network, family.dropped, None)
@@ -259,7 +260,7 @@ def _side(size: Any, spec: str) -> int:
     """224 or [224, 224] → 224."""
     sides = {*size} if isinstance(size, list | tuple) else {size}
     if len(sides) != 1:
-        raise UsageError(f"{spec} looks at no square but at {size}; clips here are squares")
+        raise UsageError(f"{spec} takes pictures of {size}, not squares; clips here are squares")
     return int(sides.pop())
 
 

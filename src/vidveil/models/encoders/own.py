@@ -13,11 +13,13 @@ from torch import Tensor
 
 from vidveil.core.bounded import read_json_object
 from vidveil.core.errors import UsageError, WeightsError
+from vidveil.core.recipe import names
 from vidveil.core.text import printable
 from vidveil.models.checkpoint import MOST
 from vidveil.models.encoders.encoder import Encoder
 from vidveil.models.recognizers import RECOGNIZERS, build
 from vidveil.models.recognizers.recognizer import Recognizer
+from vidveil.training.runs import runs_folder
 from vidveil.weights.tensors import read_tensors
 
 FRAMES, SIZE = 16, 224
@@ -44,9 +46,6 @@ def load_own(name: str, *, frames: int | None, size: int | None, half: bool, dev
 
 def load_run(name: str, *, frames: int | None, size: int | None, half: bool, device: str) -> Encoder:
     """What `vidveil train` left in `runs/NAME/checkpoint`."""
-    from vidveil.core.recipe import names
-    from vidveil.training.runs import runs_folder
-
     folder = runs_folder() / name / "checkpoint"
     try:
         recipe: dict[str, Any] = read_json_object(folder / "checkpoint.json", finite=False)["recipe"]
@@ -60,7 +59,7 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
         ) from error
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UsageError(
-            f"run {printable(repr(name))} trained no recognizer: an encoder is a network that tells something"
+            f"run {printable(repr(name))} trained no recognizer: an encoder is a recognizer"
         ) from error
     frames, size = frames or own[0], size or own[1]
     built = build(network.partition(":")[0], frames=frames, size=size)

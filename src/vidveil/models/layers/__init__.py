@@ -1,1 +1,1 @@
-"""Parts of networks, one idea a file. They know no method and no dataset."""
+"""Parts of networks, one idea per file. They depend on no method and no dataset."""

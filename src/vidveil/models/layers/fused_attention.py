@@ -1,4 +1,4 @@
-"""Plain attention by the fastest kernel that a device has for it."""
+"""Plain attention, by the fastest kernel of the device."""
 
 import torch
 from torch import Tensor

@@ -2,7 +2,7 @@
 
     y = x          dL/dx = -strength · dL/dy
 
-What stands above learns to tell; what stands below learns to make that impossible.
+The network above learns to predict the attribute; the network below learns to make that impossible.
 """
 
 import math
@@ -29,5 +29,5 @@ def reverse_gradient(x: Tensor, strength: float) -> Tensor:
 
 
 def ramp(progress: float) -> float:
-    """Strength in [0, 1) at a share `progress` of training: 0 at first, so that there is somebody to deceive."""
+    """Strength in [0, 1) at a share `progress` of training: 0 at first, so that the attacker learns first."""
     return 2 / (1 + math.exp(-10 * progress)) - 1

@@ -2,8 +2,8 @@
 
     token = W · pixels + b          W (D, 3·t·p·p), held as a 3-D convolution's kernel so that published weights load
 
-A convolution whose step is its kernel says the same. With three channels it is the slowest kernel of the whole network
-on an accelerator, a matrix product the fastest.
+A convolution whose stride is its kernel size computes the same. With three channels that is the slowest kernel of the
+whole network on an accelerator, and a matrix product the fastest.
 """
 
 from torch import Tensor, nn

@@ -23,7 +23,7 @@ def cut(clip: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
 
 
 def cut_into_clips(clip: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
-    """(B, 3, T, H, W) → (B·M, 3, t, p, p): every tubelet as a clip of its own."""
+    """(B, 3, T, H, W) → (B·M, 3, t, p, p): every tubelet as a separate clip."""
     return cut(clip, tubelet).reshape(-1, clip.shape[1], *tubelet)
 
 
@@ -41,7 +41,7 @@ def paint(video: Tensor, kept: Tensor, fill: str = "black") -> Tensor:
         kept: (B, T, H, W) bool, or float with gradients (then `fill` must be black).
         fill: `black`; `mean`, the mean colour of what is kept of the clip; `temporal`, what is kept at the same place
             at the nearest time (the earlier of two), black where nothing ever is. `mask` shows the mask alone, white
-            where something is kept: to judge what masks tell, and not for videos.
+            where something is kept: for measuring what masks alone reveal, not for videos.
     """
     if fill == "black":
         return video * kept.unsqueeze(1).to(video.dtype)

@@ -1,7 +1,7 @@
-"""Networks that look, by name. The same ones judge usefulness and attack.
+"""Recognizers by name. The same networks serve as utility models and as attackers.
 
     network = build("r3d_tiny", frames=8, size=64)
-    judge = Classifier(network, {"action": 10})         # from vidveil.models.recognizers.recognizer
+    model = Classifier(network, {"action": 10})         # from vidveil.models.recognizers.recognizer
 
 Listing the names imports no network: torch loads when one is built.
 """
@@ -33,38 +33,21 @@ class RecognizerEntry:
 RECOGNIZERS = Registry(
     "recognizer",
     {
-        "r3d_tiny": RecognizerEntry(
-            "vidveil.models.recognizers.r3d", "3-D CNN for two CPU cores, sees changes between frames"
-        ),
+        "r3d_tiny": RecognizerEntry("r3d", "3-D CNN for two CPU cores, sees changes between frames"),
         "resnet_tiny": RecognizerEntry("resnet", "per frame, for two CPU cores"),
-        "vit_mini": RecognizerEntry(
-            "vidveil.models.recognizers.vit", "video transformer for two CPU cores, 2 × 8 × 8 tubelets", sized=True
-        ),
+        "vit_mini": RecognizerEntry("vit", "video transformer for two CPU cores, 2 × 8 × 8 tubelets", sized=True),
         "r3d18": RecognizerEntry("r3d", "3-D ResNet-18"),
-        "i3d": RecognizerEntry(
-            "vidveil.models.recognizers.i3d", "Inception I3D; weights of Kinetics-400", weights="i3d"
-        ),
+        "i3d": RecognizerEntry("i3d", "Inception I3D; weights of Kinetics-400", weights="i3d"),
         "i3d_r50": RecognizerEntry(
-            "vidveil.models.recognizers.i3d_r50",
-            "I3D-ResNet-50; weights of Kinetics-400 that you bring",
-            weights="i3d_r50",
+            "i3d_r50", "I3D-ResNet-50; weights of Kinetics-400 that you bring", weights="i3d_r50"
         ),
-        "i3d_r50_v1": RecognizerEntry(
-            "vidveil.models.recognizers.i3d_r50", "the same, inflated from weights of ImageNet", weights="resnet50"
-        ),
+        "i3d_r50_v1": RecognizerEntry("i3d_r50", "the same, inflated from weights of ImageNet", weights="resnet50"),
         "resnet18": RecognizerEntry("resnet", "ResNet-18 per frame"),
-        "resnet50": RecognizerEntry(
-            "vidveil.models.recognizers.resnet", "ResNet-50 per frame; weights of ImageNet", weights="resnet50"
-        ),
-        "resnet50_v15": RecognizerEntry(
-            "vidveil.models.recognizers.resnet", "ResNet-50 per frame as torchvision builds it"
-        ),
+        "resnet50": RecognizerEntry("resnet", "ResNet-50 per frame; weights of ImageNet", weights="resnet50"),
+        "resnet50_v15": RecognizerEntry("resnet", "ResNet-50 per frame as torchvision builds it"),
         "vit_ti": RecognizerEntry("vit", "video ViT-Ti, 2 × 16 × 16 tubelets", sized=True),
         "vit_s": RecognizerEntry(
-            "vidveil.models.recognizers.vit",
-            "video ViT-S, 2 × 16 × 16 tubelets; weights of pictures",
-            weights="vits14",
-            sized=True,
+            "vit", "video ViT-S, 2 × 16 × 16 tubelets; weights of pictures", weights="vits14", sized=True
         ),
         "vit_b": RecognizerEntry("vit", "video ViT-B, 2 × 16 × 16 tubelets", sized=True),
         "vit_l": RecognizerEntry("vit", "video ViT-L, 2 × 16 × 16 tubelets", sized=True),

@@ -2,7 +2,7 @@
 
     load_published(network, tensors)      tensors: name → array, as a safetensors file holds them
 
-What differs from file to network, and is bridged here:
+What differs between a file and a network, and is converted here:
 
     heads           `fc`, `head`, `Logits` are left out: a Classifier brings its own
     BGR             the v1 ResNet-50 wants B, G, R. Turning its first kernel round does the same to R, G, B
@@ -119,15 +119,20 @@ def _for_video(network: VideoViT, found: dict[str, Tensor]) -> dict[str, Tensor]
     found = dict(found)
     kernel, places = found.get("patch_embed.proj.weight"), found.get("pos_embed")
     if kernel is not None and kernel.ndim == 4:
-        times, *patch = network.tubelet
-        flat = resample_kernel(kernel, (patch[0], patch[1]))
-        found["patch_embed.proj.weight"] = flat.unsqueeze(2).expand(-1, -1, times, -1, -1) / times  # (D, C, t, p, p)
+        found["patch_embed.proj.weight"] = tubelet_kernel(kernel, network.tubelet)
     if places is not None:
         found["pos_embed"] = resample_places(places, network.side, token=network.cls_token is not None)
     if network.cls_token is None:
         found.pop("cls_token", None)
     found.setdefault("time_embed", torch.zeros_like(network.time_embed))
     return found
+
+
+def tubelet_kernel(kernel: Tensor, tubelet: tuple[int, int, int]) -> Tensor:
+    """(D, C, p, p) of pictures → (D, C, *tubelet), repeated over time and divided by its length."""
+    times, *patch = tubelet
+    resampled = resample_kernel(kernel, (patch[0], patch[1]))
+    return resampled.unsqueeze(2).expand(-1, -1, times, -1, -1) / times
 
 
 def resample_kernel(kernel: Tensor, size: tuple[int, int]) -> Tensor:
@@ -142,17 +147,15 @@ def resample_kernel(kernel: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def grown(tensors: Mapping[str, Tensor], tubelet: tuple[int, int, int], side: int, *, token: bool) -> dict[str, Tensor]:
-    """A picture ViT's backbone for tubelets: kernels repeated over time and divided by its length, places resampled."""
+    """A picture ViT's backbone for tubelets: its kernel for tubelets, its places resampled."""
     found = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(("head.", "fc_norm."))}
-    times, *patch = tubelet
-    kernel = resample_kernel(found["patch_embed.proj.weight"], (patch[0], patch[1]))
-    found["patch_embed.proj.weight"] = kernel.unsqueeze(2).expand(-1, -1, times, -1, -1) / times
+    found["patch_embed.proj.weight"] = tubelet_kernel(found["patch_embed.proj.weight"], tubelet)
     found["pos_embed"] = resample_places(found["pos_embed"], side, token=token)
     return found
 
 
 def fill_backbone(network: nn.Module, found: Mapping[str, Tensor], size: str) -> list[str]:
-    """Loads what is there; the names of what had nothing to start from come back."""
+    """Load the tensors that there are. Returns the names of parameters that were not among them."""
     wanted = network.state_dict()
     strange = sorted(name for name in found if name not in wanted or wanted[name].shape != found[name].shape)
     if strange:

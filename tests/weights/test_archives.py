@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tests.packages import open_shop
+from tests.weights.packages import open_shop
 from vidveil.core.errors import WeightsError
 from vidveil.weights import WEIGHTS, WeightsFile, cache_folder, state, weights
 from vidveil.weights import convert as weights_convert
