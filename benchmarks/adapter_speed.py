@@ -98,7 +98,7 @@ def flops(adapter: "AAM") -> int:
 @torch.inference_mode()
 def rates(adapter_of: str, folder: Path, device: str) -> dict[str, float]:
     from vidveil.app.feature_stores import anonymize_features, checkpoint_of
-    from vidveil.methods.splavu.apply import changing
+    from vidveil.methods.splavu.adapter import changing
     from vidveil.methods.splavu.model import rebuilt
 
     checkpoint = checkpoint_of(adapter_of)

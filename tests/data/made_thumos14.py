@@ -43,9 +43,7 @@ def as_lists(root: Path) -> Path:
         folder = root / "thumos14" / f"TH14_Temporal_annotations_{part}" / "annotation"
         folder.mkdir(parents=True)
         for name in (*thumos14.CLASSES, "Ambiguous"):
-            lines = [
-                f"{video}  {start} {end}" for video in own for start, end, label in EVENTS[video] if label == name
-            ]
+            lines = [f"{video}  {start} {end}" for video in own for start, end, label in EVENTS[video] if label == name]
             lines = lines or [f"{own[part == 'val']}  {0.1 * len(name):.1f} 2.0"]
             (folder / f"{name}_{part}.txt").write_text("\r\n".join(lines) + "\r\n")
     return root / "thumos14"

@@ -16,11 +16,12 @@ def length(path: str) -> int:
     return 1 + PATHS.index(path) % 9
 
 
-def weizmann(root: Path) -> Path:
+def weizmann(root: Path, *, film: bool = True) -> Path:
     """The folder, in `root`."""
     folder = root / "weizmann"
-    for path in PATHS:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True)
+    for path in PATHS if film else ():
+        (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(_film(PATHS.index(path)))
     with (folder / "manifest.csv").open("w", newline="") as file:
         rows = [(path, *names) for path, names in zip(PATHS, NAMES, strict=True)]

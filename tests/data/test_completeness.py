@@ -1,4 +1,4 @@
-"""How much of a set is here, told by counting files."""
+"""How much of a set is present, by counting files."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_files_are_counted_by_their_folder_and_hidden_ones_are_not(tmp_path):
     assert sum(count_files(tmp_path, "link/*/*.avi").values()) == 2
 
 
-def test_a_part_says_how_much_of_how_much(tmp_path):
+def test_a_summary_has_counts_classes_and_labels(tmp_path):
     put(tmp_path, "in/x/1.avi", "in/x/2.avi", "in/y/1.avi")
     expected = ExpectedFiles(9, (("out/*/*.avi", "in/*/*.avi"),), classes=3, labels={"names": ("a.txt", "b.txt")})
     assert summarize(expected, tmp_path) == "part: 3 of 9 videos, 1 of 3 classes have none, without names"
@@ -36,7 +36,7 @@ def test_a_part_says_how_much_of_how_much(tmp_path):
     assert summarize(expected, tmp_path) == "here: 11 videos, 9 are needed, with names"
 
 
-def test_hmdb51_says_which_of_its_classes_and_labels_are_there(tmp_path):
+def test_hmdb51_reports_which_of_its_classes_and_labels_are_there(tmp_path):
     hmdb(tmp_path)
     assert available("hmdb51", tmp_path) == "part: 14 of 6,766 videos, 49 of 51 classes have none, without VP-HMDB51"
     vp(tmp_path)
@@ -54,10 +54,9 @@ def test_a_copy_in_folders_of_its_own_is_counted_as_deep_as_it_is_read(tmp_path)
     assert available("ucf_crime", tmp_path) == "part: 2 of 1,900 videos"
 
 
-def test_who_loads_a_part_is_told_and_so_are_results(tmp_path, capsys, monkeypatch):
+def test_an_incomplete_set_is_reported_when_it_is_loaded_and_in_results(tmp_path, capsys):
     clips = load_data("hmdb51:1", frames=4, size=16, root=hmdb(tmp_path))
-    told_so = "hmdb51:1: 14 of 6,766 videos are here, so numbers are not those of the whole set"
-    assert told_so in capsys.readouterr().err
+    assert "hmdb51:1: 14 of 6,766 videos are here, so numbers are not those of the whole set" in capsys.readouterr().err
     assert data_description(clips)["here"] == [14, 6766]
 
 

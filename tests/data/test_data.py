@@ -1,4 +1,4 @@
-"""Datasets by name: what is there, where it is looked for, and what is said when it is not."""
+"""Datasets by name: what is there, where it is looked for, and the errors when it is not there."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.data.made import InMemory, clip_set, noise
-from tests.data.test_readers import walks
+from tests.data.made_casia import casia_a
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data import DATA, available, load_data, puppets
 
@@ -16,7 +16,7 @@ OTHERS = [name for name in DATA if DATA[name].requires]
 
 
 @pytest.fixture(autouse=True)
-def _nowhere(monkeypatch, tmp_path):
+def _nowhere(monkeypatch):
     monkeypatch.delenv("VIDVEIL_DATA", raising=False)
 
 
@@ -51,7 +51,7 @@ def test_the_folder_comes_from_the_argument_before_the_environment(tmp_path, mon
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         folder.mkdir()
-    walks(here / "casia_a_gait.npz")
+    casia_a(here / "casia_a_gait.npz")
     monkeypatch.setenv("VIDVEIL_DATA", str(there))
     assert available("casia_a_gait") == f"missing: no casia_a_gait.npz in {there}"
     assert available("casia_a_gait", here) == "here"

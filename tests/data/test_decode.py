@@ -145,7 +145,7 @@ def test_a_set_is_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypat
     assert len([path for path in (tmp_path / "cache").iterdir() if path.is_dir()]) == 3
 
 
-def test_a_listed_file_that_is_missing_and_a_full_disk_are_said_before_decoding(tmp_path, monkeypatch):
+def test_a_listed_file_that_is_missing_and_a_full_disk_are_reported_before_decoding(tmp_path):
     with pytest.raises(DataError, match=r"toy: .*a\.mp4 is listed but not there"):
         decoded("toy", tmp_path, ["a.mp4"])
     Film(frames=2).make(tmp_path / "a.mp4")

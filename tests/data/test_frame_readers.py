@@ -167,7 +167,7 @@ def test_what_is_no_video_has_no_length(tmp_path, by):
 
 
 @pytest.mark.usefixtures("ten_seconds")
-def test_a_set_may_list_parts_of_a_file_and_spread_is_another_cache(tmp_path, monkeypatch):
+def test_a_set_may_list_parts_of_a_file_and_spread_is_another_cache(tmp_path):
     parts = ["film.mp4#t=1,1.2", "film.mp4#t=8,8.4"]
     store = decoded("toy", tmp_path, parts)
     assert [numbers(store.frames(i)) for i in range(2)] == [list(range(25, 30)), list(range(200, 210))]

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from tests.data.made import InMemory, clip_set, noise, stored
 from vidveil.data.loader import Loader

@@ -10,7 +10,6 @@ import pytest
 from tests.data.made import InMemory, clip_set, noise
 from tests.data.made_hmdb51 import TITLES, clip, hmdb, pa, vp
 from tests.data.made_weizmann import PATHS, length, spoil, weizmann
-from tests.data.test_readers import table
 from tests.media import Film
 from vidveil.core.errors import DataError
 from vidveil.data import load_data
@@ -89,9 +88,9 @@ def test_more_than_one_in_twenty_is_too_many(tmp_path):
 
 def test_at_most_ten_are_named():
     failed = {f"{i}.avi": Failed("it is empty", 0) for i in range(13)}
-    told = name_failed(failed)
-    assert told.startswith("0.avi (it is empty), 1.avi (it is empty), ")
-    assert told.endswith(", 9.avi (it is empty) and 3 more")
+    named = name_failed(failed)
+    assert named.startswith("0.avi (it is empty), 1.avi (it is empty), ")
+    assert named.endswith(", 9.avi (it is empty) and 3 more")
     assert name_failed({"0.avi": Failed("it is empty", 0)}) == "0.avi (it is empty)"
 
 
@@ -129,7 +128,7 @@ def test_of_several_actions_at_once_one_may_go_with_its_only_clip(tmp_path):
     assert without_failed(clips).left_out == ("clip 4",)
 
 
-def test_a_file_that_was_mended_without_changing_its_size_is_found(tmp_path, capsys, monkeypatch):
+def test_a_file_that_was_fixed_without_changing_its_size_is_found(tmp_path, capsys, monkeypatch):
     path = weizmann(tmp_path) / PATHS[7]
     good = path.read_bytes()
     path.write_bytes(bytes(len(good)))
@@ -154,8 +153,9 @@ def test_a_file_that_was_mended_without_changing_its_size_is_found(tmp_path, cap
 
 def test_a_split_that_is_made_of_the_pixels_does_without_those_that_are_not_there(tmp_path):
     folder = tmp_path / "surveillance_fight"
-    rows = [{"path": f"{i}.mp4", "label": i % 2} for i in range(24)]
-    table(folder / "manifest.csv", rows)
+    folder.mkdir()
+    rows = [f"{i}.mp4,{i % 2}" for i in range(24)]
+    (folder / "manifest.csv").write_text("\n".join(["path,label", *rows]))
     for i in range(24):
         Film(frames=2 + i, width=32 + 2 * (i % 12), height=32).make(folder / f"{i}.mp4")
     (folder / "11.mp4").write_bytes(b"")
@@ -181,7 +181,7 @@ def test_rows_without_pixels_are_kept_apart_in_the_store(tmp_path):
     assert left.fingerprint == same.fingerprint == plain.fingerprint != store.fingerprint
 
 
-def test_a_video_with_arrays_beside_it_cannot_fail(tmp_path):
+def test_a_video_with_side_arrays_cannot_fail(tmp_path):
     items = [(noise((1, 2, 2))[0], {"masks": np.zeros(2)}), Failed("odd", 1)]
     with pytest.raises(DataError, match=r"video 1 cannot be decoded \(odd\), but others have \['masks'\]"):
         VideoStore.write(tmp_path / "set", items, {})

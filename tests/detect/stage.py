@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import av
 import cv2
@@ -177,6 +177,10 @@ def _texture() -> NDArray[np.int16]:
     noise = np.random.default_rng(3).normal(size=(700, 700)).astype(np.float32)
     clouds = cv2.GaussianBlur(noise, (0, 0), 6)
     return (clouds / np.abs(clouds).max() * 20).astype(np.int16)
+
+
+def film(*heads: Head, frames: int = 50, **knobs: Any) -> Film:
+    return Film(shots=[Shot(heads, frames)], **knobs)
 
 
 def still(x: float, y: float, since: float = -1.0, until: float = 1e9) -> Way:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.detect.stage import RED, YELLOW, Discs, Film, Head, Shot, still, turned, walk
+from tests.detect.stage import RED, YELLOW, Discs, Film, Head, Shot, film, still, turned, walk
 from vidveil.core.errors import UsageError
 from vidveil.detect import scene as scene_module
 from vidveil.detect.finder import Finder
@@ -35,10 +35,6 @@ class Counting(Discs):
     @property
     def close(self):
         return sum(shape == (96, 96) for shape in self.looks)
-
-
-def film(*heads, frames=50, **knobs):
-    return Film(shots=[Shot(heads, frames)], **knobs)
 
 
 def follow(scene, detector=None, **settings):

@@ -5,17 +5,7 @@ import math
 import pytest
 
 from tests.detect.hiding import HIDDEN, hide
-from tests.detect.stage import RED, Discs, Film, Head, Shot, still, turned, walk
-from vidveil.detect import settings
-
-
-@pytest.fixture(autouse=True)
-def _discs(monkeypatch):
-    monkeypatch.setitem(settings.DETECTORS, "discs", Discs)
-
-
-def film(*heads, frames=50, **knobs):
-    return Film(shots=[Shot(heads, frames)], **knobs)
+from tests.detect.stage import RED, Film, Head, Shot, film, still, turned, walk
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.03, 0.05, 0.1, 0.15])

@@ -1,24 +1,24 @@
 """Detectors that return nonsense, through the whole pipeline: nobody is ever shown for it."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
+from tests.detect import stage
 from tests.detect.hiding import hide
 from tests.detect.onnx_writer import constant, halving
-from tests.detect.stage import GREEN, YELLOW, Discs, Film, Head, Shot, still, turned, walk
+from tests.detect.stage import GREEN, YELLOW, Discs, Head, still, turned, walk
 from vidveil.app.jobs import Status
 from vidveil.core.errors import DetectorError
 from vidveil.detect import settings
 from vidveil.detect.detections import Cells
 
+film = partial(stage.film, frames=30)
+
 NAN, INF = float("nan"), float("inf")
 CELLS = 64 + 16 + 4  # of YOLOX on 64 × 64 pixels
-
-
-def film(*heads, frames=30, **knobs):
-    return Film(shots=[Shot(heads, frames)], **knobs)
 
 
 def corners(*rows):

@@ -1,6 +1,7 @@
 """Where a method works: in regions, on top of another method, on the whole frame, in images."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 import vidveil
+from tests.detect import stage
 from tests.detect.hiding import hide
-from tests.detect.stage import RED, Discs, Film, Head, Shot, frame_of, still, walk
+from tests.detect.stage import RED, Discs, Head, frame_of, still, walk
 from vidveil.app.jobs import Options, Status
 from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.errors import UsageError, WeightsError
@@ -18,14 +20,7 @@ from vidveil.detect.detectors import Detector
 from vidveil.detect.settings import DetectionSettings
 from vidveil.methods import load
 
-
-@pytest.fixture(autouse=True)
-def _discs(monkeypatch):
-    monkeypatch.setitem(settings.DETECTORS, "discs", Discs)
-
-
-def film(*heads, frames=30, **knobs):
-    return Film(shots=[Shot(heads, frames)], **knobs)
+film = partial(stage.film, frames=30)
 
 
 def test_two_kinds_of_thing_are_hidden_each_in_its_own_way(tmp_path, monkeypatch):

@@ -1,10 +1,7 @@
 """Features are extracted, an adapter is trained on them, a store goes through it: by the commands a person types."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ from tests import media
 from tests.data.features import made
 from tests.data.features.made import hashes, one_by_one
 from tests.data.made_weizmann import weizmann
+from tests.end_to_end.command import refusal, vidveil
 from vidveil.data.store.features import FeatureStore
 from vidveil.methods.splavu.model import rebuilt
 from vidveil.models.checkpoint import find
@@ -27,17 +25,6 @@ def place(tmp_path_factory):
     weizmann(place / "sets")
     made.run(place / "runs", "encoder")
     return place
-
-
-def vidveil(place: Path, *words: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
-    folders = {"VIDVEIL_CACHE": str(place / "cache"), "VIDVEIL_DATA": str(place / "sets")}
-    settings = folders | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "vidveil", *words]
-    done = subprocess.run(command, cwd=place, env=os.environ | settings, capture_output=True, text=True, timeout=250)
-    assert done.returncode == int(fails), done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Warning" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +58,17 @@ def test_every_vector_of_a_store_goes_through_the_adapter_that_was_trained_on_it
 
 
 def test_the_manifest_says_what_was_done_and_names_no_folder(place, extracted, anonymized):
-    told = json.loads((place / "raw_anonymized.json").read_text())
-    (warning,) = told["warnings"]
+    manifest = json.loads((place / "raw_anonymized.json").read_text())
+    (warning,) = manifest["warnings"]
     assert warning.startswith("it was fitted to 40 training videos, and a feature has 128 numbers")
-    done = "raw_anonymized: 110 vectors, told in raw_anonymized.json\n"
-    assert anonymized.stderr == f"{done}warning: {warning}\n"
-    assert told["method"] == "splavu:safe"
-    assert told["encoder"]["fingerprint"] == extracted.encoder
+    done, *warnings = anonymized.stderr.splitlines()
+    assert re.fullmatch(r"raw_anonymized: 110 vectors, described in raw_anonymized\.json", done)
+    assert warnings == [f"warning: {warning}"]
+    assert manifest["method"] == "splavu:safe"
+    assert manifest["encoder"]["fingerprint"] == extracted.encoder
     for way, name in (("input", "raw"), ("output", "raw_anonymized")):
-        assert told[way] == {"name": name, "fingerprint": FeatureStore.open(place / name).fingerprint}
-    for text in (json.dumps(told), (place / "raw_anonymized/store.json").read_text()):
+        assert manifest[way] == {"name": name, "fingerprint": FeatureStore.open(place / name).fingerprint}
+    for text in (json.dumps(manifest), (place / "raw_anonymized/store.json").read_text()):
         assert str(place) not in text
 
 
@@ -89,16 +77,15 @@ def test_a_second_pass_a_video_and_nothing_at_all_are_refused_each_in_a_line(pla
     media.Film(frames=2, width=16, height=16).make(place / "film.mp4")
     before = hashes(place)
     done = vidveil(place, "anonymize", "raw_anonymized", "film.mp4", "none.h5", "--method", "splavu:safe", fails=True)
-    told = done.stderr.splitlines()
-    assert [line.startswith("error: ") for line in told] == [True] * 3
-    for line, said in zip(told, ("went through an adapter already", "is no store of features", "nothing"), strict=True):
-        assert said in line
+    reasons = ("went through an adapter already", "is no store of features", "nothing")
+    for line, reason in zip(done.stderr.splitlines(), reasons, strict=True):
+        assert line.startswith("error: ")
+        assert reason in line
     assert hashes(place) == before
 
 
 @pytest.mark.usefixtures("trained")
 def test_an_evaluation_of_videos_says_that_it_works_on_features(place):
-    told = vidveil(place, "evaluate", "blur_puppets", "method=splavu:safe", "name=e", fails=True).stderr.splitlines()
-    assert len(told) == 1
-    assert "splavu works on stored features, not on video: `vidveil anonymize STORE --method splavu:RUN`" in told[0]
+    line = refusal(place, "evaluate", "blur_puppets", "method=splavu:safe", "name=e")
+    assert "splavu works on stored features, not on video: `vidveil anonymize STORE --method splavu:RUN`" in line
     assert not (place / "runs/e").exists()

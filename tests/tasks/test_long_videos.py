@@ -37,7 +37,7 @@ def test_a_feature_stands_for_a_quarter_of_a_clip_where_actions_are_detected():
     assert set(data.seconds) == {1 / 2.5}
     assert data.duration(0) == pytest.approx(32)
     films = long.load_untrimmed("share=0.02", frames=4, size=32)
-    for row, video in enumerate(films.told):
+    for row, video in enumerate(films.annotations):
         wanted = [(event.label, (event.start - 1) / 2.5, event.end / 2.5) for event in video.events]
         assert [(data.classes[label], start, end) for start, end, label in data.segments[row]] == wanted
 

@@ -1,4 +1,4 @@
-"""Losses and validation scores, against what a person computes by hand."""
+"""Losses and validation scores, compared with values by hand."""
 
 import numpy as np
 import pytest
@@ -25,10 +25,10 @@ def test_action_is_cross_entropy_with_the_clips_own_labels(data):
 
 def test_the_score_of_actions_is_top_1(data):
     rows = data.indices("val")
-    said = np.eye(2, dtype=np.float32)[data.action[rows]]
-    said[0] = said[0, ::-1]
-    score = Action(data, "cpu").score(Predictions(rows, np.zeros((len(rows), 1), np.float32), {"action": said}))
-    assert score == pytest.approx(1 - 1 / len(rows))
+    probabilities = np.eye(2, dtype=np.float32)[data.action[rows]]
+    probabilities[0] = probabilities[0, ::-1]
+    predictions = Predictions(rows, np.zeros((len(rows), 1), np.float32), {"action": probabilities})
+    assert Action(data, "cpu").score(predictions) == pytest.approx(1 - 1 / len(rows))
 
 
 def test_actions_are_one_a_clip_unless_the_set_has_several_at_once(data):
@@ -37,15 +37,15 @@ def test_actions_are_one_a_clip_unless_the_set_has_several_at_once(data):
     assert TASKS["action"](several(data), "cpu", 0.1).outputs == 3
 
 
-def test_several_actions_are_told_each_by_itself_and_what_nobody_knows_has_no_loss(data):
+def test_each_of_several_actions_has_its_own_loss_and_unknown_labels_have_none(data):
     data = several(data)
     data.action_labels[:2] = [[1, 0, 1], [0, 1, np.nan]]
     task = Actions(data, "cpu")
     logits = torch.tensor([[2.0, -1.0, 0.5], [-3.0, 0.0, 9.0]])
-    said = logits.sigmoid()
-    right = torch.stack([said[0, 0], 1 - said[0, 1], said[0, 2], 1 - said[1, 0], said[1, 1]])
+    p = logits.sigmoid()
+    right = torch.stack([p[0, 0], 1 - p[0, 1], p[0, 2], 1 - p[1, 0], p[1, 1]])
     assert task.loss(logits, torch.tensor([0, 1])).item() == pytest.approx(-right.log().mean().item())
-    np.testing.assert_allclose(task.probabilities(logits), said)
+    np.testing.assert_allclose(task.probabilities(logits), p)
 
 
 def test_the_score_of_several_actions_is_cmap_over_those_that_vary(data):
@@ -54,15 +54,15 @@ def test_the_score_of_several_actions_is_cmap_over_those_that_vary(data):
     labels = np.zeros((len(rows), 3), np.float32)
     labels[:4, 0] = 1  # found in the first four places
     labels[-1, 1] = 1  # found in the last place of all
-    labels[:, 2] = 1  # nothing to tell
+    labels[:, 2] = 1  # the same for all: not counted
     data.action_labels[rows] = labels
     falling = np.linspace(0.9, 0.1, len(rows), dtype=np.float32)
-    said = {"action": np.repeat(falling[:, None], 3, axis=1)}
-    score = Actions(data, "cpu").score(Predictions(rows, np.zeros((len(rows), 1), np.float32), said))
+    probabilities = {"action": np.repeat(falling[:, None], 3, axis=1)}
+    score = Actions(data, "cpu").score(Predictions(rows, np.zeros((len(rows), 1), np.float32), probabilities))
     assert score == pytest.approx((1 + 1 / len(rows)) / 2)
 
 
-def test_an_attribute_that_nobody_knows_has_no_loss(data):
+def test_an_unknown_attribute_has_no_loss(data):
     data.attributes[0] = np.nan
     task = Attributes(data, "cpu")
     certain = task.loss(torch.tensor([[50.0], [50.0]]), torch.tensor([0, 4]))
@@ -71,7 +71,7 @@ def test_an_attribute_that_nobody_knows_has_no_loss(data):
     assert task.loss(torch.tensor([[50.0]]), torch.tensor([0])).item() == 0
 
 
-def test_identity_is_about_training_people_alone(data):
+def test_identity_is_of_training_people_only(data):
     task = Identity(data, "cpu")
     assert task.outputs == 3
     stranger = int(data.indices("test")[0])
@@ -89,23 +89,23 @@ def test_the_score_of_identity_is_linkage_of_people_never_trained_on(data):
 
 def test_without_people_there_is_no_identity(data):
     data.person[:] = -1
-    with pytest.raises(DataError, match="nobody to tell apart"):
+    with pytest.raises(DataError, match="identity needs two"):
         Identity(data, "cpu")
 
 
 def test_retrieval_looks_among_training_clips(data):
-    def seen(split):
+    def predictions(split):
         rows = data.indices(split)
         return Predictions(rows, np.eye(2, dtype=np.float32)[data.action[rows]])
 
-    found = retrieval(data, seen("test"), seen("train"))
+    found = retrieval(data, predictions("test"), predictions("train"))
     assert found.recall == {1: 1.0, 5: 1.0, 10: 1.0}
     assert found.floor == pytest.approx(0.5)
-    assert np.isnan(found.ranked.hit[len(data.indices("test")) :]).all()  # training clips ask nothing
+    assert np.isnan(found.ranked.hit[len(data.indices("test")) :]).all()  # training clips are no queries
 
 
 def test_within_an_action_the_choice_is_among_those_who_do_it(data):
-    """Otherwise a perfect reader of actions would already tell people apart."""
+    """Otherwise a perfect recognizer of actions would already distinguish people."""
     rows = data.indices("train")
     person = data.person.copy()
     person[rows] = data.action[rows]  # each of two people does one action: as in UCF101

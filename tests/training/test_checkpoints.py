@@ -10,7 +10,7 @@ import torch
 
 from tests.training.toy import train
 from vidveil.core.errors import OutputError, TrainingError
-from vidveil.training import checkpoints as checkpoint
+from vidveil.training import checkpoints
 from vidveil.training.checkpoints import CheckpointManager
 
 
@@ -61,7 +61,7 @@ def test_the_one_before_is_read_where_the_newest_is_damaged(tmp_path, kind, harm
     harm(tmp_path / f"000003.{kind}")
     found = manager.load()
     assert found.about["state"] == 1
-    assert "000003" in found.passed_over
+    assert "000003" in found.skipped
 
 
 def test_a_file_of_tensors_that_is_gone_counts_as_damage(tmp_path):
@@ -79,7 +79,7 @@ def test_where_none_can_be_read_the_error_says_what_to_do(tmp_path):
 
 
 def test_a_checkpoint_of_another_layout_is_not_guessed_at(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "LAYOUT", 99)
+    monkeypatch.setattr(checkpoints, "LAYOUT", 99)
     saved(tmp_path, 1)
     monkeypatch.undo()
     with pytest.raises(TrainingError, match="layout 99"):
@@ -113,7 +113,7 @@ def test_a_full_disk_leaves_the_last_good_one(tmp_path, monkeypatch):
 
 def test_saving_is_spaced_by_time_and_by_what_it_costs(tmp_path, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(checkpoint, "monotonic", lambda: now[0])
+    monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     manager = CheckpointManager(tmp_path, seconds=10)
     now[0] = 9
     assert not manager.due()
@@ -123,8 +123,8 @@ def test_saving_is_spaced_by_time_and_by_what_it_costs(tmp_path, monkeypatch):
     def slow(*_):
         now[0] += 1  # two files: two seconds
 
-    monkeypatch.setattr(checkpoint, "write_bytes", slow)
-    monkeypatch.setattr(checkpoint, "write_json", slow)
+    monkeypatch.setattr(checkpoints, "write_bytes", slow)
+    monkeypatch.setattr(checkpoints, "write_json", slow)
     manager.save({}, {})
     now[0] += 39
     assert not manager.due()

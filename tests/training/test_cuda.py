@@ -1,4 +1,4 @@
-"""The same on an accelerator, where nobody waits for a step."""
+"""Training on an accelerator, where the host does not wait for each step."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is 
 
 
 class OnDevice(Sums):
-    """The batches are there before the first step: bringing one over would be waited for."""
+    """All batches are on the device before the first step: a copy would make the host wait."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +25,7 @@ class OnDevice(Sums):
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
-def test_a_step_is_not_waited_for():
+def test_the_host_does_not_wait_for_a_step():
     options = Options(epochs=2, log_every=1000, warmup_epochs=0, ema=0.9)
     waits = []
 
@@ -41,7 +41,7 @@ def test_a_step_is_not_waited_for():
     assert len(waits) == 20
 
 
-def test_a_bad_number_is_named_although_it_is_seen_late():
+def test_a_bad_number_is_named_although_it_is_read_late():
     class TurnsNegative(OnDevice):
         def epoch(self, epoch, start=0):
             for i, (x, y) in enumerate(super().epoch(epoch, start), start):

@@ -1,4 +1,4 @@
-"""The first bad step is noted where it happens, and looked at later."""
+"""The first bad step is recorded where it happens, and read later."""
 
 import math
 
@@ -9,14 +9,14 @@ from vidveil.training.finite import Finite, explain, find_origin
 
 
 def steps(layer, values):
-    """Train on losses that are multiplied by these, without looking in between."""
+    """Train on losses that are multiplied by these, without reading the record in between."""
     finite = Finite(layer, torch.device("cpu"))
     optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1, fused=True)
     seen = []
     for i, value in enumerate(values):
         loss = (layer(torch.ones(1, 2)) * value).sum()
         loss.backward()
-        finite.watch(i, loss)
+        finite.check(i, loss)
         optimizer.found_inf = finite.bad
         optimizer.step()
         optimizer.zero_grad()
@@ -44,7 +44,7 @@ def test_the_length_of_the_gradient_is_that_of_all_parameters_together():
     finite = Finite(layer, torch.device("cpu"))
     loss = layer(torch.tensor([[3.0, 4.0]])).sum()
     loss.backward()
-    torch.testing.assert_close(finite.watch(0, loss), torch.tensor(math.sqrt(9 + 16 + 1)))
+    torch.testing.assert_close(finite.check(0, loss), torch.tensor(math.sqrt(9 + 16 + 1)))
 
 
 def test_the_origin_is_the_first_module_that_gives_a_bad_number():

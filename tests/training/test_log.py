@@ -1,9 +1,10 @@
-"""Lines for programs, curves for TensorBoard, a bar or a few lines for people."""
+"""The log: lines of JSON, curves for TensorBoard, a progress bar on terminals and a few lines elsewhere."""
 
 import io
 import json
 import math
 import re
+import socket
 
 import pytest
 from rich.console import Console
@@ -22,8 +23,8 @@ def lines(folder):
 
 def test_each_line_is_an_object_with_its_time_and_event(tmp_path):
     train(tmp_path, log_every=20)
-    told = lines(tmp_path)
-    assert [line["event"] for line in told] == [
+    written = lines(tmp_path)
+    assert [line["event"] for line in written] == [
         "started",
         "epoch",
         "step",
@@ -33,13 +34,13 @@ def test_each_line_is_an_object_with_its_time_and_event(tmp_path):
         "epoch",
         "finished",
     ]
-    assert all(line["time"] > 1e9 for line in told)
-    assert [line["step"] for line in told if line["event"] == "epoch"] == [10, 20, 30, 40]
-    assert {"loss", "lr", "gradient"} <= told[2].keys()
-    assert {"train_loss", "top1", "seconds"} <= told[1].keys()
+    assert all(line["time"] > 1e9 for line in written)
+    assert [line["step"] for line in written if line["event"] == "epoch"] == [10, 20, 30, 40]
+    assert {"loss", "lr", "gradient"} <= written[2].keys()
+    assert {"train_loss", "top1", "seconds"} <= written[1].keys()
 
 
-def test_a_number_that_is_none_is_null(tmp_path):
+def test_numbers_that_are_not_finite_become_null(tmp_path):
     log = Log(tmp_path)
     log.write("odd", a=math.nan, b=[math.inf, 1], c={"d": tmp_path})
     log.close()
@@ -60,7 +61,7 @@ def test_half_a_line_of_a_killed_run_does_not_spoil_the_next(tmp_path):
     assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[1])["event"] == "whole"
 
 
-def test_tensorboard_reads_the_curves_and_forgets_what_was_redone(tmp_path):
+def test_tensorboard_reads_the_curves_and_drops_steps_that_were_repeated(tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     first = EventFile(tmp_path)
     for step in (10, 20, 300):
@@ -75,15 +76,13 @@ def test_tensorboard_reads_the_curves_and_forgets_what_was_redone(tmp_path):
     assert events.Scalars("größe/x")[0].value == 1.0
 
 
-def test_names_of_event_files_do_not_tell_the_machine(tmp_path):
-    import socket
-
+def test_names_of_event_files_do_not_hold_the_name_of_the_machine(tmp_path):
     train(tmp_path)
     (path,) = tmp_path.rglob("events*")
     assert socket.gethostname() not in path.name
 
 
-def told_by(console, **options):
+def shown_on(console, **options):
     fit(
         network(),
         batches=Sums(),
@@ -98,15 +97,15 @@ def told_by(console, **options):
 
 def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch):
     monkeypatch.setattr(reporting, "TICK", 0.001)
-    told = told_by(Console(file=io.StringIO(), force_terminal=True, width=120))
-    assert "toy: epoch 4/4  train_loss" in told
-    assert "0:00" in told
+    shown = shown_on(Console(file=io.StringIO(), force_terminal=True, width=120))
+    assert "toy: epoch 4/4  train_loss" in shown
+    assert "0:00" in shown
 
 
 def test_elsewhere_there_is_a_line_now_and_then_and_none_from_a_short_run(monkeypatch):
-    assert told_by(Console(file=io.StringIO())) == ""
+    assert shown_on(Console(file=io.StringIO())) == ""
     monkeypatch.setattr(reporting, "INTERVAL", 0.001)
-    lines = told_by(Console(file=io.StringIO(), width=40)).splitlines()
+    lines = shown_on(Console(file=io.StringIO(), width=40)).splitlines()
     assert any(re.fullmatch(r"toy: \d+ of 40 steps, \d+ %, .*; epoch \d/4  train_loss .*", line) for line in lines)
 
 

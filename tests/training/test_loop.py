@@ -9,6 +9,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.training.toy import Sums, accuracy, loss, network, train
 from vidveil.core.errors import DeviceError, RecipeError, TrainingError
+from vidveil.training.checkpoints import CheckpointManager
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 
@@ -43,7 +44,7 @@ def test_training_does_not_disturb_the_generators_of_its_caller():
 
 
 def scores(*values):
-    """A validation that says these, one after the other, and remembers the weights it saw."""
+    """A validation that returns these scores, one after the other, and the weights that it was called with."""
     left, seen = list(values), []
 
     def validate(model):
@@ -68,7 +69,7 @@ def test_patience_counts_validations_without_a_better_one():
     assert (found.best_epoch, found.stopped_early, len(seen)) == (3, True, 4)
 
 
-def test_validation_can_be_rare_but_the_last_epoch_is_always_judged():
+def test_validation_can_be_rare_but_the_last_epoch_is_always_validated():
     validate, seen = scores(0.1, 0.2, 0.3)
     found = fit(network(), batches=Sums(2), loss=loss, validate=validate, options=on_cpu(epochs=5, validate_every=2))
     assert ["score" in row for row in found.history] == [False, True, False, True, True]
@@ -81,7 +82,7 @@ def test_without_validation_the_last_weights_are_returned():
     assert math.isnan(found.best)
 
 
-def test_where_the_last_epoch_is_taken_metrics_are_told_and_choose_nothing():
+def test_where_the_last_epoch_is_taken_metrics_are_logged_and_choose_nothing():
     validate, seen = scores(0.9, 0.1, math.nan)
     model = network()
     found = fit(model, batches=Sums(), loss=loss, validate=validate, options=on_cpu(monitor="last", patience=1))
@@ -92,7 +93,7 @@ def test_where_the_last_epoch_is_taken_metrics_are_told_and_choose_nothing():
     assert not torch.equal(seen[0]["0.weight"], seen[2]["0.weight"])
 
 
-def test_of_a_run_that_takes_its_last_epoch_a_validation_that_is_rare_changes_nothing():
+def test_where_the_last_epoch_is_taken_a_rare_validation_changes_no_weight():
     weights = []
     for every in (1, 2, 5):
         model = network()
@@ -183,7 +184,7 @@ def test_a_bad_number_is_named_with_its_place_and_no_checkpoint_is_lost(tmp_path
                 yield (-x.abs() if (epoch, i) == (1, 3) else x.abs()), y
 
     model = nn.Sequential(nn.Identity(), Log(), nn.Linear(8, 2))
-    with pytest.raises(TrainingError) as told:
+    with pytest.raises(TrainingError) as caught:
         fit(
             model,
             batches=TurnsNegative(),
@@ -193,13 +194,11 @@ def test_a_bad_number_is_named_with_its_place_and_no_checkpoint_is_lost(tmp_path
             folder=tmp_path,
             label="toy",
         )
-    line = str(told.value)
+    line = str(caught.value)
     assert line.startswith("toy: training broke at step 14 (epoch 2, batch 4): the loss is nan")
     assert "the output of 1 (Log)" in line
     assert "gradient is that of 2.weight" in line
     assert all(torch.isfinite(p).all() for p in model.parameters())
-    from vidveil.training.checkpoints import CheckpointManager
-
     kept = CheckpointManager(tmp_path).load()
     assert kept.about["state"]["step"] == 13
     assert all(torch.isfinite(tensor).all() for tensor in kept.part("model").values())
@@ -228,7 +227,7 @@ def test_a_bad_gradient_of_a_good_loss_is_named():
 def test_a_metric_that_is_not_there_or_not_a_number_is_an_error():
     with pytest.raises(TrainingError, match="gives no 'auroc' to choose an epoch by; it gives top1"):
         train(None, monitor="auroc")
-    with pytest.raises(TrainingError, match="score is not a number"):
+    with pytest.raises(TrainingError, match="returns NaN for score"):
         fit(network(), batches=Sums(1), loss=loss, validate=scores(math.nan)[0], options=on_cpu(monitor="score"))
     with pytest.raises(TrainingError, match="may not call a metric epoch"):
         fit(network(), batches=Sums(1), loss=loss, validate=lambda _: {"epoch": 1}, options=on_cpu())

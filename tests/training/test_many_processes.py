@@ -67,8 +67,8 @@ def test_two_processes_learn_what_one_does_with_twice_the_batch(tmp_path):
     fit(one, batches=Pairs(), loss=loss, validate=None, options=Options(**OPTIONS))
     for i in range(2):
         torch.testing.assert_close(safetensors.torch.load_file(tmp_path / f"{i}.safetensors"), dict(one.state_dict()))
-    told = [json.loads(line)["event"] for line in (tmp_path / "two" / "log.jsonl").read_text().splitlines()]
-    assert told == ["run started", "started", "epoch", "epoch", "epoch", "finished", "run done"]
+    events = [json.loads(line)["event"] for line in (tmp_path / "two" / "log.jsonl").read_text().splitlines()]
+    assert events == ["run started", "started", "epoch", "epoch", "epoch", "finished", "run done"]
 
 
 def test_several_devices_without_torchrun_are_an_error(monkeypatch):

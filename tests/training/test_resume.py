@@ -1,4 +1,4 @@
-"""A run that is killed goes on as if nothing had been."""
+"""A run that is killed continues as if it had not been."""
 
 import json
 import random
@@ -95,7 +95,7 @@ class StopsError(Exception):
 
 
 class Stops(Sums):
-    """Breaks off before a batch, as Ctrl-C would."""
+    """Is interrupted before a batch, as by Ctrl-C."""
 
     def __init__(self, epoch, batch):
         super().__init__()
@@ -108,7 +108,7 @@ class Stops(Sums):
             yield batch
 
 
-def broken_off(folder, epoch=2, batch=5, **options):
+def interrupted(folder, epoch=2, batch=5, **options):
     chosen = Options(**{"epochs": 4, "lr": 0.01, "device": "cpu", "checkpoint_seconds": 0, **options})
     with pytest.raises(StopsError):
         fit(network(), batches=Stops(epoch, batch), loss=loss, validate=accuracy, options=chosen, folder=folder)
@@ -116,8 +116,8 @@ def broken_off(folder, epoch=2, batch=5, **options):
 
 
 @pytest.mark.parametrize(("epoch", "batch"), [(0, 1), (1, 0), (3, 9)])
-def test_a_run_goes_on_in_the_middle_of_an_epoch_and_between_two(tmp_path, epoch, batch):
-    broken_off(tmp_path, epoch, batch)
+def test_a_run_continues_in_the_middle_of_an_epoch_and_between_two(tmp_path, epoch, batch):
+    interrupted(tmp_path, epoch, batch)
     model, found = train(tmp_path)
     expected, whole = train(None)
     assert same_bits(model.state_dict(), expected.state_dict())
@@ -146,8 +146,8 @@ def test_the_other_generators_and_layouts_are_resumed_too(tmp_path):
 
 def test_a_finished_training_is_not_done_again(tmp_path):
     model, found = train(tmp_path)
-    again, told = train(tmp_path, network(seed=1))
-    assert told == found
+    again, second = train(tmp_path, network(seed=1))
+    assert second == found
     assert same_bits(again.state_dict(), model.state_dict())
     assert len(list(tmp_path.glob("*.safetensors"))) == 1
 
@@ -169,14 +169,14 @@ def test_other_data_are_refused(tmp_path):
 
 
 def test_other_options_are_refused_by_name_but_the_pace_of_checkpoints_may_change(tmp_path):
-    broken_off(tmp_path)
+    interrupted(tmp_path)
     with pytest.raises(TrainingError, match=r"lr was 0\.01, is 0\.02"):
         train(tmp_path, lr=0.02)
     train(tmp_path, checkpoint_seconds=100)
 
 
 def test_another_network_or_length_of_epoch_is_refused(tmp_path):
-    chosen = broken_off(tmp_path)
+    chosen = interrupted(tmp_path)
     with pytest.raises(TrainingError, match="another network"):
         fit(nn.Linear(8, 2), batches=Sums(), loss=loss, validate=accuracy, options=chosen, folder=tmp_path)
     with pytest.raises(TrainingError, match="an epoch had 10 batches, now it has 11"):
@@ -184,7 +184,7 @@ def test_another_network_or_length_of_epoch_is_refused(tmp_path):
 
 
 def test_a_damaged_checkpoint_costs_a_step_and_not_the_run(tmp_path):
-    broken_off(tmp_path)
+    interrupted(tmp_path)
     newest = max(tmp_path.glob("*.safetensors"))
     data = bytearray(newest.read_bytes())
     data[-1] ^= 1

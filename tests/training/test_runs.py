@@ -4,12 +4,14 @@ import getpass
 import json
 import os
 import socket
+import subprocess
 from pathlib import Path
 from time import sleep
 
 import pytest
 
 from tests.training.toy import PROCESSES
+from vidveil.core import machine
 from vidveil.core.errors import OutputError, TrainingError, UsageError
 from vidveil.core.machine import commit, describe
 from vidveil.training.runs import Run, list_runs
@@ -22,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
-def test_a_run_says_what_was_asked_what_it_ran_on_and_how_it_ended(folder):
+def test_a_run_records_its_recipe_its_machine_and_how_it_ended(folder):
     with Run.create("first", {"data": "puppets", "seeds": (0, 1)}) as run:
         assert list_runs()[0].state == "running"
         run.log.write("something", value=1)
@@ -34,7 +36,7 @@ def test_a_run_says_what_was_asked_what_it_ran_on_and_how_it_ended(folder):
     assert events == ["run started", "something", "run done"]
 
 
-def test_runs_are_beside_the_user_by_default(tmp_path, monkeypatch):
+def test_runs_are_in_the_current_folder_by_default(tmp_path, monkeypatch):
     monkeypatch.delenv("VIDVEIL_RUNS")
     monkeypatch.chdir(tmp_path)
     Run.create("here", {}).finish()
@@ -55,7 +57,7 @@ def test_a_run_that_failed_says_why_and_can_be_resumed():
     with pytest.raises(TrainingError), Run.create("a", {"lr": 1}):
         raise TrainingError("the loss is nan")
     assert (list_runs()[0].state, list_runs()[0].reason) == ("failed", "the loss is nan")
-    with pytest.raises(UsageError, match="not finished: go on with it by --resume, choose"):
+    with pytest.raises(UsageError, match="not finished: continue it with --resume, choose"):
         Run.create("a", {"lr": 1})
     with pytest.raises(UsageError, match="lr was 1, is 2"):
         Run.create("a", {"lr": 2}, resume=True)
@@ -93,7 +95,7 @@ def test_two_processes_do_not_share_a_run_and_a_killed_one_lets_go(folder):
     Run.create("a", {}, resume=True).finish()
 
 
-def test_a_name_that_was_mistyped_is_not_begun():
+def test_resuming_a_mistyped_name_suggests_the_right_one():
     Run.create("raw_puppets", {}).finish()
     with pytest.raises(UsageError, match="did you mean raw_puppets"):
         Run.create("raw_pupets", {}, resume=True)
@@ -131,20 +133,16 @@ def test_other_ranks_write_nothing(folder, monkeypatch):
 
 def test_the_machine_is_described_without_names_of_hosts_users_or_folders(monkeypatch):
     monkeypatch.setenv("VIDVEIL_COMMIT", "abc")
-    told = json.dumps(describe())
-    assert json.loads(told)["commit"] == "abc"
-    assert {"versions", "processor", "cores", "device"} <= json.loads(told).keys()
+    text = json.dumps(describe())
+    assert json.loads(text)["commit"] == "abc"
+    assert {"versions", "processor", "cores", "device"} <= json.loads(text).keys()
     for secret in (socket.gethostname(), str(Path.home()), str(Path(__file__).parent)):
-        assert secret not in told
+        assert secret not in text
     if len(getpass.getuser()) > 4:
-        assert getpass.getuser() not in told
+        assert getpass.getuser() not in text
 
 
 def test_an_installation_inside_somebody_elses_repository_has_no_commit(tmp_path, monkeypatch):
-    import subprocess
-
-    from vidveil.core import machine
-
     monkeypatch.delenv("VIDVEIL_COMMIT", raising=False)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     inside = tmp_path / "site" / "vidveil" / "training" / "machine.py"

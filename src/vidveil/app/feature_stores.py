@@ -28,7 +28,7 @@ from vidveil.core.text import printable
 from vidveil.core.version import __version__
 from vidveil.data.store.features import Counts, FeatureStore, Vectors, fill_shards, is_store, read_about
 from vidveil.data.store.layouts import open_layout, rewritten
-from vidveil.methods.splavu.apply import Change, changing
+from vidveil.methods.splavu.adapter import Change, changing
 from vidveil.methods.splavu.model import AAM, rebuilt, too_few
 from vidveil.models.checkpoint import Checkpoint, find
 from vidveil.video.sources import MARK

@@ -17,7 +17,12 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=N
 
 @app.callback()
 def data() -> None:
-    """Make small sets out of large ones; `vidveil ls data` shows what is here."""
+    """Make small sets out of large ones.
+
+    \b
+    vidveil data make --help      which, and how
+    vidveil ls data               what is here
+    """
 
 
 @app.command()

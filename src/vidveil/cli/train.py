@@ -48,7 +48,7 @@ def train(
 
 def _say_what_next(made: Trained, data: Path | None) -> None:
     """Metrics of a trained method, and the commands that measure and use it."""
-    from vidveil.models.checkpoint import tells_more_than_guessing
+    from vidveil.models.checkpoint import is_above_chance
 
     guessed = {name: f" (chance {value:.3f})" for name, value in made.floors.items()}
     typer.echo(
@@ -64,7 +64,7 @@ def _say_what_next(made: Trained, data: Path | None) -> None:
     typer.echo(f"\nKept in {made.folder}. What it is worth: {worth}", err=True)
     if made.on_features:
         typer.echo(f"On your features: vidveil anonymize STORE --method {named}", err=True)
-    elif not tells_more_than_guessing(made.metrics, made.floors):
+    elif not is_above_chance(made.metrics, made.floors):
         typer.echo("It predicts the action no better than chance: train it longer (epochs=…).", err=True)
     else:
         also = " --also-hide faces" if made.shows_filmed else ""

@@ -153,7 +153,7 @@ METHODS = Registry(
             learned="on video",
         ),
         "splavu": Method(
-            "vidveil.methods.splavu.load:load_adapter",
+            "vidveil.methods.splavu.adapter:load_adapter",
             "splavu:RUN|FOLDER",
             "an adapter of stored features, not of pixels (train it first)",
             learned="on features",

@@ -5,8 +5,8 @@
     shown  the means of D in figure:N blocks along the short side of the box, drawn over the whole picture, as bright
            in every video as in any other
 
-Before a camera that stands still, what stands still is not told, nor colour, nor where somebody is in the picture, how
-large, and in what light. A camera that moves moves everything: then the box is the whole picture, and edges show. The
+Before a camera that stands still, the output shows nothing of what stands still, no colour, and not where somebody is in
+the picture, how large, and in what light. A camera that moves moves everything: then the box is the whole picture, and edges show. The
 box follows slowly, so that a jump is still a jump.
 """
 
@@ -74,31 +74,31 @@ class Figure(MotionMethod):
         """SPAN frames later than they came."""
         followed: Followed[T] = Followed()
         for frame, change in changes:
-            seen, draw = None, None
+            movement, draw = None, None
             try:
-                seen = None if change is None else looked_at(change)
-            except Exception as error:  # told when it would be drawn: this frame must not pass
+                movement = None if change is None else movement_of(change)
+            except Exception as error:  # raised when it would be drawn: this frame must not pass
                 draw = partial(_fail, error)
-            if seen is not None:
-                yield from self._shown(followed.take(frame, seen))
+            if movement is not None:
+                yield from self._shown(followed.take(frame, movement))
                 continue
             yield from self._shown(followed.end())
-            followed = Followed()  # another scene: what was before tells nothing about where to look
+            followed = Followed()  # another scene: where something moved before says nothing about it
             yield frame, draw
         yield from self._shown(followed.end())
 
-    def _shown(self, left: "Iterable[tuple[T, Appearance, Around]]") -> Iterator[tuple[T, Draw | None]]:
-        for frame, seen, around in left:
-            yield frame, partial(self._picture, seen, around)
+    def _shown(self, left: "Iterable[tuple[T, Movement, Around]]") -> Iterator[tuple[T, Draw | None]]:
+        for frame, movement, around in left:
+            yield frame, partial(self._picture, movement, around)
 
-    def _picture(self, seen: "Appearance", around: "Around") -> Plane:
-        height, width = seen.size
+    def _picture(self, movement: "Movement", around: "Around") -> Plane:
+        height, width = movement.size
         box = box_of(around.sums)
         if box is None or around.first is None:
             return np.zeros((height, width), np.uint8)
         short = min(height, width)
         rows, columns = (round(self.blocks * side / short) for side in (height, width))
-        shares = self.means(seen.small, box, (rows, columns), around.first) / box.level
+        shares = self.means(movement.small, box, (rows, columns), around.first) / box.level
         grey = np.clip(255 * shares, 0, 255).astype(np.uint8)
         return cast(Plane, cv2.resize(grey, (width, height), interpolation=cv2.INTER_NEAREST))
 
@@ -114,7 +114,7 @@ def _fail(error: Exception) -> Plane:
     raise error
 
 
-class Appearance(NamedTuple):
+class Movement(NamedTuple):
     """How a frame differs from the one before."""
 
     small: Floats
@@ -137,31 +137,31 @@ class Followed(Generic[T]):
     """Frames without a cut, each kept back until SPAN more have come."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[T, Appearance]] = deque()
+        self._waiting: deque[tuple[T, Movement]] = deque()
         self._sums: deque[Sums] = deque(maxlen=2 * SPAN + 1)
         self._first: Floats | None = None
 
-    def take(self, frame: T, seen: Appearance) -> Iterator[tuple[T, Appearance, Around]]:
-        self._waiting.append((frame, seen))
-        if self._first is None and seen.sums[0] > 0:
-            self._first = seen.small
-        self._sums.append(seen.sums)
+    def take(self, frame: T, movement: Movement) -> Iterator[tuple[T, Movement, Around]]:
+        self._waiting.append((frame, movement))
+        if self._first is None and movement.sums[0] > 0:
+            self._first = movement.small
+        self._sums.append(movement.sums)
         if len(self._waiting) > SPAN:
             yield self._leave()
 
-    def end(self) -> Iterator[tuple[T, Appearance, Around]]:
+    def end(self) -> Iterator[tuple[T, Movement, Around]]:
         while self._waiting:
             if len(self._sums) > len(self._waiting) + SPAN:  # nothing more comes in, but what is too old goes
                 self._sums.popleft()
             yield self._leave()
 
-    def _leave(self) -> tuple[T, Appearance, Around]:
+    def _leave(self) -> tuple[T, Movement, Around]:
         """The oldest frame that waits, and all that moved around it."""
-        frame, seen = self._waiting.popleft()
-        return frame, seen, Around(np.sum(self._sums, axis=0), self._first)
+        frame, movement = self._waiting.popleft()
+        return frame, movement, Around(np.sum(self._sums, axis=0), self._first)
 
 
-def looked_at(change: Plane) -> Appearance:
+def movement_of(change: Plane) -> Movement:
     height, width = change.shape
     factor = max(1.0, min(height, width) / SIDE)
     small = change.astype(np.float32)
@@ -172,7 +172,7 @@ def looked_at(change: Plane) -> Appearance:
     y, x = ((np.arange(side) + 0.5) / side for side in small.shape)
     along, across = moved.sum(axis=1), moved.sum(axis=0)
     sums = [along.sum(), along @ y, across @ x, along @ y**2, across @ x**2, small[moved].sum()]
-    return Appearance(small, (height, width), np.array(sums, np.float64))
+    return Movement(small, (height, width), np.array(sums, np.float64))
 
 
 def box_of(sums: Sums) -> Box | None:

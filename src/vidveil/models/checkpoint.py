@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vidveil.core.atomic import new_path, write_json
 from vidveil.core.bounded import is_file, is_there, open_regular, read_json_object, reason
 from vidveil.core.errors import RecipeError, UsageError, WeightsError
+from vidveil.core.recipe import names
 from vidveil.core.recipe_keys import with_current_names
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
@@ -74,13 +75,13 @@ class Checkpoint:
 
     @property
     def learned(self) -> bool:
-        return tells_more_than_guessing(self.about.get("metrics", {}), self.about.get("floors", {}))
+        return is_above_chance(self.about.get("metrics", {}), self.about.get("floors", {}))
 
     def tensors(self) -> "dict[str, Tensor]":
         return read_tensors(self.folder / WEIGHTS)
 
 
-def tells_more_than_guessing(metrics: Mapping[str, float], floors: Mapping[str, float]) -> bool:
+def is_above_chance(metrics: Mapping[str, float], floors: Mapping[str, float]) -> bool:
     """Whether an action metric of validation is above its chance level: that of the network's own head, or that of a
     recognizer on the anonymized video. True if none was measured."""
     heads = [name for name in metrics if name in floors and name.startswith(("action_", "masked_"))]

@@ -178,7 +178,7 @@ def _decoded(
     if name != FIGHTS:
         films = load_data(data, frames=frames, size=size, root=root, seed=seed, strict=strict)
         assert isinstance(films, Films)
-        return films, films.told
+        return films, films.annotations
     clips = load_data(name, frames=frames, size=size, root=root, seed=seed, strict=strict)
     if fold:  # the test of one is the validation of another
         clips = replace(clips, split=split_of(folds_of(clips, NO_FIGHT), int(fold)), name=data)

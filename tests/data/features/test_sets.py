@@ -96,7 +96,7 @@ def test_features_of_a_dataset_need_an_encoder_and_a_folder_needs_a_store(tmp_pa
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
+def cache(tmp_path):
     return tmp_path / "cache" / "stores"
 
 

@@ -32,11 +32,11 @@ def days():
 def test_videos_last_as_long_at_a_rate_at_which_a_clip_lasts_as_in_puppets(actions):
     assert actions.rate == 2.5
     assert {len(actions.videos.frames(row)) for row in range(len(actions))} == {80}
-    assert all(video.frames == 80 for video in actions.told)
+    assert all(video.frames == 80 for video in actions.annotations)
 
 
 def test_actions_are_whole_apart_and_of_six_kinds(actions):
-    for video in actions.told:
+    for video in actions.annotations:
         assert video.events
         last = 0
         for event in video.events:
@@ -58,7 +58,7 @@ def test_in_every_second_video_of_a_split_something_happens_once(days):
     for split in SPLITS:
         rows = days.indices(split)
         assert abs(sum(days.action[rows] > 0) - len(rows) / 2) <= 0.5
-    for video in days.told:
+    for video in days.annotations:
         assert len(video.events) == (video.label != NORMAL)
         assert all(event.label in TROUBLE for event in video.events)
         assert bool(frame_labels(video, 80).any()) == (video.label != NORMAL)
@@ -66,7 +66,7 @@ def test_in_every_second_video_of_a_split_something_happens_once(days):
 
 def test_the_same_seed_is_found_again_and_another_shows_others(actions):
     again, other = (load_data("puppets_untrimmed:share=0.03", **SMALL, seed=seed) for seed in (0, 1))
-    assert again.told == actions.told
+    assert again.annotations == actions.annotations
     assert again.videos.fingerprint == actions.videos.fingerprint != other.videos.fingerprint
 
 
@@ -83,11 +83,11 @@ def test_an_argument_that_is_no_share_is_refused(argument):
 
 def test_what_happens_is_seen(days):
     """Who runs moves more than who does anything else, or nothing."""
-    odd = [row for row, video in enumerate(days.told) if video.events]
+    odd = [row for row, video in enumerate(days.annotations) if video.events]
     moved = {True: [], False: []}
     for row in odd:
         change = np.abs(np.diff(days.videos.frames(row).astype(float), axis=0)).mean(axis=(1, 2, 3))
-        happens = frame_labels(days.told[row], 80).astype(bool)
+        happens = frame_labels(days.annotations[row], 80).astype(bool)
         for now in (True, False):
             moved[now] += change[(happens[1:] == now) & (happens[:-1] == now)].tolist()
     assert np.mean(moved[True]) > np.mean(moved[False])

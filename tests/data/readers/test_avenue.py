@@ -15,6 +15,7 @@ from vidveil.data.readers import avenue
 from vidveil.data.readers.matlab import nonzero_cells
 from vidveil.data.untrimmed import frame_labels
 
+
 def test_every_tested_video_has_a_label_for_each_of_its_frames(tmp_path):
     made(tmp_path)
     videos = avenue.read_videos(tmp_path)

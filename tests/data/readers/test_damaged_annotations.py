@@ -1,5 +1,6 @@
 """Lists and labels that are damaged or hold something else: the error names the file and says how it should look."""
 
+import io
 import json
 import pickle
 import re
@@ -9,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 
@@ -115,7 +115,7 @@ def refused(root: Path, key: str, content: Content, message: str = "") -> None:
     if callable(content):
         content = content(path.read_bytes())
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    with pytest.raises(DataError, match=re.escape(message)) as error:
+    with pytest.raises(DataError, match=re.escape(message) or None) as error:
         load_data(spec, root=root, frames=4, size=28)
     assert path.name in str(error.value)
     assert "\n" not in str(error.value)
@@ -149,6 +149,7 @@ RANGE = "TestVideoFile{end+1}.gt_frame = "
         ("ucf101 list", "../../secret.avi 1\n", "'../../secret.avi' is no Class/v_Class_g01_c01.avi of a class in"),
         ("ucf101_5", f"{UCF101_5}a.mp4,Lunges,one,train,1,1,1,1,1\n", "has a group or a label that is no number"),
         ("ucf101_5", f"{UCF101_5}a.mp4,Lunges,1,train,1,1,1,?,1\n", "has a group or a label that is no number"),
+        ("ucf101_5", f"{UCF101_5}a.mp4,Lunges,1,val,1,1,1,1,1\n", "a split is train or test, not 'val'"),
         ("weizmann", "path,action\na.mp4,run\n", "has no column 'subject'"),
         ("weizmann", "path,action,subject\n", "lists nothing"),
         ("surveillance_fight", "path,label\na.mp4,2\n", "a label is 0 or 1, not '2'"),
@@ -160,7 +161,7 @@ RANGE = "TestVideoFile{end+1}.gt_frame = "
         ("kinetics400", f"{KINETICS}yoga,../../../aa,1,11,train", "line 3: a class"),
         ("kinetics400", f"{KINETICS},aaaaaaaaaaa,1,11,train", "line 3: a class"),
         ("kinetics400", f"{KINETICS}yoga,aaaaaaaaaaa,1,11,test", "line 3: 'test' is no split of this list; it is of t"),
-        ("kinetics400", KINETICS + KINETICS.splitlines()[1], "line 3: -train_00000_000000_000010.mp4 is listed twice"),
+        ("kinetics400", KINETICS + KINETICS.splitlines()[1], "line 3: -train_0000_000000_000010.mp4 is listed twice"),
         ("kinetics400", f"{KINETICS}yoga,aaaaaaaaaaa", "line 3 ends before its time_start"),
         ("p_hvu list", f"{HVU}dance,short,1,11", "line 3: tags, an id of 11 letters and two times in seconds are want"),
         ("p_hvu list", f"{HVU}dance,../../../aa,1,11", "line 3: tags, an id"),
@@ -169,10 +170,10 @@ RANGE = "TestVideoFile{end+1}.gt_frame = "
         ("p_hvu list", f"{HVU}a;b,aaaaaaaaaaa,1,11", "line 3: 'a;b' is in no category; tags are joined by |"),
         ("p_hvu list", f"{HVU},aaaaaaaaaaa,1,11", "line 3: '' is in no category"),
         ("p_hvu list", f"{HVU}dance,aaaaaaaaaaa", "line 3 ends before its time_start"),
-        ("p_hvu list", f"{made_p_hvu.HEAD}\nfun,aaaaaaaaaaa,1,11", "has no video with an action, an object and a scene"),
+        ("p_hvu list", f"{made_p_hvu.HEAD}\nfun,aaaaaaaaaaa,1,11", "has no video with an action, an object and a sce"),
         ("p_hvu tags", "Tag,Category\ndance,action\nhat,object\n", "has no tag of scene: a line is dance,action"),
         ("p_hvu tags", f"{CATEGORIES}dance,\n", "line 10: a tag and its category are wanted, such as dance,action"),
-        ("thumos14 list", f"{TESTED[0]} 1 2 3 4", f"a line is a video and two times, video_test_0000896 18.6 24.8, not"),
+        ("thumos14 list", f"{TESTED[0]} 1 2 3 4", "a line is a video and two times, video_test_0000896 18.6 24.8, not"),
         ("thumos14 list", f"{TESTED[0]} 1", "a line is a video and two times"),
         ("thumos14 list", f"{TESTED[0]} one 2", "an event has two times in seconds and a class"),
         ("thumos14 list", f"{TESTED[0]} 2 1", "HighJump ends at 1, before it begins at 2"),
@@ -184,7 +185,7 @@ RANGE = "TestVideoFile{end+1}.gt_frame = "
         ("ucf_crime training", LISTED[-1], "a line is Training_Normal_Videos_Anomaly/"),
         ("ucf_crime training", "Abuse/holiday.mp4", "'Abuse/holiday.mp4' is no video of UCF-Crime"),
         ("ucf_crime training", f"{TRAIN[0]}\n{TRAIN[0]}", f"lists {TRAIN[0]} twice"),
-        ("ucf_crime training", "Abuse/Abuse028_x264.mp4", "is in training by Anomaly_Train.txt and in test by Temporal"),
+        ("ucf_crime training", "Abuse/Abuse028_x264.mp4", "is in training by Anomaly_Train.txt and in test by Temp"),
         *(("ucf_crime ranges", f"Abuse028_x264.mp4 {words}", message) for words, message in (
             ("Abuse 165 240 -1", "a line is a video, its class and four frames, such as Abuse028_x264.mp4 "),
             ("Abuse 165 240.5 -1 -1", "a line is a video, its class and four frames"),
@@ -225,9 +226,6 @@ def test_a_line_of_another_form_is_refused(tmp_path, key, content, message):
     refused(tmp_path, key, content, message)
 
 
-RUBBISH: list[tuple[str, Content, str]] = []
-
-
 def emotion(labels: object, *, changes: bool = False) -> dict[str, object]:
     return face(0, {"sep_flag": changes, "labels": labels})
 
@@ -240,7 +238,7 @@ def event(**changed: object) -> str:
 @pytest.mark.parametrize(
     ("key", "content", "message"),
     [
-        *((key, "{", "is not JSON: Expecting property name enclosed in double quotes in line 1, column 2: copy it again")
+        *((key, "{", "is not JSON: Expecting property name enclosed in double quotes in line 1, column 2: copy it a")
           for key in ("pa_hmdb51", "celebv_hq", "thumos14", "vispr")),
         ("pa_hmdb51", "[" * 100_000, "is nested too deeply"),
         ("pa_hmdb51", "[]", "should be {video: {attribute: [[first, last, value], …]}}"),
@@ -272,12 +270,12 @@ def event(**changed: object) -> str:
             ("a_0", face(0, appearance=(0, 1, 2, 0, 0, 0)), "clip 'a_0': appearance is 6 numbers of 0 or 1"),
             ("a_0", emotion("bored"), "no expression is called 'bored'; "),
             ("a_0", emotion([], changes=True), "or as a list with start_sec before end_sec"),
-            ("a_0", emotion([{"emotion": "sad", "start_sec": 2, "end_sec": 1}], changes=True), "start_sec before end_s"),
+            ("a_0", emotion([{"emotion": "sad", "start_sec": 2, "end_sec": 1}], changes=True), "start_sec before"),
         )),
         ("thumos14", "[1]", "is JSON of another form: it should be {"),
         ("thumos14", '{"video_test_0000004": {"events": []}}', "is JSON of another form"),
         ("thumos14", '{"video_test_0000004": {"annotations": [{"label": "Diving"}]}}', "is JSON of another form"),
-        ("thumos14", '{"video_test_0000004": {"annotations": [], "frames": "many"}}', "has 'many' frames, which should"),
+        ("thumos14", '{"video_test_0000004": {"annotations": [], "frames": "many"}}', "has 'many' frames, which shou"),
         ("thumos14", event(segment=[1]), "two times in seconds"),
         ("thumos14", event().replace("video_test_0000004", "holiday"), "not 'holiday'"),
         *(("thumos14", json.dumps(made_thumos14.database(EVENTS | {TESTED[0]: [changed]}, frames=50)), message)
@@ -305,6 +303,13 @@ FIVE = "'sit/a.mp4' should have an array of 5 labels, each 0 or 1"
 SEVEN = "'2017_1000' should have an array of 7 labels, each 0 or 1"
 
 
+def walks(name: object, frames: int) -> bytes:
+    """An archive of silhouettes with the pixels of one frame."""
+    file = io.BytesIO()
+    np.savez(file, names=np.array([name]), counts=np.array([frames]), bits=np.zeros(512, np.uint8))
+    return file.getvalue()
+
+
 def unmatrix() -> bytes:
     """A compressed element of a .mat file that is no matrix."""
     packed = zlib.compress(struct.pack("<II", 9, 8) + bytes(8))
@@ -315,6 +320,9 @@ def unmatrix() -> bytes:
 @pytest.mark.parametrize(
     ("key", "content", "message"),
     [
+        ("casia_a_gait", walks("a/00_1", 2), "its names, counts and bits do not fit together"),
+        ("casia_a_gait", walks("a 1", 1), "walks are called person/view_repetition, not 'a 1'"),
+        ("casia_a_gait", walks({}, 1), "cannot be read: it should hold names, counts and bits"),  # needs unpickling
         ("hmdb51 labels", pickle.dumps({"sit/a.mp4": np.ones((1, 5), int)})[:-20], "is no readable pickle of arrays"),
         ("hmdb51 labels", pickle.dumps([np.ones(5)]), "should be {'Class/clip.mp4': array (1, 5)}"),
         ("hmdb51 labels", pickle.dumps({"sit/a.mp4": np.ones((1, 4), int)}), FIVE),
@@ -331,7 +339,7 @@ def unmatrix() -> bytes:
         ("avenue masks", lambda data: data[:128] + bytes(range(1, 17)), "is damaged"),
         ("avenue masks", lambda data: data[:128] + unmatrix(), "is damaged"),
         ("avenue masks", lambda data: data[:128] + b"\x0e\0\0\0\xff\xff\xff\x7f", "is damaged"),
-        ("avenue masks", lambda data: b"MATLAB 7.3" + data[10:], "is of MATLAB 7.3, which is not read: save it there by"),
+        ("avenue masks", lambda data: b"MATLAB 7.3" + data[10:], "is of MATLAB 7.3, which is not read: save it there"),
         ("avenue masks", lambda data: b"PK" + data[2:126] + b"MI", "is no .mat file of MATLAB 5 to 7"),
         ("avenue masks", lambda data: data[:60], "is no .mat file of MATLAB 5 to 7"),
     ],

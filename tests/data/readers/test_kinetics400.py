@@ -1,36 +1,19 @@
-"""Kinetics-400 as it lies after a download: a made up small one, and the real names of classes."""
+"""Kinetics-400 as it lies after a download: a small set made for tests, and the real names of classes."""
 
 import re
 import shutil
-import tarfile
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tests.data.made_kinetics400 import CLASSES, file, folder_of, made, video
-from vidveil.core.errors import DataError, UsageError
+from tests.data.made_kinetics400 import CLASSES, HEAD, file, folder_of, lists, made, video
+from vidveil.core.errors import DataError
 from vidveil.data import available, load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import kinetics400
-
-HEAD = "label,youtube_id,time_start,time_end,split"
-
-
-def lists(root: Path, part: str, *, gone: int = 0, place: str = "", name: str | None = None) -> Path:
-    """The list of a part, with `gone` videos of each class that are not there."""
-    count = 4 if part == "train" else 1
-    rows = [
-        f"{label},{video(part, number, i)},{i},{i + 10},{'validate' if part == 'val' else part}"
-        for number, label in enumerate(CLASSES)
-        for i in range(count + gone)
-    ]
-    path = root / "kinetics400" / place / (name or f"{part}.csv")
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([HEAD, *rows]))
-    return path
+from vidveil.data.readers.splits import hold_out_videos
 
 
 def loaded(root: Path) -> "kinetics400.ClipSet":
@@ -85,7 +68,7 @@ def test_a_copy_that_has_everything_is_not_remarked_on(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("undecoded")
-def test_no_video_of_youtube_is_trained_on_and_tested(tmp_path):
+def test_no_video_of_youtube_is_in_training_and_test(tmp_path):
     trained = folder_of(made(tmp_path), "train", CLASSES[0])
     shutil.copy(
         folder_of(tmp_path, "val", CLASSES[1]) / file("val", 1, 0), trained / f"{video('val', 1, 0)}_000099_000109.mp4"
@@ -98,12 +81,12 @@ def test_no_video_of_youtube_is_trained_on_and_tested(tmp_path):
 def test_validation_is_a_twentieth_of_each_class_and_does_not_hang_on_what_is_missing():
     videos = [f"video{i:06d}" for i in range(1000)]
     action = np.repeat([0, 1], [600, 400])
-    held_out = kinetics400.validation_videos(videos, action)
+    held_out = hold_out_videos(videos, action)
     assert [sum(name in held_out for name in part) for part in (videos[:600], videos[600:])] == [30, 20]
     there = np.random.default_rng(0).random(1000) > 0.1
-    fewer = kinetics400.validation_videos(np.array(videos)[there].tolist(), action[there])
+    fewer = hold_out_videos(np.array(videos)[there].tolist(), action[there])
     assert len(fewer & held_out) >= 0.9 * len(fewer)
-    assert kinetics400.validation_videos(["alone"], np.array([0])) == set()  # or nothing would be left to train on
+    assert hold_out_videos(["alone"], np.array([0])) == set()  # or nothing would be left for training
 
 
 @pytest.mark.usefixtures("undecoded")
@@ -137,36 +120,10 @@ def test_classes_have_the_order_of_the_map_if_it_is_there(tmp_path, place):
 
 
 @pytest.mark.usefixtures("undecoded")
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        (
-            "yoga,short,1,11,train",
-            "line 3: a class, an id of 11 letters and two whole seconds are wanted, not 'yoga,short",
-        ),
-        ("yoga,aaaaaaaaaaa,1.5,11,train", "line 3: a class"),
-        ("yoga,../../../aa,1,11,train", "line 3: a class"),
-        (",aaaaaaaaaaa,1,11,train", "line 3: a class"),
-        ("yoga,aaaaaaaaaaa,1,11,test", "line 3: 'test' is no split of this list; it is of train"),
-        (f"yoga,{video('train', 0, 0)},0,10,train", f"line 3: {file('train', 0, 0)} is listed twice"),
-        ("yoga,aaaaaaaaaaa", "line 3 ends before its time_start"),
-    ],
-)
-def test_a_row_that_makes_no_sense_is_refused_with_its_line(tmp_path, row, said):
-    path = lists(made(tmp_path), "train")
-    lists(tmp_path, "val")
-    path.write_text(f"{HEAD}\n{CLASSES[0]},{video('train', 0, 0)},0,10,train\n{row}\n")
-    with pytest.raises(DataError, match=rf"train\.csv.*{re.escape(said)}"):
-        loaded(tmp_path)
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_a_layout_that_is_not_kinetics_is_told_how_it_should_look(tmp_path):
+def test_another_layout_is_refused_with_how_it_should_look(tmp_path):
     with pytest.raises(DataError, match="no kinetics400/train in"):
         load_data("kinetics400", root=tmp_path, frames=4, size=28)
     made(tmp_path)
-    with pytest.raises(UsageError, match="kinetics400 takes no argument, not '2'"):
-        load_data("kinetics400:2", root=tmp_path, frames=4, size=28)
     odd = folder_of(tmp_path, "train", CLASSES[0]) / "holiday.mp4"
     odd.write_bytes(b"video")
     with pytest.raises(DataError, match=rf"{odd} has no name of Kinetics: ID_000012_000022\.mp4"):
@@ -195,26 +152,18 @@ def test_a_layout_that_is_not_kinetics_is_told_how_it_should_look(tmp_path):
         loaded(tmp_path)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_decoded(tmp_path, monkeypatch):
+def test_a_disk_without_room_is_reported_before_anything_is_decoded(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=0, used=0, free=10**6))
     with pytest.raises(DataError, match=r"take about (\d+) GB and .* left: set VIDVEIL_CACHE") as refused:
         kinetics400.load(None, root=made(tmp_path, train=500), size=112)
-    said = re.search(r"about (\d+) GB", str(refused.value))
-    assert said is not None
-    assert 1400 < int(said[1]) / 1002 * 260_000 < 1800  # all of it, as the documentation says
+    size = re.search(r"about (\d+) GB", str(refused.value))
+    assert size is not None
+    assert 1400 < int(size[1]) / 1002 * 260_000 < 1800  # all of it, as the documentation says
 
 
-def names_of(archive: Path) -> Sequence[str]:
-    with tarfile.open(archive) as tar:
-        found = tar.extractfile(f"labels/{kinetics400.NAMES}")
-        assert found is not None
-        return found.read().decode().splitlines()
-
-
-@real
 @pytest.mark.usefixtures("undecoded")
-def test_the_real_names_are_400_and_folders_with_underscores_find_them(tmp_path):
-    names = names_of(REAL / "labels.tar.xz")
+def test_the_real_names_are_400_and_folders_with_underscores_find_them(tmp_path, real_labels):
+    names = (real_labels / "labels" / kinetics400.NAMES).read_text().splitlines()
     assert len(names) == 400
     assert set(CLASSES) < set(names)
     (made(tmp_path) / kinetics400.NAMES).write_text("\n".join(names))

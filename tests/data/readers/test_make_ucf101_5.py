@@ -1,14 +1,12 @@
-"""`vidveil data make ucf101_5`: five classes of UCF101 as it is published become a small set that is read."""
+"""`vidveil data make ucf101_5`: five classes of the published UCF101 become a small set that can be read."""
 
 import csv
 import pickle
-import tarfile
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.data.made_hmdb51 import REAL, real
 from tests.media import Film
 from vidveil.cli.app import app
 from vidveil.core.errors import DataError
@@ -21,7 +19,7 @@ GROUPS = 9
 
 @pytest.fixture
 def download(tmp_path):
-    """Five classes and one more, a clip a group; split S tests groups S, S + 3, S + 6."""
+    """Five classes and one more, a clip per group; the test groups of split S are S, S + 3, S + 6."""
     folder = tmp_path / "download"
     lists = folder / "ucfTrainTestlist"
     lists.mkdir(parents=True)
@@ -42,8 +40,8 @@ def download(tmp_path):
 
 def labels(folder):
     known = [f"{name}/v_{name}_g{group:02d}_c01.mp4" for name in CLASSES for group in range(1, GROUPS)]
-    told = {path: np.array([[1, 0, 1, 0, i % 2]]) for i, path in enumerate(known)}
-    (folder / ucf101.LABELS).write_bytes(pickle.dumps(told, 4))
+    values = {path: np.array([[1, 0, 1, 0, i % 2]]) for i, path in enumerate(known)}
+    (folder / ucf101.LABELS).write_bytes(pickle.dumps(values, 4))
 
 
 def command(*words):
@@ -154,14 +152,12 @@ def test_what_cannot_be_made_is_refused(download, monkeypatch):
     assert "where to?" in str(command("ucf101_5", "--from", download).exception)
 
 
-@real
-@pytest.mark.skipif(not (REAL / "ucf101_5" / "manifest.csv").is_file(), reason="VIDVEIL_DATA has no ucf101_5")
-def test_the_official_lists_and_labels_give_the_manifest_that_figures_were_measured_with(tmp_path, monkeypatch):
+def test_the_official_lists_and_labels_give_the_published_manifest(tmp_path, monkeypatch, real_sets, real_labels):
     download = tmp_path / "download"
-    with tarfile.open(REAL / "labels.tar.xz") as archive:
-        archive.extractall(download, filter="data")
-    (download / "labels" / "ucf101_splits").rename(download / "ucfTrainTestlist")
-    with (REAL / "ucf101_5" / "manifest.csv").open(newline="") as file:
+    download.mkdir()
+    (download / "labels").symlink_to(real_labels / "labels")
+    (download / "ucfTrainTestlist").symlink_to(real_labels / "labels" / "ucf101_splits")
+    with (real_sets / "ucf101_5" / "manifest.csv").open(newline="") as file:
         theirs = list(csv.DictReader(file))
     for row in theirs:
         video = (download / "UCF-101" / row["path"]).with_suffix(".avi")

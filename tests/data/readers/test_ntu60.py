@@ -5,7 +5,7 @@ import pytest
 
 from tests.data.made_ntu60 import HAIR, MEN, TESTED, WOMEN, genders, name, ntu
 from tests.media import Film
-from vidveil.core.errors import DataError, UsageError
+from vidveil.core.errors import DataError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import ntu60
@@ -36,12 +36,12 @@ def test_ntu60_is_read_in_its_official_layout(tmp_path, place):
 
 def test_there_are_sixty_actions_with_names_of_their_own():
     assert len(set(ntu60.ACTIONS)) == len(ntu60.ACTIONS) == 60
-    told = {1: "drink water", HAIR: "brushing hair", 9: "standing up (from sitting position)", 43: "falling"}
-    assert {number: ntu60.ACTIONS[number - 1] for number in told} == told
+    known = {1: "drink water", HAIR: "brushing hair", 9: "standing up (from sitting position)", 43: "falling"}
+    assert {number: ntu60.ACTIONS[number - 1] for number in known} == known
 
 
 @pytest.mark.usefixtures("undecoded")
-def test_across_subjects_the_official_twenty_are_trained_on_or_held_out_and_nobody_is_in_two_splits(tmp_path):
+def test_across_subjects_the_official_twenty_are_training_or_validation_and_nobody_is_in_two_splits(tmp_path):
     ntu(tmp_path)
     clips = ntu60.load("subject", root=tmp_path, size=28)
     train, val, test = (people_of(clips, split) for split in SPLITS)
@@ -53,7 +53,7 @@ def test_across_subjects_the_official_twenty_are_trained_on_or_held_out_and_nobo
 
 
 @pytest.mark.usefixtures("undecoded")
-def test_across_views_camera_1_is_tested_and_validation_is_people_whom_training_does_not_see(tmp_path):
+def test_across_views_camera_1_is_test_and_validation_is_people_who_are_not_in_training(tmp_path):
     ntu(tmp_path)
     clips = ntu60.load("view", root=tmp_path, size=28)
     assert [set(clips.tags["camera"][clips.indices(split)].tolist()) for split in SPLITS] == [{2, 3}, {2, 3}, {1}]
@@ -99,27 +99,8 @@ def test_nobodys_gender_is_guessed(tmp_path):
     clips = ntu60.load(None, root=tmp_path, size=28)
     known = {file[8:12]: int(group) for file, group in zip(clips.ids, clips.tags["subgroup"], strict=True)}
     assert {person: group for person, group in known.items() if group != -1} == {"P010": 1, "P039": 0}
-    with pytest.raises(
-        DataError, match=r"nobody has said so of P001, P002, P005.*ntu60_subgroups.txt .*such as P001 f"
-    ):
+    with pytest.raises(DataError, match=r"that of P001, P002, P005.* is unknown: .*ntu60_subgroups.txt .* as P001 f"):
         ntu60.load("bias_f", root=tmp_path, size=28)
-
-
-@pytest.mark.usefixtures("undecoded")
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"P005": None}, "nobody has said so of P005: write"),
-        ({"P008": "m"}, "half are f and half m, not 6 and 8"),
-        ({"P010": "f"}, "has P010 as f, the protocol as m"),
-        ({"P001": "w"}, "a line is a person and f or m, such as P001 f, not 'P001 w'"),
-        ({"p1": "f"}, "such as P001 f, not 'p1 f'"),
-    ],
-)
-def test_a_file_of_genders_that_does_not_fit_is_refused(tmp_path, changed, said):
-    ntu(genders(tmp_path, **changed))
-    with pytest.raises(DataError, match=said):
-        ntu60.load("bias_m", root=tmp_path, size=28)
 
 
 @pytest.mark.usefixtures("undecoded")
@@ -132,16 +113,7 @@ def test_a_bias_among_some_of_its_people_is_another_bias(tmp_path):
 
 
 @pytest.mark.usefixtures("undecoded")
-def test_who_is_f_and_m_in_one_file_is_refused(tmp_path):
-    ntu(genders(tmp_path))
-    with (tmp_path / ntu60.GENDERS).open("a") as file:
-        file.write("P001 f\n")
-    with pytest.raises(DataError, match="has P001 as f and as m"):
-        ntu60.load(None, root=tmp_path, size=28)
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_setups_of_ntu_120_in_the_same_folder_are_passed_over(tmp_path):
+def test_setups_of_ntu_120_in_the_same_folder_are_skipped(tmp_path):
     folder = ntu(tmp_path)
     (folder / name(setup=18, performer=41, action=61)).touch()
     assert len(ntu60.load(None, root=tmp_path, size=28)) == 40 * 9
@@ -153,10 +125,10 @@ def test_setups_of_ntu_120_in_the_same_folder_are_passed_over(tmp_path):
 
 @pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "message"),
     [
-        ("S001C001P001R001A001.avi", "tells nothing: it should look like S001C001P001R001A001_rgb.avi"),
-        ("S1C1P1R1A1_rgb.avi", "tells nothing"),
+        ("S001C001P001R001A001.avi", "has no valid name: it should look like S001C001P001R001A001_rgb.avi"),
+        ("S1C1P1R1A1_rgb.avi", "has no valid name"),
         (name(action=61), "has action 1 to 60, not 61"),
         (name(camera=4), "has camera 1 to 3, not 4"),
         (name(performer=0), "has performer 1 to 40, not 0"),
@@ -164,15 +136,15 @@ def test_setups_of_ntu_120_in_the_same_folder_are_passed_over(tmp_path):
         (name(setup=0), "has setup 1 to 17, not 0"),
     ],
 )
-def test_a_file_with_a_name_that_cannot_be_is_named_with_how_it_should_look(tmp_path, file, said):
+def test_a_file_with_a_name_that_cannot_be_is_named_with_how_it_should_look(tmp_path, file, message):
     (ntu(tmp_path) / file).touch()
-    with pytest.raises(DataError, match=said) as refused:
+    with pytest.raises(DataError, match=message) as refused:
         ntu60.load(None, root=tmp_path, size=28)
     assert str(tmp_path / ntu60.FOLDER / file) in str(refused.value)
 
 
 @pytest.mark.usefixtures("undecoded")
-def test_a_folder_without_videos_or_without_the_people_of_a_split_is_told(tmp_path):
+def test_a_folder_without_videos_or_without_the_people_of_a_split_is_refused(tmp_path):
     folder = tmp_path / "none" / ntu60.FOLDER
     (folder / "S001").mkdir(parents=True)
     with pytest.raises(DataError, match=r"holds no \.avi file: .*in no folder of their own"):
@@ -185,5 +157,3 @@ def test_a_folder_without_videos_or_without_the_people_of_a_split_is_told(tmp_pa
     ntu(tmp_path / "alone", people=(1, 3))
     with pytest.raises(DataError, match="of P001 none can be spared: each action needs two people"):
         ntu60.load(None, root=tmp_path / "alone", size=28)
-    with pytest.raises(UsageError, match="subject, view, bias_f or bias_m after a colon, not 'setup'"):
-        ntu60.load("setup", root=tmp_path, size=28)

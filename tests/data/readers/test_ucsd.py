@@ -1,38 +1,18 @@
-"""UCSD Ped1 and Ped2: pictures in folders, and labels by the frame out of a Matlab text."""
+"""UCSD Ped1 and Ped2: pictures in folders, and labels per frame out of a Matlab text."""
 
 import shutil
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
-from vidveil.core.errors import DataError, UsageError
+from tests.data.made_ucsd import LINES, ped, video
+from vidveil.core.errors import DataError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import ucsd
 from vidveil.data.readers.one_class import WINDOW, windows
 from vidveil.data.untrimmed import frame_labels
-
-LINES = ("TestVideoFile{end+1}.gt_frame = [3:5];", "TestVideoFile{end+1}.gt_frame = [1:2, 70:100];")
-
-
-def video(folder: Path, frames: int, shade: int) -> None:
-    """Pictures that tell their number."""
-    folder.mkdir(parents=True)
-    for i in range(frames):
-        cv2.imwrite(str(folder / f"{i + 1:03d}.tif"), np.full((12, 16), shade + i, np.uint8))
-
-
-def ped(root: Path, which: str = "ped2", train: int = 4) -> Path:
-    """Short videos to train on, and two to test: one of 10 frames, one of 100."""
-    folder = root / ucsd.FOLDER / ucsd.SETS[which]
-    for i in range(train):
-        video(folder / "Train" / f"Train{i + 1:03d}", 6 + i, 10 * i)
-    for i, frames in enumerate((10, 100)):
-        video(folder / "Test" / f"Test{i + 1:03d}", frames, 100)
-    (folder / "Test" / f"{ucsd.SETS[which]}.m").write_text("\r\n".join(["TestVideoFile = {};", *LINES, ""]))
-    return folder
 
 
 def test_every_tested_video_has_a_label_for_each_of_its_frames(tmp_path):
@@ -91,30 +71,9 @@ def test_both_walkways_are_found_under_a_folder_of_their_own_too(tmp_path):
     assert len(load_data("ucsd:ped1", root=tmp_path, frames=4, size=8)) == 7
     with pytest.raises(DataError, match=r"UCSDped2/Train cannot be listed: it should hold folders Train001, Train002"):
         load_data("ucsd:ped2", root=tmp_path, frames=4, size=8)
-    with pytest.raises(UsageError, match="ucsd has ped1 and ped2, not 'ped3'; write ucsd:ped1"):
-        load_data("ucsd:ped3", root=tmp_path, frames=4, size=8)
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ([LINES[0]], r"UCSDped2\.m tells of 1 videos and .*Test holds 2, Test001 to Test002: unpack the set again"),
-        ([LINES[0], "TestVideoFile{end+1}.gt_frame = [5-90];"], r"line 2: TestVideoFile\{end\+1\}.* is wanted, not"),
-        ([LINES[0], "TestVideoFile{end+1}.gt_frame = [];"], "line 2: "),
-        (["TestVideoFile{end+1}.gt_frame = [3:11];", LINES[1]], r"has 3:11 for Test001, which has frames 1 to 10: unp"),
-        (["TestVideoFile{end+1}.gt_frame = [5:3];", LINES[1]], r"has 5:3 for Test001"),
-        (["TestVideoFile{end+1}.gt_frame = [0:3];", LINES[1]], r"has 0:3 for Test001"),
-        (["% nothing"], r"UCSDped2\.m names no abnormal frames: a line is TestVideoFile"),
-    ],
-)
-def test_labels_that_make_no_sense_are_named(tmp_path, lines, said):
-    folder = ped(tmp_path)
-    (folder / "Test" / "UCSDped2.m").write_text("\n".join(lines))
-    with pytest.raises(DataError, match=said):
-        ucsd.read_videos(tmp_path, "ped2")
-
-
-def test_a_copy_that_lacks_something_is_told_what(tmp_path):
+def test_what_a_copy_lacks_is_named(tmp_path):
     folder = ped(tmp_path)
     (folder / "Test" / "Test002" / "050.tif").unlink()
     with pytest.raises(
@@ -146,16 +105,3 @@ def test_pictures_that_changed_are_read_anew(tmp_path):
     video(folder / "Train" / "Train005", 8, 77)
     after = ucsd.load("ped2", root=tmp_path)
     assert len(after) == len(before) + 1
-
-
-def test_nothing_can_be_attacked_there_and_evaluation_says_so(tmp_path):
-    from rich.console import Console
-
-    from vidveil.evaluation.protocols.clips import Engine
-    from vidveil.evaluation.recipes.clips import EvaluateRecipe
-
-    ped(tmp_path)
-    clips = ucsd.load("ped2", root=tmp_path)
-    recipe = EvaluateRecipe(name="none", data="ucsd:ped2", method="raw")
-    with pytest.raises(DataError, match="ucsd:ped2 names neither people nor attributes: there is nothing to attack"):
-        Engine(recipe, clips, None, tmp_path, Console())  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from vidveil.evaluation.protocols.features import INVERTED, FeaturesProtocol, ru
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.evaluation.results import read
 from vidveil.methods.splavu import run as train_adapter
-from vidveil.methods.splavu.load import load_adapter
+from vidveil.methods.splavu.adapter import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.models import checkpoint
 from vidveil.report.tables import table

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vidveil.methods.splavu.contrastive import chance, nt_xent
+from vidveil.methods.splavu.train import chance, nt_xent
 
 
 def plain(first: Tensor, second: Tensor, temperature: float) -> Tensor:

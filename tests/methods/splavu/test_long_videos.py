@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from tests.evaluation.made_features import WIDTH, directions, made, read
 from tests.evaluation.made_videos import BEND, anomaly_videos, detection_videos
 from vidveil.core.errors import DataError, RecipeError
-from vidveil.methods.splavu.contrastive import chance, nt_xent
+from vidveil.methods.splavu.train import chance, nt_xent
 from vidveil.methods.splavu.long_videos import classes_of, fingerprint, means_of_classes
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.train import Draws, Joint, erasing_of, refuse
@@ -39,7 +39,7 @@ def joint(data, whole, recipe=RECIPE, **changes):
     """With opinions, in eval mode: no dropout."""
     chosen = replace(recipe, **changes)
     torch.manual_seed(0)
-    found = Joint(chosen, data, "cpu", [whole[task] for task in chosen.on_whole_videos])
+    found = Joint(chosen, data, "cpu", [whole[task] for task in chosen.whole_videos])
     with torch.no_grad():
         for parameter in found.adapter.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -177,7 +177,7 @@ def test_what_is_left_after_erasing_is_what_networks_beside_it_see(data, whole):
 def test_what_tells_any_task_is_kept_where_directions_are_erased(data, whole, erase):
     def kept(tasks):
         chosen = replace(RECIPE, erase=erase, tasks=tasks)
-        return erasing_of(data, chosen, [whole[task] for task in chosen.on_whole_videos])[1]
+        return erasing_of(data, chosen, [whole[task] for task in chosen.whole_videos])[1]
 
     ranks = {}
     for tasks in [(), ("action",), ("detection",), ("anomaly",), ("action", "detection", "anomaly")]:

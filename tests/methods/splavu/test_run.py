@@ -18,7 +18,7 @@ from vidveil.core.errors import DataError, RecipeError, TrainingError, UsageErro
 from vidveil.core.recipe import as_values
 from vidveil.core.recipe import read as read_recipe
 from vidveil.methods.splavu import run as train_adapter
-from vidveil.methods.splavu.load import load_adapter
+from vidveil.methods.splavu.adapter import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.run import run, seen_on
 from vidveil.methods.splavu.train import Copying, Joint
@@ -281,7 +281,7 @@ def test_a_training_with_whole_videos_goes_on_to_the_bit(runs, recipe, asked, ch
     run(recipe, resume=True)
     run(replace(recipe, name="whole"))
     assert same(bits(runs, "mine"), bits(runs, "whole"))
-    assert len(asked) == 3 * len(recipe.on_whole_videos)
+    assert len(asked) == 3 * len(recipe.whole_videos)
 
 
 @pytest.mark.usefixtures("asked")

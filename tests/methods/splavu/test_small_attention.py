@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from vidveil.methods.splavu.small_attention import attend_side_by_side
+from vidveil.methods.splavu.model import attend_side_by_side
 
 
 @pytest.mark.parametrize("size", [0.1, 1.0, 100.0])

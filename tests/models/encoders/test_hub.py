@@ -1,4 +1,4 @@
-"""Encoders of transformers: tiny networks with weights of chance, saved and loaded the way published ones are."""
+"""Encoders of transformers: tiny networks with random weights, saved and loaded as published ones are."""
 
 import json
 import socket
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 import torch
 from torch import Tensor
@@ -37,7 +38,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES)
 
 
 def save(folder: Path, family: str, part: str = "Model", seed: int = 0, **changes: Any) -> Path:
-    """A network of chance as `save_pretrained` leaves it. Tokens that start as zeros get values, too."""
+    """A random network as `save_pretrained` leaves it. Tokens that start as zeros get values, too."""
     name = FAMILIES[family].name
     config = getattr(transformers, f"{name}Config")(**SETTINGS[family] | changes)
     torch.manual_seed(seed)
@@ -95,7 +96,7 @@ def test_a_clips_vector_does_not_depend_on_the_other_clips_of_the_batch(family: 
 
 
 @each_family
-def test_nothing_of_it_learns(family: str, tmp_path: Path) -> None:
+def test_no_part_of_it_learns(family: str, tmp_path: Path) -> None:
     encoder: Any = load_hub(family, str(save(tmp_path, family)))
     assert not encoder.encode(clips().requires_grad_()).requires_grad
     assert not any(parameter.requires_grad for parameter in encoder.network.parameters())
@@ -103,7 +104,7 @@ def test_nothing_of_it_learns(family: str, tmp_path: Path) -> None:
 
 
 @each_family
-def test_a_classifiers_file_serves_without_its_head_and_without_a_word(
+def test_a_classifiers_file_serves_without_its_head_and_without_a_message(
     family: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     save(tmp_path, family, "ForVideoClassification")
@@ -124,7 +125,7 @@ def test_a_masked_autoencoders_file_serves_without_its_decoder_and_with_its_last
 
 
 @pytest.mark.parametrize(
-    ("family", "file", "told", "mean", "deviation"),
+    ("family", "file", "settings", "mean", "deviation"),
     [
         ("videomae", "preprocessor_config.json", {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.4, 0.5, 0.6]},
          [0.1, 0.2, 0.3], [0.4, 0.5, 0.6]),
@@ -138,21 +139,21 @@ def test_a_masked_autoencoders_file_serves_without_its_decoder_and_with_its_last
          [0.5] * 3, [0.5] * 3),
     ],
 )  # fmt: skip
-def test_the_file_beside_the_weights_decides_what_pixels_become(
-    family: str, file: str, told: dict[str, Any], mean: list[float], deviation: list[float], tmp_path: Path
+def test_the_file_next_to_the_weights_decides_how_pixels_are_standardized(
+    family: str, file: str, settings: dict[str, Any], mean: list[float], deviation: list[float], tmp_path: Path
 ) -> None:
     plain = load_hub(family, str(save(tmp_path, family)))
-    (tmp_path / file).write_text(json.dumps(told))
+    (tmp_path / file).write_text(json.dumps(settings))
     encoder: Any = load_hub(family, str(tmp_path))
-    seen = encoder.pixels(clips()).transpose(1, 2)
-    torch.testing.assert_close(seen, standardized(clips(), mean, deviation), rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(encoder.encode(clips()), pooled(tokens_of(tmp_path, family, seen), family))
+    pixels = encoder.pixels(clips()).transpose(1, 2)
+    torch.testing.assert_close(pixels, standardized(clips(), mean, deviation), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(encoder.encode(clips()), pooled(tokens_of(tmp_path, family, pixels), family))
     assert (encoder.fingerprint == plain.fingerprint) == ((mean, deviation) == DEFAULTS[family])
 
 
-@pytest.mark.parametrize("told", [{"image_std": [0, 1, 1]}, {"image_mean": [1, 2]}, {"rescale_factor": 0}, [1]])
-def test_senseless_pixels_are_refused(told: Any, tmp_path: Path) -> None:
-    (save(tmp_path, "videomae") / "preprocessor_config.json").write_text(json.dumps(told))
+@pytest.mark.parametrize("settings", [{"image_std": [0, 1, 1]}, {"image_mean": [1, 2]}, {"rescale_factor": 0}, [1]])
+def test_senseless_pixels_are_refused(settings: Any, tmp_path: Path) -> None:
+    (save(tmp_path, "videomae") / "preprocessor_config.json").write_text(json.dumps(settings))
     with pytest.raises(WeightsError, match=r"preprocessor_config\.json"):
         load_hub("videomae", str(tmp_path))
 
@@ -164,7 +165,7 @@ def test_the_fingerprint_is_of_the_weights_and_not_of_the_loading(family: str, t
     assert load_hub(family, first).fingerprint != load_hub(family, second).fingerprint
 
 
-def test_a_setting_that_no_tensor_tells_changes_the_fingerprint(tmp_path: Path) -> None:
+def test_a_setting_that_no_tensor_shows_changes_the_fingerprint(tmp_path: Path) -> None:
     one, two = (save(tmp_path / str(heads), "videomae", num_attention_heads=heads) for heads in (2, 4))
     assert load_hub("videomae", str(one)).fingerprint != load_hub("videomae", str(two)).fingerprint
 
@@ -186,11 +187,13 @@ def test_v_jepa_2_takes_other_clips_and_places_their_tokens_in_their_own_grid(tm
     encoder = load_hub("vjepa2", where, frames=6, size=48)
     assert (encoder.frames, encoder.size) == (6, 48)
     assert encoder.fingerprint != load_hub("vjepa2", where).fingerprint
-    other = save(tmp_path / "other", "vjepa2", frames_per_clip=6, crop_size=48)  # the same chance, the other grid
+    other = save(
+        tmp_path / "other", "vjepa2", frames_per_clip=6, crop_size=48
+    )  # the same random weights, the other grid
     wanted = tokens_of(other, "vjepa2", standardized(clips(2, 6, 48), *IMAGENET)).mean(1)
     torch.testing.assert_close(encoder.encode(clips(2, 6, 48)), wanted, rtol=1e-4, atol=1e-5)
-    for asked, told in (({"frames": 5}, "multiples of 2"), ({"size": 40}, "multiples of 16"), ({"size": 0}, "16")):
-        with pytest.raises(UsageError, match=told):
+    for asked, message in (({"frames": 5}, "multiples of 2"), ({"size": 40}, "multiples of 16"), ({"size": 0}, "16")):
+        with pytest.raises(UsageError, match=message):
             load_hub("vjepa2", where, **asked)
 
 
@@ -244,7 +247,7 @@ def _with(**changes: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (lambda folder: (folder / "config.json").unlink(), "config.json is not there"),
         (lambda folder: (folder / "config.json").write_text("{"), "no readable JSON"),
@@ -256,16 +259,14 @@ def _with(**changes: Any) -> Any:
         (_with(num_hidden_layers=1), r"the config knows no .*encoder\.layer\.1"),
     ],
 )
-def test_a_damaged_folder_is_told_on_one_line(damage: Any, told: str, tmp_path: Path) -> None:
+def test_a_damaged_folder_is_an_error_in_one_line(damage: Any, message: str, tmp_path: Path) -> None:
     damage(save(tmp_path, "videomae"))
-    with pytest.raises(WeightsError, match=told) as caught:
+    with pytest.raises(WeightsError, match=message) as caught:
         load_hub("videomae", str(tmp_path))
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_name_that_the_hub_does_not_give_is_told_on_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import huggingface_hub
-
+def test_a_name_that_is_not_on_the_hub_is_an_error_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def unreachable(*_: Any, **__: Any) -> str:
         raise ConnectionError("no route\nto the hub")
 
@@ -278,8 +279,6 @@ def test_a_name_that_the_hub_does_not_give_is_told_on_one_line(monkeypatch: pyte
 def test_a_name_on_the_hub_is_fetched_without_pickles_and_loaded_like_a_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import huggingface_hub
-
     asked: dict[str, Any] = {}
 
     def fetched(name: str, **options: Any) -> str:
@@ -296,12 +295,10 @@ def test_a_name_on_the_hub_is_fetched_without_pickles_and_loaded_like_a_folder(
 def test_a_folder_is_loaded_without_the_network_and_leaves_the_librarys_settings_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import huggingface_hub
-
     def settings() -> list[Any]:
         logging = transformers.utils.logging
-        told = huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY
-        return [logging.get_verbosity(), logging.is_progress_bar_enabled(), told]
+        no_telemetry = huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY
+        return [logging.get_verbosity(), logging.is_progress_bar_enabled(), no_telemetry]
 
     def refuse(*_: Any) -> None:
         raise AssertionError("it went out")

@@ -121,7 +121,7 @@ def test_a_run_that_trained_a_method_is_no_encoder(runs):
     ],
     ids=["no weights", "cut off", "half a JSON", "no JSON", "of another network"],
 )
-def test_a_damaged_run_is_told_on_one_line(runs, damage, kind):
+def test_a_damaged_run_is_an_error_in_one_line(runs, damage, kind):
     made.run(runs)
     damage(runs / "mine/checkpoint")
     with pytest.raises(kind) as error:
@@ -130,7 +130,7 @@ def test_a_damaged_run_is_told_on_one_line(runs, damage, kind):
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("i3", "no encoder is called 'i3'; did you mean i3d?"),
         ("videomea:somewhere", "did you mean videomae?"),
@@ -144,14 +144,14 @@ def test_a_damaged_run_is_told_on_one_line(runs, damage, kind):
         ("vjepa2", "vjepa2 needs a name on the hub, or a folder behind a colon"),
     ],
 )
-def test_a_name_that_makes_no_sense_is_refused_before_anything_is_loaded(spec, said):
+def test_a_name_that_makes_no_sense_is_refused_before_anything_is_loaded(spec, message):
     for ask in (check_encoder, load_encoder):
-        with pytest.raises(VidveilError, match=said) as error:
+        with pytest.raises(VidveilError, match=message) as error:
             ask(spec)
         assert "\n" not in str(error.value)
 
 
-def test_every_name_that_is_told_is_taken():
+def test_every_listed_name_is_accepted():
     for name in OWN:
         check_encoder(name)
     for name in ("run", *HUB):

@@ -1,4 +1,4 @@
-"""What is above learns to tell, what is below to hide."""
+"""The network above learns to predict, the network below to prevent it."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 
 
-def test_forwards_nothing_changes_and_backwards_the_gradient_is_turned_round():
+def test_forwards_nothing_changes_and_backwards_the_gradient_is_reversed():
     x = torch.randn(3, 4, requires_grad=True)
     y = reverse_gradient(x, 0.3)
     assert torch.equal(y, x)
@@ -14,7 +14,7 @@ def test_forwards_nothing_changes_and_backwards_the_gradient_is_turned_round():
     torch.testing.assert_close(x.grad, -0.3 * torch.arange(4.0).expand(3, 4))
 
 
-def test_a_step_against_the_gradient_makes_the_head_better_and_the_trunk_worse():
+def test_a_step_against_the_gradient_makes_the_head_better_and_the_backbone_worse():
     torch.manual_seed(0)
     backbone, head = torch.nn.Linear(5, 4), torch.nn.Linear(4, 1)
     x, label = torch.randn(16, 5), torch.randn(16, 1)
@@ -34,7 +34,7 @@ def test_a_step_against_the_gradient_makes_the_head_better_and_the_trunk_worse()
                 parameter.copy_(value)
 
 
-def test_strength_rises_from_nothing_to_nearly_one():
+def test_strength_rises_from_zero_to_nearly_one():
     strengths = [ramp(step / 20) for step in range(21)]
     assert strengths[0] == 0
     assert strengths == sorted(strengths)

@@ -1,4 +1,4 @@
-"""Networks against what was published of them, and against arithmetic by hand."""
+"""Networks compared with what was published, and with arithmetic by hand."""
 
 import pytest
 import torch
@@ -46,9 +46,9 @@ def test_there_are_as_many_parameters_as_published(name, classes, published):
 )
 def test_a_video_transformer_has_the_picture_transformer_and_its_time_embedding(name, width, pictures):
     with torch.device("meta"):
-        evaluator = Classifier(build(name, frames=16, size=224), {"class": 1000})
+        model = Classifier(build(name, frames=16, size=224), {"class": 1000})
     second_frame = 3 * 16 * 16 * width  # a tubelet is two frames deep
-    assert count(evaluator) == pictures + second_frame + 8 * width
+    assert count(model) == pictures + second_frame + 8 * width
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_network_for_two_cores_sees_the_changes_of_all_its_channels(name, stem
     assert network.get_submodule(stem).in_channels == 8
 
 
-def test_a_network_that_only_looks_sees_the_same_without_biases_before_its_norms():
+def test_without_biases_before_its_norms_a_network_in_evaluation_gives_the_same_features():
     torch.manual_seed(0)
     network = build("resnet50", frames=2, size=64).eval()
     for module in network.modules():
@@ -141,7 +141,7 @@ def test_convolved_tubelets_lie_on_the_same_grid():
     assert changed.argmax().item() == 2 * 64 + 1 * 8 + 3
 
 
-def test_a_mask_beside_the_colours_stays_a_mask():
+def test_a_mask_next_to_the_colours_stays_a_mask():
     clip = torch.rand(1, 4, 2, 3, 3)
     out = Standardize((0.5, 0.5, 0.5), (0.25, 0.25, 0.25), 4)(clip)
     torch.testing.assert_close(out[:, 3], clip[:, 3])
@@ -195,7 +195,7 @@ def test_i3d_resnet_looks_into_time_where_the_published_one_does(name):
         assert temporal(network) == [[3, 3, 3], [3, 1, 3, 1], [3, 1, 3, 1, 3, 1], [1, 3, 1]]
         seen: list[tuple[int, ...]] = []
         for layer in (network.layer1, network.layer2, network.layer4):
-            layer.register_forward_hook(lambda *told: seen.append(tuple(told[-1].shape[1:])))
+            layer.register_forward_hook(lambda *call: seen.append(tuple(call[-1].shape[1:])))
         network(torch.rand(1, 3, 8, 64, 64))
     assert seen == [(256, 8, 16, 16), (512, 4, 8, 8), (2048, 4, 2, 2)]  # time is halved once, behind layer1
 
@@ -203,7 +203,7 @@ def test_i3d_resnet_looks_into_time_where_the_published_one_does(name):
 def test_i3d_resnet_takes_a_single_frame_and_keeps_the_odd_one():
     network = I3DResNet(widths=(4, 4, 4, 4), depths=(1, 1, 1, 1)).eval()
     seen: list[int] = []
-    network.layer2.register_forward_hook(lambda *told: seen.append(told[-1].shape[2]))
+    network.layer2.register_forward_hook(lambda *call: seen.append(call[-1].shape[2]))
     with torch.no_grad():
         for frames in (1, 2, 5):
             assert network(torch.rand(1, 3, frames, 32, 32)).isfinite().all()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from vidveil.data.decode import decode
 from vidveil.models.recognizers import build
 from vidveil.models.recognizers.pretrained import load_published
 from vidveil.models.recognizers.vit import VideoViT
@@ -41,8 +42,6 @@ def test_i3d_names_the_action_of_a_real_clip(action):
     folder = Path(os.environ.get("VIDVEIL_DATA", "")) / "ucf101_5" / action
     if not os.environ.get("VIDVEIL_DATA") or not folder.is_dir():
         pytest.skip("VIDVEIL_DATA names no folder that has ucf101_5")
-    from vidveil.data.decode import decode
-
     frames = decode(sorted(folder.iterdir())[3], limit=32)  # at 12.5 frames a second
     network = build("i3d", frames=32, size=224, pretrained=True).eval()
     with torch.no_grad():
@@ -71,7 +70,7 @@ def test_i3d_resnet_sees_in_a_still_clip_what_resnet50_sees_in_the_picture():
         torch.testing.assert_close(video(picture.expand(-1, -1, 8, -1, -1)), pictures(picture), rtol=1e-3, atol=1e-4)
 
 
-def test_a_mask_beside_the_pictures_changes_nothing_at_first():
+def test_a_mask_next_to_the_pictures_changes_nothing_at_first():
     tensors_of("i3d")
     three, four = (build("i3d", frames=8, size=64, channels=n, pretrained=True).eval() for n in (3, 4))
     clip = torch.rand(1, 4, 8, 64, 64)

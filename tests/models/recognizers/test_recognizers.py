@@ -1,4 +1,4 @@
-"""What every network must do, whatever its kind."""
+"""What every recognizer must do."""
 
 import subprocess
 import sys
@@ -51,24 +51,24 @@ def test_clips_of_a_batch_do_not_see_each_other(name):
 @pytest.mark.parametrize("name", PIXELS)
 def test_gradients_reach_every_parameter(name):
     network = small(name).train()
-    evaluator = Classifier(network, {"action": 3})
+    model = Classifier(network, {"action": 3})
     clips = clip_for(name, count=2)
-    evaluator(clips)["action"].square().sum().backward()
-    silent = [name for name, weights in evaluator.named_parameters() if weights.grad is None or not weights.grad.any()]
+    model(clips)["action"].square().sum().backward()
+    silent = [name for name, weights in model.named_parameters() if weights.grad is None or not weights.grad.any()]
     # A bias right before a normalisation is taken away again; and a network on two clips of 32 × 32 may be left with
     # one pixel a channel, which the ReLU can silence.
     assert [name for name in silent if not name.endswith("bias")] == []
 
 
 @pytest.mark.parametrize("name", PER_FRAME)
-def test_a_network_on_frames_cannot_tell_their_order(name):
+def test_a_network_on_frames_ignores_their_order(name):
     network, clip = small(name), clip_for(name)
     with torch.no_grad():
         torch.testing.assert_close(network(clip), network(clip.flip(2)), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", [name for name in PIXELS if name not in PER_FRAME])
-def test_a_network_on_clips_tells_their_order(name):
+def test_a_network_on_clips_depends_on_their_order(name):
     network, clip = small(name), clip_for(name)
     if hasattr(network, "time_embed"):  # starts so small that order hardly matters before training
         nn.init.normal_(network.time_embed)
@@ -100,30 +100,30 @@ def test_the_network_on_features_takes_vectors():
 
 
 def test_a_classifier_has_a_head_for_each_output():
-    evaluator = Classifier(small("resnet_tiny"), {"action": 10, "identity": 7}, dropout=0.5).eval()
+    model = Classifier(small("resnet_tiny"), {"action": 10, "identity": 7}, dropout=0.5).eval()
     clip = clip_for("resnet_tiny", count=2)
     with torch.no_grad():
-        out = evaluator(clip)
+        out = model(clip)
         assert {name: tuple(logits.shape) for name, logits in out.items()} == {"action": (2, 10), "identity": (2, 7)}
-        torch.testing.assert_close(out["identity"], evaluator.heads["identity"](evaluator.features(clip)))
+        torch.testing.assert_close(out["identity"], model.heads["identity"](model.features(clip)))
 
 
 def test_a_head_on_mean_features_gives_the_mean_of_logits_over_frames():
-    evaluator = Classifier(small("resnet_tiny"), {"action": 4}).eval()
+    model = Classifier(small("resnet_tiny"), {"action": 4}).eval()
     clip = clip_for("resnet_tiny")
     with torch.no_grad():
-        single = [evaluator(clip[:, :, t : t + 1])["action"] for t in range(FRAMES)]
-        torch.testing.assert_close(evaluator(clip)["action"], torch.stack(single).mean(0), rtol=1e-4, atol=1e-5)
+        single = [model(clip[:, :, t : t + 1])["action"] for t in range(FRAMES)]
+        torch.testing.assert_close(model(clip)["action"], torch.stack(single).mean(0), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_network_learns_a_few_clips_by_heart(name):
     network = small(name).train()
-    evaluator = Classifier(network, {"action": 4})
+    model = Classifier(network, {"action": 4})
     clips, labels = clip_for(name, count=8), torch.arange(8) % 4
-    optimizer = torch.optim.AdamW(evaluator.parameters(), lr=2e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     for _ in range(30):
-        loss = nn.functional.cross_entropy(evaluator(clips)["action"], labels)
+        loss = nn.functional.cross_entropy(model(clips)["action"], labels)
         if loss.item() < 0.5:
             break
         optimizer.zero_grad()
@@ -139,7 +139,7 @@ def test_an_unknown_name_comes_with_a_suggestion():
         build("zzz", frames=8, size=64)
 
 
-def test_where_nobody_published_weights_the_line_says_who_did():
+def test_without_published_weights_the_error_lists_networks_that_have_them():
     with pytest.raises(UsageError, match=r"r3d_tiny has no published weights.*i3d, i3d_r50, .*resnet50, vit_s"):
         build("r3d_tiny", frames=8, size=64, pretrained=True)
 
@@ -151,6 +151,6 @@ def test_listing_the_names_loads_no_network():
 
 
 def test_the_table_of_the_docs_has_every_name():
-    page = (Path(__file__).parents[2] / "docs" / "recognizers.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "recognizers.md").read_text()
     named = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
     assert named == [*RECOGNIZERS]

@@ -17,8 +17,8 @@ FRAMES = 16
 
 
 def synthetic(normal, abnormal, *, videos: int, seed: int = 0) -> AnomalyVideos:
-    """20 to 90 clips per video out of `normal` (n, D). In every second video, a tenth to two fifths of them in a row are
-    out of `abnormal` (m, D) instead. No feature is in two splits."""
+    """Videos of 20 to 90 clips out of `normal` (n, D). In every second video, a tenth to two fifths of the clips, in a
+    row, are out of `abnormal` (m, D). No feature is in two splits."""
     streams = [_by_split(rows, (seed, number)) for number, rows in enumerate((normal, abnormal), 1)]
     label = np.arange(videos, dtype=np.int64) % 2
     ends = np.round(np.cumsum(SHARES) * (videos // 2)).astype(np.int64)

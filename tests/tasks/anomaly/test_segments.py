@@ -56,13 +56,13 @@ def test_gradients_reach_every_clip():
 @pytest.mark.parametrize("clips", LENGTHS)
 def test_a_frame_has_the_score_of_the_segment_that_its_clip_is_in(clips):
     scores, frames = np.random.default_rng(0).random(32), 16 * clips + 5
-    told = to_frames(scores, clips, frames)
-    assert told.shape == (frames,)
+    found = to_frames(scores, clips, frames)
+    assert found.shape == (frames,)
     ends = spans(clips)
     for frame in {0, 1, frames // 3, frames // 2, frames - 2, frames - 1}:
         clip = frame * clips // frames
         holding = [scores[i] for i, (first, end) in enumerate(ends) if first <= clip < end]
-        assert told[frame] == pytest.approx(np.mean(holding))
+        assert found[frame] == pytest.approx(np.mean(holding))
 
 
 def test_scores_of_clips_come_back_where_they_were():

@@ -84,7 +84,7 @@ def test_frames_count_only_where_all_videos_of_a_split_have_them(data):
     assert replace(data, frames=None).frame_labels("test") is None
 
 
-def test_videos_that_cannot_be_watched_are_named(data):
+def test_videos_that_make_no_sense_are_named(data):
     with pytest.raises(DataError, match="video 4 has no clips"):
         changed(data, 4, np.zeros((0, WIDTH), np.float32))
     with pytest.raises(DataError, match="video 4 has features of 3 numbers, the first video 16"):
@@ -101,5 +101,5 @@ def test_videos_that_cannot_be_watched_are_named(data):
         replace(data, label=data.label + 1, frames=None)
     with pytest.raises(DataError, match="splits train, val, test"):
         replace(data, split=np.full(len(data.split), "some"))
-    with pytest.raises(DataError, match="frames say otherwise"):
+    with pytest.raises(DataError, match="do not agree"):
         replace(data, label=1 - data.label)

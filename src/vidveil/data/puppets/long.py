@@ -4,7 +4,7 @@
     puppets_anomalies     a person does what one does; in every second video they suddenly run, once
 
     films = load_untrimmed(None, frames=8, size=64)
-    films.told[0].events                            # Event(start, end, label) in frames, counted from 1
+    films.annotations[0].events                            # Event(start, end, label) in frames, counted from 1
 
 Half a minute each, filmed as clips are, at a rate at which a clip of an encoder lasts as long as a clip of `puppets`.
 Actions last as long as two to five clips, and what the end cuts off has lasted for two. People are those of `puppets`
@@ -67,7 +67,7 @@ ANOMALIES = Kind(
 class Films(ClipSet):
     """A `ClipSet` of one row a video, with what happens when."""
 
-    told: tuple[Untrimmed, ...]
+    annotations: tuple[Untrimmed, ...]
     rate: float
     """Frames a second."""
 
@@ -103,7 +103,7 @@ def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) 
     folder = cache_folder() / f"{kind.name}-v{VERSION}-s{seed}-{frames}x{size}-{len(split)}"
     store = VideoStore.cached(folder, about, lambda: _drawn(kind, world, rate, split))
     person = store.side_stack("person")[:, 0]
-    found = [_told(kind, store, row, name) for row, name in enumerate(split)]
+    found = [_annotation(kind, store, row, name) for row, name in enumerate(split)]
     actions = THINGS if kind is UNTRIMMED else (NORMAL, *TROUBLE)
     return Films(
         name=kind.name + (f":{argument}" if argument else ""),
@@ -115,7 +115,7 @@ def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) 
         actions=actions,
         person=person,
         attributes=np.zeros((len(found), 0), np.float32),
-        told=tuple(found),
+        annotations=tuple(found),
         rate=rate,
     )
 
@@ -147,7 +147,7 @@ def _drawn(kind: Kind, world: World, rate: float, split: list[Split]) -> Iterato
             drawing.done = row + 1
 
 
-def _told(kind: Kind, store: VideoStore, row: int, split: Split) -> Untrimmed:
+def _annotation(kind: Kind, store: VideoStore, row: int, split: Split) -> Untrimmed:
     """With its events, each from its first frame to its last, counted from 1."""
     listed = [(NAMES[action], first + 1, last + 1) for action, first, last in store.side("segments", row).tolist()]
     asked = THINGS if kind is UNTRIMMED else TROUBLE

@@ -24,7 +24,9 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
     folder = root / "ucf101_5"
     column = f"split{number}"
     rows = read_table(folder / "manifest.csv", ("path", "class", "group", column, *COLUMNS))
-    classes = [row["class"] for row in rows]
+    classes, official = [row["class"] for row in rows], [row[column] for row in rows]
+    if unknown := set(official) - {"train", "test"}:
+        raise DataError(f"{folder / 'manifest.csv'}: a split is train or test, not {min(unknown)!r}")
     try:
         groups = [int(row["group"]) for row in rows]
         labels = [[int(row[label]) if row[label] else np.nan for label in COLUMNS] for row in rows]
@@ -37,7 +39,7 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         name=f"ucf101_5:{number}",
         videos=decoded("ucf101_5", folder, [row["path"] for row in rows]),
         ids=[row["path"] for row in rows],
-        split=hold_out_groups(classes, groups, [row[column] for row in rows]),
+        split=hold_out_groups(classes, groups, official),
         group=np.array(names),
         action=action,
         actions=actions,

@@ -7,116 +7,31 @@ Every network is trained once per seed on the clips as the method leaves them, i
 and test people are evaluated once. Each training is a part of the run, and is found again after an interruption.
 """
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-
 from vidveil.core.errors import DataError
-from vidveil.core.recipe import as_values
 from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.description import UTILITY_METRICS
-from vidveil.data.store.anonymized import forget, kept_as_filmed
 from vidveil.data.video_parts import VIDEO_PARTS
 from vidveil.evaluation.attacks.raw_gallery import crossings
-from vidveil.evaluation.checks import refuse_mistakes, setting_of
+from vidveil.evaluation.checks import refuse_mistakes
 from vidveil.evaluation.evaluators.train import Learned, learn
 from vidveil.evaluation.measures.actions import readable
-from vidveil.evaluation.measures.ground_truth import Truth
-from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.plan import frame_readers, from_nothing, on_raw, trainings
-from vidveil.evaluation.protocols.protocol import Evaluated, Protocol, check_splits
+from vidveil.evaluation.protocols.clips_protocol import ClipsProtocol
+from vidveil.evaluation.protocols.lookups import GaitProtocol, RetrievalProtocol
+from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, run_protocol
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
-from vidveil.evaluation.results import Results
-from vidveil.methods.anonymized_data import anonymized
 from vidveil.tasks.identity import everybody_is_known
-from vidveil.training.options import options_of
-from vidveil.training.runs import Run
 
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
 HEADLINES = (*UTILITY_METRICS, "linkage_rank1", "identity_top1", "cmap", "identity_hidden", "action_kept")
-
-
-def run(
-    recipe: EvaluateRecipe,
-    *,
-    root: Path | None = None,
-    resume: bool = False,
-    strict: bool = False,
-    console: Console | None = None,
-) -> Results:
-    """All of it. `root` is the folder with datasets; a video that cannot be decoded is an error if `strict`."""
-    options_of(recipe, 0).accelerator()  # raises if it is not there
-    refuse_mistakes(recipe)
-    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
-    data = load_data(
-        recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
-    )
-    data = VIDEO_PARTS[recipe.part](data)
-    return protocol_of(recipe)(recipe, data, root).evaluate(resume=resume, console=console)
-
-
-def protocol_of(recipe: EvaluateRecipe) -> "type[ClipsProtocol]":
-    if recipe.protocol == "attack":
-        return AttackProtocol
-    from vidveil.evaluation.protocols.lookups import GaitProtocol, RetrievalProtocol
-
-    return GaitProtocol if recipe.protocol == "gait" else RetrievalProtocol
-
-
-class ClipsProtocol(Protocol):
-    """What protocols on clips have in common: clips are anonymized, one set per seed, and then evaluated."""
-
-    recipe: EvaluateRecipe
-    measure: Measure
-
-    def __init__(self, recipe: EvaluateRecipe, data: ClipSet, root: Path | None = None) -> None:
-        """`root`: where the dataset is, for controls that load a part of it."""
-        device = options_of(recipe, 0).accelerator()
-        measure = Measure(
-            data, permutations=recipe.permutations, resamples=recipe.resamples, f1_threshold=recipe.f1_threshold,
-            device=device,
-        )  # fmt: skip
-        super().__init__(recipe, data, measure)
-        self.data, self.root, self.raw_run = data, root, recipe.raw
-        self.truth = Truth(data, measure)
-
-    def evaluate_raw(self) -> Evaluated:
-        return self.evaluate_setting(self.same_for_all(self.data), Evaluated("raw", None))
-
-    def evaluate_settings(self, raw: Evaluated) -> Iterator[Evaluated]:
-        """The method at each keep rate."""
-        for keep in () if self.recipe.method == "raw" else self.recipe.keep or (None,):
-            yield self._evaluate_keep(keep, raw)
-
-    def _evaluate_keep(self, keep: float | None, raw: Evaluated) -> Evaluated:
-        """Nothing else holds the clips of a setting: a file that is still mapped fills the disk."""
-        data = self.anonymized(keep)
-        about = Evaluated(self.recipe.method, keep, kept_as_filmed=kept_as_filmed(data))
-        found = self.evaluate_setting(data, about, raw)
-        if self.recipe.tidy:
-            forget(data)
-        return found
-
-    @abstractmethod
-    def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated, raw: Evaluated | None = None) -> Evaluated:
-        """Fill in the numbers of one setting. `data` has one set per seed; `raw` is None for raw video itself."""
-
-    def same_for_all(self, data: ClipSet) -> list[ClipSet]:
-        """One set for the networks of every seed."""
-        return [data] * len(self.recipe.seeds)
-
-    def anonymized(self, keep: float | None) -> list[ClipSet]:
-        """The anonymized clips, one set per seed; the same one, unless the method was trained once per seed."""
-        setting = replace(setting_of(self.recipe), keep=keep)
-        each = [setting.of_seed(seed) for seed in self.recipe.seeds]
-        made = {one: anonymized(self.data, one, device=self.device) for one in dict.fromkeys(each)}
-        return [made[one] for one in each]
 
 
 class AttackProtocol(ClipsProtocol):
@@ -131,9 +46,9 @@ class AttackProtocol(ClipsProtocol):
         self.readable = readable(data)
         self.planned, self.trained = trainings(recipe, self.targets, readable=self.readable), 0
 
-    def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated, raw: Evaluated | None = None) -> Evaluated:
+    def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated) -> Evaluated:
         """Utility and every attack on these clips."""
-        tag, recipe, numbers = about.tag, self.recipe, about.numbers
+        tag, recipe, numbers, raw = about.tag, self.recipe, about.numbers, about.raw
         if self.readable:
             utility = self._train_seeds(data, ["action"], recipe.utility, recipe, tag)
             numbers[self.measure.utility] = action = self.measure.action({recipe.utility: utility})
@@ -141,7 +56,8 @@ class AttackProtocol(ClipsProtocol):
             if raw is None and (few := too_few(self.measure)):
                 self.say(few)
         for tasks in [self.targets] if recipe.joint else [[task] for task in self.targets]:
-            attackers = self._train_attackers(data, tasks, tag, raw, recipe)
+            networks = on_raw(recipe.attackers) if raw is None else recipe.attackers
+            attackers = self._train_attackers(data, tasks, networks, recipe, tag)
             if "identity" in tasks:
                 about.attackers = attackers
                 numbers |= self.measure.linkage(attackers)
@@ -150,10 +66,10 @@ class AttackProtocol(ClipsProtocol):
             if "attributes" in tasks:
                 of_attributes, about.constant = self.measure.attributes(attackers)
                 numbers |= of_attributes
-        if raw is not None and "identity" in self.targets:
-            crossed = crossings(recipe, self.data, data, about.attackers, raw.attackers)
-            numbers["linkage_rank1_raw_gallery"] = self.measure.raw_gallery(crossed)
         if raw is not None:
+            if "identity" in self.targets:
+                crossed = crossings(recipe, self.data, data, about.attackers, raw.attackers)
+                numbers["linkage_rank1_raw_gallery"] = self.measure.raw_gallery(crossed)
             numbers |= self.truth.numbers(data)
         self.say_values(about, HEADLINES)
         return about
@@ -162,16 +78,13 @@ class AttackProtocol(ClipsProtocol):
         self,
         data: Sequence[ClipSet],
         tasks: Sequence[str],
-        tag: str,
-        raw: Evaluated | None,
+        networks: Sequence[str],
         recipe: EvaluateRecipe,
+        tag: str,
         control: str = "",
     ) -> dict[str, list[Learned]]:
         """Every attacker at every learning rate, all of its seeds."""
         found = {}
-        networks = recipe.attackers
-        if raw is None:
-            networks = on_raw(networks) if tag == "raw" else from_nothing(networks)
         for network in networks:
             frozen = network.endswith(":frozen")
             for lr in recipe.attacker_lr[:1] if frozen else recipe.attacker_lr:
@@ -227,7 +140,7 @@ class AttackProtocol(ClipsProtocol):
     def _control(self, which: str) -> dict[str, Number]:
         """The same numbers with a part of the video taken away, by networks that are trained anew on what is left, for
         as long as on the whole: a weak network would find little in anything."""
-        recipe, whole = self.recipe, self.same_for_all(self.data)
+        recipe, whole = self.recipe, self.for_all_seeds(self.data)
         if which in ("one_frame", "shuffled"):
             settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
             readers = frame_readers(recipe, which)
@@ -238,10 +151,10 @@ class AttackProtocol(ClipsProtocol):
         if which == "one_frame_linkage":
             data, settings = whole, replace(recipe, views="1x1")
         else:
-            data, settings = self.same_for_all(self._control_clips(which)), recipe
-        settings = replace(settings, attackers=recipe.control_attackers or recipe.attackers)
-        taken = "one_frame" if which == "one_frame_linkage" else ""
-        attackers = self._train_attackers(data, ["identity"], which, None, settings, taken)
+            data, settings = self.for_all_seeds(self._control_clips(which)), recipe
+        networks = from_nothing(recipe.control_attackers or recipe.attackers)
+        transform = "one_frame" if which == "one_frame_linkage" else ""
+        attackers = self._train_attackers(data, ["identity"], networks, settings, which, transform)
         return {f"{which.removesuffix('_linkage')}_rank1": self.measure.linkage(attackers)["linkage_rank1"]}
 
     def _control_clips(self, which: str) -> ClipSet:
@@ -264,3 +177,23 @@ def _nothing_to_attack(data: ClipSet, asked: Sequence[str]) -> str:
 
 def _can_attack(data: ClipSet, what: str) -> bool:
     return bool((data.person >= 0).any()) if what == "linkage" else bool(len(data.attribute_names))
+
+
+PROTOCOLS: dict[str, type[ClipsProtocol]] = {
+    "attack": AttackProtocol,
+    "gait": GaitProtocol,
+    "retrieval": RetrievalProtocol,
+}
+
+
+def load(recipe: EvaluateRecipe, root: Path | None, strict: bool) -> ClipsProtocol:
+    """The protocol, with the clips of its recipe."""
+    refuse_mistakes(recipe)
+    data = load_data(
+        recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed, strict=strict
+    )
+    return PROTOCOLS[recipe.protocol](recipe, VIDEO_PARTS[recipe.part](data), root)
+
+
+run = partial(run_protocol, load)
+"""`vidveil evaluate` of clips."""

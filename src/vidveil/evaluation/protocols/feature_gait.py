@@ -8,7 +8,7 @@ much in common the cosine hardly depends on how they differ. Of sets with valida
 counts; where there are none, the plain cosine does, as in the paper.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -17,40 +17,27 @@ from numpy.typing import NDArray
 from vidveil.data.clips import Split
 from vidveil.data.features.sets import FeatureSet
 from vidveil.evaluation.attacks.gait import Gait
-from vidveil.evaluation.measures.measure import Measure
-from vidveil.evaluation.protocols.adapters import adapted
-from vidveil.evaluation.protocols.protocol import Evaluated, Protocol
+from vidveil.evaluation.protocols.adapters import AdapterProtocol, adapted
+from vidveil.evaluation.protocols.protocol import Evaluated, measure_of
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.methods.splavu.model import AAM
-from vidveil.training.options import options_of
 
 Walks = Mapping[str, NDArray[np.floating]]
 """(n, D) by split."""
 
 
-class FeatureGaitProtocol(Protocol):
-    """Raw features and those after the adapters, one a seed, are looked up alike: with the same draws of people."""
+class FeatureGaitProtocol(AdapterProtocol[FeatureSet]):
+    """Walks are looked up in the same way in raw and adapted features: with the same draws of people."""
 
     def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[AAM] = ()) -> None:
-        measure = Measure(
-            data.labels, permutations=recipe.permutations, resamples=recipe.resamples,
-            device=options_of(recipe, 0).accelerator(),
-        )  # fmt: skip
-        super().__init__(recipe, data.labels, measure)
-        self.method, self.seeds = recipe.method, recipe.seeds
-        self.data, self.adapters = data, adapters
+        measure = measure_of(recipe, data.labels)
+        super().__init__(recipe, data, data, adapters, measure)
         self.gait = Gait(measure)
 
-    def evaluate_raw(self) -> Evaluated:
-        return self.evaluate_setting([self.data] * len(self.seeds), Evaluated("raw", None))
-
-    def evaluate_settings(self, raw: Evaluated) -> Iterator[Evaluated]:  # noqa: ARG002
-        if self.adapters:
-            after = [adapted(self.data, one) for one in self.adapters]
-            yield self.evaluate_setting(after, Evaluated(self.method, None))
+    def adapt(self, adapter: AAM) -> FeatureSet:
+        return adapted(self.data, adapter)
 
     def evaluate_setting(self, data: Sequence[FeatureSet], about: Evaluated) -> Evaluated:
-        """`data` has one set per seed."""
         each: list[Walks] = [{split: walks(one, split) for split in self.gait.splits} for one in data]
         centred = [self._centred(one) for one in each]
         about.numbers, about.by_view = self.gait.numbers({"cosine": each, "cosine, centred": centred})

@@ -9,40 +9,34 @@ that it recovers with these pairs, and the strongest on validation counts. Next 
 that were trained on raw features (`…_raw_heads`): the accuracy of a system that nobody trains again.
 """
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from torch import Tensor
 
 from vidveil.core.errors import DataError
-from vidveil.core.recipe import as_values
-from vidveil.data.description import labels_fingerprint
 from vidveil.data.features.extract import STATIC
 from vidveil.data.features.sets import FeatureSet, load_features
 from vidveil.evaluation.attacks.inversion import black_box, white_box
 from vidveil.evaluation.attacks.reconstruction import numbers_of, pictures, reconstructed
 from vidveil.evaluation.attacks.reconstruction_sheet import sheet
-from vidveil.evaluation.evaluators.features import SPACE, TrainedHead, features_by_split, space, train_head
+from vidveil.evaluation.evaluators.features import SPACE, features_by_split, space, train_head
 from vidveil.evaluation.evaluators.train import TESTED, Learned
 from vidveil.evaluation.measures.measure import Crossing, Measure
 from vidveil.evaluation.measures.retrieval import retrieval_numbers
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.number import Floats, Number
-from vidveil.evaluation.protocols.adapters import Adapters, adapted
+from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, Heads, adapted
 from vidveil.evaluation.protocols.feature_gait import FeatureGaitProtocol
-from vidveil.evaluation.protocols.protocol import Evaluated, Protocol, check_splits
+from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, measure_of, run_protocol
 from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
-from vidveil.evaluation.results import Results
 from vidveil.methods.splavu.model import AAM
 from vidveil.statistics.projections import lda
 from vidveil.tasks import TASKS, Task
 from vidveil.tasks.retrieval import Retrieval, retrieval
 from vidveil.training.options import options_of
-from vidveil.training.runs import Run
 
 RAW_HEADS = "_raw_heads"
 INVERTED = {"black_box": "inverted by pairs", "white_box": "inverted by the adapter"}
@@ -51,104 +45,46 @@ SHOWN = (
     *("action_top1", "action_cmap", "action_top1_gap", "linkage_rank1", "cmap"),
     *("retrieval_map", "reconstruction_psnr"),
 )
-Heads = dict[str, list[TrainedHead]]
-"""By name, one a seed."""
 
 
-@dataclass(eq=False)
-class RawFeatures:
-    """What the evaluation of raw features leaves for that of adapters."""
-
-    evaluated: Evaluated
-    heads: dict[str, Heads] = field(default_factory=dict)
-    """By task."""
-    filmed: Tensor | None = None
-    """The pictures themselves, where they are reconstructed."""
-    reconstructed: dict[str, Tensor] = field(default_factory=dict)
-    cost: dict[str, dict[str, float]] = field(default_factory=dict)
-
-
-_RAW: dict[str, RawFeatures] = {}
-"""Of the last set that this process evaluated."""
-
-
-def run(
-    recipe: FeaturesRecipe,
-    *,
-    root: Path | None = None,
-    resume: bool = False,
-    strict: bool = False,
-    console: Console | None = None,
-) -> Results:
-    device = options_of(recipe, 0).accelerator()
-    adapters = Adapters(recipe.method, recipe.seeds)
-    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
-    data = load_features(
-        recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
-        static=0 if "gait" in recipe.attack else STATIC, root=root, seed=recipe.data_seed, strict=strict, device=device,
-    )  # fmt: skip
-    protocol = FeatureGaitProtocol if "gait" in recipe.attack else FeaturesProtocol
-    return protocol(recipe, data, adapters.on(data, device)).evaluate(resume=resume, console=console)
-
-
-class FeaturesProtocol(Protocol):
+class FeaturesProtocol(AdapterProtocol[FeatureSet]):
     recipe: FeaturesRecipe
     measure: Measure
 
     def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[AAM] = ()) -> None:
-        """`adapters` has one entry a seed, or none: then raw features are evaluated alone."""
         labels = data.labels
         check_splits(labels)
-        measure = Measure(
-            labels, permutations=recipe.permutations, resamples=recipe.resamples,
-            f1_threshold=recipe.f1_threshold, device=options_of(recipe, 0).accelerator(),
-        )  # fmt: skip
-        super().__init__(recipe, labels, measure)
-        self.data, self.adapters = data, adapters
-        self.raw_data = [data] * len(recipe.seeds)
-        self.raw = RawFeatures(Evaluated("raw", None))
+        super().__init__(recipe, data, data, adapters, measure_of(recipe, labels))
         self.attacks_people = "linkage" in recipe.attack and bool((labels.person >= 0).any())
         self.attacks_attributes = "attributes" in recipe.attack and bool(len(labels.attribute_names))
         if not self.attacks_people and not self.attacks_attributes:
             raise DataError(f"{labels.name} names neither people nor attributes: there is nothing to attack")
 
-    def evaluate_raw(self) -> Evaluated:
-        """Once per process, however many adapters are compared with it."""
+    def adapt(self, adapter: AAM) -> FeatureSet:
+        return adapted(self.data, adapter)
+
+    def raw_recipe(self) -> FeaturesRecipe:
         attack = tuple(what for what in self.recipe.attack if what != "inversion")
-        recipe = replace(self.recipe, name="raw", method="raw", attack=attack)
-        key = json.dumps([self.labels.name, labels_fingerprint(self.labels), as_values(recipe)])
-        key += self.data.store.fingerprint
-        if key not in _RAW:
-            self.evaluate_setting(self.raw_data, self.raw.evaluated)
-            _RAW.clear()
-            _RAW[key] = replace(self.raw, reconstructed=dict(self.raw.reconstructed), cost=dict(self.cost))
-        kept = _RAW[key]
-        self.raw = replace(kept, reconstructed=dict(kept.reconstructed))
-        self.cost = dict(kept.cost)
-        return self.raw.evaluated
+        return replace(self.recipe, name="raw", method="raw", attack=attack)
 
     def evaluate_settings(self, raw: Evaluated) -> Iterator[Evaluated]:
         """The adapter, and what an attacker recovers of its features."""
         if not self.adapters:
             return
         method, seeds = self.recipe.method, self.recipe.seeds
-        after = [adapted(self.data, adapter) for adapter in self.adapters]
+        after = [self.adapt(adapter) for adapter in self.adapters]
         pairs = [black_box(self.data, one, seed=seed) for one, seed in zip(after, seeds, strict=True)]
-        yield self.evaluate_setting(after, Evaluated(method, None), raw, pairs)
+        yield self.evaluate_setting(after, Evaluated(method, raw=raw), pairs)
         if "inversion" in self.recipe.attack:
             recovered = [white_box(one, adapter) for one, adapter in zip(after, self.adapters, strict=True)]
             for way, back in {"black_box": pairs, "white_box": recovered}.items():
-                yield self.evaluate_setting(back, Evaluated(f"{method} {INVERTED[way]}", None), raw)
+                yield self.evaluate_setting(back, Evaluated(f"{method} {INVERTED[way]}", raw=raw))
 
     def evaluate_setting(
-        self,
-        data: Sequence[FeatureSet],
-        about: Evaluated,
-        raw: Evaluated | None = None,
-        pairs: Sequence[FeatureSet] = (),
+        self, data: Sequence[FeatureSet], about: Evaluated, pairs: Sequence[FeatureSet] = ()
     ) -> Evaluated:
         """Heads and attackers on these features, one set per seed; attackers also on what `pairs` recover."""
-        recipe, tag, numbers = self.recipe, about.tag, about.numbers
+        recipe, tag, numbers, raw = self.recipe, about.tag, about.numbers, about.raw
         heads = self._train_heads(data, "action", (recipe.utility,), recipe.epochs, (recipe.lr,), tag)
         if raw is None:
             self.raw.heads["action"] = heads
@@ -209,7 +145,7 @@ class FeaturesProtocol(Protocol):
         rates: Sequence[float],
         tag: str,
     ) -> Heads:
-        """Each head at each learning rate, one a seed."""
+        """Each head at each learning rate, one per seed."""
         found: Heads = {}
         for kind in kinds:
             for lr in rates:
@@ -260,7 +196,7 @@ class FeaturesProtocol(Protocol):
     def _crossings(self, data: Sequence[FeatureSet], prefix: str) -> dict[str, list[Crossing]]:
         """Anonymized features looked up among raw ones: as they are, and in discriminants of raw training people."""
         found: dict[str, list[Crossing]] = {f"{prefix}cosine": [], f"{prefix}LDA": []}
-        for after, before in zip(data, self.raw_data, strict=True):
+        for after, before in zip(data, self.for_all_seeds(self.data), strict=True):
             probes, gallery = features_by_split(after), features_by_split(before)
             train = gallery["train"]
             discriminants = lda(train.features, self.labels.person[train.rows])
@@ -272,3 +208,19 @@ class FeaturesProtocol(Protocol):
 
     def _seed_folder(self, tag: str, name: str, seed: int) -> Path:
         return self.folder(f"{tag} {name} seed {self.recipe.seeds[seed]}")
+
+
+def load(recipe: FeaturesRecipe, root: Path | None, strict: bool) -> FeaturesProtocol | FeatureGaitProtocol:
+    """The protocol, with the features and adapters of its recipe."""
+    device = options_of(recipe, 0).accelerator()
+    adapters = Adapters(recipe.method, recipe.seeds)
+    data = load_features(
+        recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
+        static=0 if "gait" in recipe.attack else STATIC, root=root, seed=recipe.data_seed, strict=strict, device=device,
+    )  # fmt: skip
+    protocol = FeatureGaitProtocol if "gait" in recipe.attack else FeaturesProtocol
+    return protocol(recipe, data, adapters.on(data, device))
+
+
+run = partial(run_protocol, load)
+"""`vidveil evaluate` of features."""

@@ -18,7 +18,7 @@ from vidveil.evaluation.attacks.gait import Gait, energy
 from vidveil.evaluation.checks import ENERGY
 from vidveil.evaluation.evaluators.train import Learned, learn
 from vidveil.evaluation.measures.retrieval import retrieval_numbers
-from vidveil.evaluation.protocols.clips import ClipsProtocol
+from vidveil.evaluation.protocols.clips_protocol import ClipsProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.tasks import Predictions
@@ -31,7 +31,7 @@ class LookupProtocol(ClipsProtocol):
     splits: tuple[Split, ...] = SPLITS
 
     def features(self, data: Sequence[ClipSet], network: str, tag: str) -> list[Mapping[str, Predictions]]:
-        """By split, one entry a seed."""
+        """By split, one entry per seed."""
         found: list[Learned] = []
         for seed, clips in zip(self.recipe.seeds, data, strict=True):
             label = f"{tag} {network} seed {seed}"
@@ -49,7 +49,7 @@ class GaitProtocol(LookupProtocol):
         self.gait = Gait(self.measure)
         self.splits = self.gait.splits
 
-    def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated, raw: Evaluated | None = None) -> Evaluated:
+    def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated) -> Evaluated:
         features: dict[str, list[Mapping[str, NDArray[np.floating]]]] = {}
         for network in self.recipe.attackers:
             if network == ENERGY:
@@ -58,7 +58,7 @@ class GaitProtocol(LookupProtocol):
             each = self.features(data, network, about.tag)
             features[network] = [{split: one.features for split, one in by_split.items()} for by_split in each]
         about.numbers, about.by_view = self.gait.numbers(features)
-        about.numbers |= self.truth.numbers(data) if raw is not None else {}
+        about.numbers |= self.truth.numbers(data) if about.raw else {}
         self.say_values(about)
         return about
 
@@ -72,13 +72,13 @@ class RetrievalProtocol(LookupProtocol):
         if len(set(data.action.tolist())) < 2:
             raise DataError(f"{data.name} has one action only: every lookup would find it")
 
-    def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated, raw: Evaluated | None = None) -> Evaluated:
+    def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated) -> Evaluated:
         found: dict[str, dict[str, list[Retrieval]]] = {"val": {}, "test": {}}
         for network in self.recipe.attackers:
             each = self.features(data, network, about.tag)
             for split, by_network in found.items():
                 by_network[network] = [retrieval(self.data, one[split], one["train"]) for one in each]
         about.numbers |= retrieval_numbers(self.measure, found)
-        about.numbers |= self.truth.numbers(data) if raw is not None else {}
+        about.numbers |= self.truth.numbers(data) if about.raw else {}
         self.say_values(about)
         return about

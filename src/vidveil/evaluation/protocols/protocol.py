@@ -1,14 +1,17 @@
 """What all evaluations have in common: raw data first, then each setting of the method, then `results.json`.
 
-A protocol is a subclass. It says how raw data and a setting are evaluated; the run, its progress lines, per-clip files
-and results are made here.
+    run(recipe) → load(recipe) → Protocol → evaluate → Results
+
+A protocol is a subclass of `Protocol`. It says how one setting is evaluated; the run, resuming, raw data, progress
+lines, per-clip files and results are made here.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
+from typing import Any, Generic, TypeVar
 
 from rich.console import Console
 
@@ -22,23 +25,29 @@ from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.points import attribute_excess, control_metrics, point
+from vidveil.evaluation.recipes.recipe import AttackRecipe, EvaluationRecipe
 from vidveil.evaluation.results import ByView, Point, Results
 from vidveil.training.options import options_of
-from vidveil.training.recipe import LearningRecipe
 from vidveil.training.runs import Run, runs_folder
+
+Data = TypeVar("Data")
+"""What evaluators are trained on: clips, features of clips, features of whole videos."""
+AnyRecipe = TypeVar("AnyRecipe", bound=EvaluationRecipe)
 
 
 @dataclass
 class Evaluated:
     """Raw data or one setting of the method, with everything that was measured."""
 
-    method: str
-    keep: float | None
+    method: str = "raw"
+    keep: float | None = None
+    raw: "Evaluated | None" = None
+    """Raw data, which a setting is compared with; None of raw data itself."""
     numbers: dict[str, Number] = field(default_factory=dict)
     constant: list[str] = field(default_factory=list)
     """Attributes that are the same in all test clips."""
     attackers: dict[str, list[Learned]] = field(default_factory=dict)
-    """Those that learned identity, one a seed."""
+    """Those that learned identity, one per seed."""
     by_view: ByView = field(default_factory=dict)
     """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
     kept_as_filmed: bool | None = None
@@ -47,13 +56,12 @@ class Evaluated:
     def tag(self) -> str:
         return self.method if self.keep is None else f"{self.method}-{self.keep:g}"
 
-    def as_point(self, raw: "Evaluated") -> Point:
-        """As it stands in results, next to raw data."""
-        found = point(self.method, self.keep, self.numbers, self.constant, raw.numbers)
-        return replace(found, by_view=self.by_view, kept_as_filmed=self.kept_as_filmed)
+    @property
+    def raw_numbers(self) -> dict[str, Number]:
+        return (self.raw or self).numbers
 
 
-class Protocol(ABC):
+class Protocol(ABC, Generic[Data]):
     """One evaluation of one set. `evaluate` makes the run and returns its results."""
 
     run: Run
@@ -62,17 +70,21 @@ class Protocol(ABC):
     raw_run = ""
     """The run that evaluated raw data already, if the recipe names one."""
 
-    def __init__(self, recipe: LearningRecipe, labels: ClipSet, measure: Measure | None = None) -> None:
+    def __init__(self, recipe: EvaluationRecipe, data: Data, labels: ClipSet, measure: Measure | None = None) -> None:
         """`measure` knows the test clips that per-clip values are of; None if no number is a mean over clips."""
-        self.recipe, self.labels, self.measure = recipe, labels, measure
+        self.recipe, self.data, self.labels, self.measure = recipe, data, labels, measure
         self.device = options_of(recipe, 0).accelerator()
         self.cost: dict[str, dict[str, float]] = {}
 
     @abstractmethod
-    def evaluate_raw(self) -> Evaluated: ...
+    def evaluate_setting(self, data: Sequence[Data], about: Evaluated) -> Evaluated:
+        """Fill in the numbers of one setting, or of raw data. `data` has one set per seed."""
 
     @abstractmethod
     def evaluate_settings(self, raw: Evaluated) -> Iterable[Evaluated]: ...
+
+    def evaluate_raw(self) -> Evaluated:
+        return self.evaluate_setting(self.for_all_seeds(self.data), Evaluated())
 
     def evaluate_controls(self) -> dict[str, Number]:
         """What else is measured on raw video."""
@@ -93,16 +105,22 @@ class Protocol(ABC):
                 data=data_description(self.labels),
                 machine=describe(self.device),
                 seconds=round(monotonic() - self.began, 1),
-                raw=self.as_point(raw, raw),
-                points=[self.as_point(one, raw) for one in settings],
+                raw=self.as_point(raw),
+                points=[self.as_point(one) for one in settings],
                 controls=control_metrics(controls),
                 cost=self.cost,
             )
             results.write(self.run.folder / "results.json")
         return results
 
-    def as_point(self, one: Evaluated, raw: Evaluated) -> Point:
-        return one.as_point(raw)
+    def as_point(self, one: Evaluated) -> Point:
+        """As it stands in results, next to raw data."""
+        found = point(one.method, one.keep, one.numbers, one.constant, one.raw_numbers)
+        return replace(found, by_view=one.by_view, kept_as_filmed=one.kept_as_filmed)
+
+    def for_all_seeds(self, data: Data) -> list[Data]:
+        """One set for the networks of every seed."""
+        return [data] * len(self.recipe.seeds)
 
     def folder(self, label: str) -> Path:
         """Where a training is kept: in this run, or in the one that evaluated raw data already."""
@@ -112,7 +130,7 @@ class Protocol(ABC):
         return here
 
     def add_cost(self, label: str, parameters: int, seconds: Iterable[float]) -> None:
-        """`seconds` has one entry a seed."""
+        """`seconds` has one entry per seed."""
         self.cost[label] = {"parameters": parameters, "seconds": round(sum(seconds), 1)}
 
     def say(self, line: str) -> None:
@@ -132,6 +150,37 @@ class Protocol(ABC):
         shares = {one.tag: attribute_excess(one.numbers, raw.numbers) for one in settings}
         attributes = {tag: share.estimate for tag, share in shares.items() if share and share.estimate}
         write_per_clip(self.run.folder / "per_clip.safetensors", self.measure.people, per_clip, attributes)
+
+
+def run_protocol(
+    load: Callable[[AnyRecipe, Path | None, bool], Protocol[Any]],
+    recipe: AnyRecipe,
+    *,
+    root: Path | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    console: Console | None = None,
+) -> Results:
+    """All of an evaluation. What cannot work is refused before there is a run.
+
+    Args:
+        load: takes the recipe, `root` and `strict`; checks the recipe and loads its data.
+        root: the folder with datasets.
+        strict: a video that cannot be decoded is an error.
+    """
+    options_of(recipe, 0).accelerator()  # raises if it is not there
+    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
+    return load(recipe, root, strict).evaluate(resume=resume, console=console)
+
+
+def measure_of(recipe: AttackRecipe, labels: ClipSet) -> Measure:
+    return Measure(
+        labels,
+        permutations=recipe.permutations,
+        resamples=recipe.resamples,
+        f1_threshold=recipe.f1_threshold,
+        device=options_of(recipe, 0).accelerator(),
+    )
 
 
 def check_splits(labels: ClipSet) -> None:

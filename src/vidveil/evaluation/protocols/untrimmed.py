@@ -7,28 +7,26 @@ The epoch is chosen on validation, by mAP or by the AUC of videos. Nothing is at
 clips measures what an adapter hides, this one what it costs.
 """
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
 
 from vidveil.core.errors import UsageError
-from vidveil.core.recipe import as_values
-from vidveil.data.description import labels_fingerprint
 from vidveil.evaluation.evaluators.features import SALT
 from vidveil.evaluation.measures.untrimmed import Drawn, anomaly_numbers, detection_numbers
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import LEVEL
-from vidveil.evaluation.protocols.adapters import Adapters, adapted_videos
-from vidveil.evaluation.protocols.protocol import Evaluated, Protocol, check_splits
+from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, adapted_videos
+from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, run_protocol
+from vidveil.evaluation.recipes.recipe import EvaluationRecipe
 from vidveil.evaluation.recipes.untrimmed import WEIGHTS, AnomalyRecipe, DetectionRecipe
-from vidveil.evaluation.results import Point, Results
+from vidveil.evaluation.results import Point
 from vidveil.methods.splavu.model import AAM
 from vidveil.statistics.intervals import Resamples
 from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos, fit_anomaly
@@ -36,11 +34,10 @@ from vidveil.tasks.detection import Detections, DetectionVideos, detect, fit_det
 from vidveil.tasks.long_videos import LongFeatures, features_per_clip, long_features
 from vidveil.training.log import Log
 from vidveil.training.options import options_of
-from vidveil.training.runs import Run, runs_folder
+from vidveil.training.runs import runs_folder
 
 Recipe = DetectionRecipe | AnomalyRecipe
-_RAW: dict[str, tuple[Evaluated, dict[str, dict[str, float]]]] = {}
-"""Of the last set that this process evaluated, with its cost: once, however many adapters are compared with it."""
+Videos = DetectionVideos | AnomalyVideos
 
 
 @dataclass(frozen=True)
@@ -55,56 +52,24 @@ class Trained:
     seconds: float
 
 
-def run(
-    recipe: Recipe,
-    *,
-    root: Path | None = None,
-    resume: bool = False,
-    strict: bool = False,
-    console: Console | None = None,
-) -> Results:
-    device = options_of(recipe, 0).accelerator()
-    features_per_clip(recipe.data, recipe.protocol)  # of another set there are none
-    adapters = Adapters(recipe.method, recipe.seeds)
-    Run.may_begin(recipe.name, as_values(recipe), resume=resume)
-    data = long_features(
-        recipe.data, recipe.encoder, recipe.protocol, frames=recipe.frames, size=recipe.size, stride=recipe.stride,
-        half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device, hop=recipe.hop,
-    )  # fmt: skip
-    protocol = UntrimmedProtocol(recipe, data, adapters.on(data.data, device))
-    return protocol.evaluate(resume=resume, console=console)
-
-
-class UntrimmedProtocol(Protocol):
+class UntrimmedProtocol(AdapterProtocol[Videos]):
     recipe: Recipe
 
     def __init__(self, recipe: Recipe, data: LongFeatures, adapters: Sequence[AAM] = ()) -> None:
-        """`adapters` has one entry a seed, or none: then raw features are evaluated alone."""
         labels = data.data.labels
         check_splits(labels)
-        super().__init__(recipe, labels)
-        self.raw_run, self.data, self.adapters = recipe.raw, data, adapters
-        self.tested = labels.indices("test")
+        whole = data.detection_videos() if recipe.protocol == "detection" else data.anomaly_videos()
+        super().__init__(recipe, whole, data.data, adapters)
+        self.raw_run, self.tested = recipe.raw, labels.indices("test")
         self.drawn = Drawn(Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations)
-        self.whole = data.detection_videos() if recipe.protocol == "detection" else data.anomaly_videos()
 
-    def evaluate_raw(self) -> Evaluated:
-        recipe = as_values(replace(self.recipe, name="raw", method="raw", raw=""))
-        fingerprints = labels_fingerprint(self.labels), self.data.data.store.fingerprint
-        key = json.dumps([self.labels.name, fingerprints[0], recipe, fingerprints[1]])
-        if key not in _RAW:
-            found = self.evaluate_setting([self.whole] * len(self.recipe.seeds), Evaluated("raw", None))
-            _RAW.clear()
-            _RAW[key] = found, dict(self.cost)
-        found, self.cost = _RAW[key][0], dict(_RAW[key][1])
-        return found
+    def adapt(self, adapter: AAM) -> Videos:
+        return adapted_videos(self.data, adapter, self.device)
 
-    def evaluate_settings(self, raw: Evaluated) -> Iterator[Evaluated]:  # noqa: ARG002
-        if self.adapters:
-            after = [adapted_videos(self.whole, adapter, self.device) for adapter in self.adapters]
-            yield self.evaluate_setting(after, Evaluated(self.recipe.method, None))
+    def raw_recipe(self) -> EvaluationRecipe:
+        return replace(self.recipe, name="raw", method="raw", raw="")
 
-    def evaluate_setting(self, data: Sequence[DetectionVideos | AnomalyVideos], about: Evaluated) -> Evaluated:
+    def evaluate_setting(self, data: Sequence[Videos], about: Evaluated) -> Evaluated:
         """A network on each seed's features."""
         train: Callable[..., Trained] = _detect if self.recipe.protocol == "detection" else _watch
         trained = []
@@ -120,23 +85,24 @@ class UntrimmedProtocol(Protocol):
         return about
 
     def _numbers(self, predictions: list[Any], val: float) -> dict[str, Number]:
-        if isinstance(self.whole, DetectionVideos):
-            return detection_numbers(self.whole, self.tested, predictions, val, self.drawn)
-        return anomaly_numbers(self.whole, predictions, val, self.drawn)
+        if isinstance(self.data, DetectionVideos):
+            return detection_numbers(self.data, self.tested, predictions, val, self.drawn)
+        return anomaly_numbers(self.data, predictions, val, self.drawn)
 
-    def as_point(self, one: Evaluated, raw: Evaluated) -> Point:
+    def as_point(self, one: Evaluated) -> Point:
         """With a sentence about it. Where a network is at chance level on raw videos, it says nothing of a method."""
         first = next(iter(one.numbers))
+        raw_number = one.raw_numbers[first]
         what = "events are found" if self.recipe.protocol == "detection" else "anomalies are detected"
-        if raw.numbers[first].least_p > LEVEL:
+        if raw_number.least_p > LEVEL:
             verdict = f"too few permutations to say whether {what}"
-        elif not _above_chance(raw.numbers[first]):
+        elif not _above_chance(raw_number):
             verdict = f"nothing can be said: on raw features it is not better than chance that {what}"
-        elif one is raw:
+        elif one.raw is None:
             verdict = f"{what} on raw features"
         else:
             verdict = f"{what} still" if _above_chance(one.numbers[first]) else f"{what} no better than by chance"
-        return replace(one.as_point(raw), verdict=verdict)
+        return replace(super().as_point(one), verdict=verdict)
 
     def _checked_folder(self, label: str) -> Path:
         """UsageError if the run that the recipe names for raw features is not finished, or has no such training."""
@@ -183,3 +149,19 @@ def _watch(data: AnomalyVideos, recipe: AnomalyRecipe, *, seed: int, folder: Pat
 
 def _parameters(model: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def load(recipe: Recipe, root: Path | None, strict: bool) -> UntrimmedProtocol:
+    """The protocol, with the features and adapters of its recipe."""
+    device = options_of(recipe, 0).accelerator()
+    features_per_clip(recipe.data, recipe.protocol)  # of another set there are none
+    adapters = Adapters(recipe.method, recipe.seeds)
+    data = long_features(
+        recipe.data, recipe.encoder, recipe.protocol, frames=recipe.frames, size=recipe.size, stride=recipe.stride,
+        half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device, hop=recipe.hop,
+    )  # fmt: skip
+    return UntrimmedProtocol(recipe, data, adapters.on(data.data, device))
+
+
+run = partial(run_protocol, load)
+"""`vidveil evaluate` of whole videos."""

@@ -35,8 +35,10 @@ def read_network(checkpoint: Checkpoint) -> DualCLS:
 
 
 class Decoder(TubeletMasker):
-    """`output: decode`: the network draws what is shown, and pruned tubelets are black. It obfuscates: the tokens that it
-    draws from have attended to what was pruned."""
+    """`output: decode`: the network draws what is shown, and pruned tubelets are black.
+
+    It obfuscates: the tokens that it draws from have attended to what was pruned.
+    """
 
     draws = True
 

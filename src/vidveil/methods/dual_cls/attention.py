@@ -7,13 +7,18 @@
 Only the two CLS rows need the mask and the weights, so only they are written out. α is taken before dropout.
 
 A product for each head would copy all keys and values, whose heads lie side by side in memory, for two rows. So the
-heads of CLS tokens are rows of one product, each with zeros in the channels of other heads: H times very few operations,
-no copy, and enough rows for a matrix unit.
+heads of CLS tokens are rows of one product, each with zeros in the channels of other heads: H times very few
+operations, no copy, and enough rows for a matrix unit.
 
     Q  (B, C·H, D)       row (c, h) is q_c in the channels of head h, 0 elsewhere
     logits               k Qᵀ  (B, N, C·H)                       in this order, and C·H padded to a multiple of
                                                                  8, memory is aligned for every N
     read                 softmaxᵀ v, of row (c, h) the channels of head h
+
+A head or a torso is larger than one tubelet, so scores made of the maps may be averaged over neighbours:
+
+    s̃_i = Σ w_ij s_j / Σ w_ij      over the live ones of i itself and the 26 tubelets around it;
+                                   w_ij is 1, times 1/2 for a step in time, times 1/4 for each step to a side
 """
 
 from typing import NamedTuple
@@ -23,6 +28,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vidveil.models.layers.fused_attention import fused
+
+NEIGHBOUR_WEIGHTS = (0.5, 0.25, 0.25)
+"""Of the tubelets before and after, above and below, left and right."""
 
 
 class Attended(NamedTuple):
@@ -79,8 +87,8 @@ class DualCLSAttention(nn.Module):
 class PrivacyReader(nn.Module):
     """A privacy token outside the backbone: its own query, output and MLP; the backbone's keys and values.
 
-    No tubelet attends to it: all it gives is its attention map. `detached`: nothing that it learns changes the backbone;
-    otherwise its gradients reach the keys, but never the values.
+    No tubelet attends to it: all it gives is its attention map. `detached`: nothing that it learns changes the
+    backbone; otherwise its gradients reach the keys, but never the values.
     """
 
     def __init__(self, width: int, heads: int, mlp: nn.Module, *, detached: bool = True, dropout: float = 0.0) -> None:
@@ -130,3 +138,26 @@ def attention_map(weights: Tensor) -> Tensor:
     """Eq. 3: (B, live, C, H) → (B, C, live), each row with the sum 1."""
     mean = weights.mean(3).transpose(1, 2)
     return mean / mean.sum(-1, keepdim=True).clamp(min=1e-12)
+
+
+def average_neighbours(scores: Tensor, live: Tensor, grid: tuple[int, int, int]) -> Tensor:
+    """(B, m) scores of the tubelets with these numbers (B, m) → (B, m).
+
+    Tubelets that are not live have no weight, so that a hole does not count as a low score. The average is linear: it
+    may be taken of s or of the two attentions that s is made of.
+    """
+    empty = scores.new_zeros(len(scores), grid[0] * grid[1] * grid[2])
+    total = _neighbour_sums(empty.scatter(1, live, scores), grid)
+    weight = _neighbour_sums(empty.scatter(1, live, scores.new_ones(scores.shape)), grid)
+    return total.gather(1, live) / weight.gather(1, live)
+
+
+def _neighbour_sums(flat: Tensor, grid: tuple[int, int, int]) -> Tensor:
+    """(B, M) → (B, M): weighted sums over neighbours; 0 outside the clip."""
+    x = flat.view(-1, *grid)
+    for axis, weight in enumerate(NEIGHBOUR_WEIGHTS, 1):
+        pads = [0] * 6
+        pads[2 * (3 - axis)] = pads[2 * (3 - axis) + 1] = 1  # F.pad counts axes from the last
+        near, count = F.pad(x, pads), x.shape[axis]
+        x = x + weight * (near.narrow(axis, 0, count) + near.narrow(axis, 2, count))
+    return x.flatten(1)

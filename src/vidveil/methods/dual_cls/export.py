@@ -31,7 +31,7 @@ from vidveil.core.errors import InputError, UsageError
 from vidveil.core.text import printable
 from vidveil.methods.dual_cls.fast import PRIVACY_ONLY
 from vidveil.methods.dual_cls.model import DualCLS
-from vidveil.methods.masking.masker import RAW, Decision
+from vidveil.methods.masking.masker import RAW, Decision, Scorer
 from vidveil.models.checkpoint import MOST
 
 OPSET = 17
@@ -104,8 +104,8 @@ def export_openvino(
 ) -> Path:
     """Write NAME.xml and NAME.bin.
 
-    `int8`: matrices are stored in 8 bits, and tokens are rounded to 8 bits at run time. That is the fastest on CPUs with
-    such instructions; about one tubelet in fifty is then decided differently.
+    `int8`: matrices are stored in 8 bits, and tokens are rounded to 8 bits at run time. That is the fastest on CPUs
+    with such instructions; about one tubelet in fifty is then decided differently.
     """
     openvino, path = _needed("openvino"), Path(path)
     if path.suffix != ".xml":
@@ -138,11 +138,13 @@ def _round_matrices(model: Any) -> None:
     model.validate_nodes_and_infer_types()
 
 
-class ExportedScorer:
+class ExportedScorer(Scorer):
     """Decides as the network that was exported. `threads`: 0 leaves the choice to the runtime.
 
     `weights` is for manifests: the file's name, without folders, and the beginning of its hash.
     """
+
+    own: dict[str, float]
 
     def __init__(self, path: str | Path, *, threads: int = 0) -> None:
         path = Path(path)

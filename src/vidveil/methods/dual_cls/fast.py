@@ -23,7 +23,7 @@ from torch.compiler import config
 from torch.nn import functional as F
 
 from vidveil.methods.dual_cls.model import Block, DualCLS
-from vidveil.methods.masking.masker import Decision
+from vidveil.methods.masking.masker import Decision, Scorer
 from vidveil.models.recognizers.vit import MLP
 
 PRIVACY_ONLY = 1e9  # a privacy weight so large that the action token no longer counts
@@ -75,11 +75,13 @@ def product_with_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return out
 
 
-class CompiledScorer:
+class CompiledScorer(Scorer):
     """Decides for clips in batches of one fixed size, since each size costs a compilation.
 
     Clips are moved to the device of the network, and the decision to the device of the clips.
     """
+
+    own: dict[str, float]
 
     def __init__(
         self,

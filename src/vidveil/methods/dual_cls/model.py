@@ -22,11 +22,11 @@ from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.tubelets import grid, kept_count
-from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader
-from vidveil.methods.dual_cls.selection import Selection, average_neighbours, final_decision, select
+from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader, average_neighbours
 from vidveil.methods.masking.masker import Decision
 from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.models.layers.tubelet_projection import TubeletProjection
+from vidveil.models.layers.tubelets import as_mask
 from vidveil.models.recognizers.recognizer import Standardize
 from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.models.recognizers.vit import MLP, ConvolvedTubelets
@@ -61,7 +61,7 @@ class Network:
     shared_keys: bool = False
     """Whether what a detector learns may change the backbone's keys; else they are detached."""
     smooth: bool = False
-    """Whether scores are averaged over neighbouring tubelets (`selection.average_neighbours`); not in the paper."""
+    """Whether scores are averaged over neighbouring tubelets (`attention.average_neighbours`); not in the paper."""
     fusion: bool = True
     output: Literal["mask", "decode"] = "mask"
     fill: Literal["black", "mean", "temporal"] = "black"
@@ -83,6 +83,21 @@ class Network:
         kept_count(1, self.keep)
         if not self.privacy_weight >= 0:
             raise RecipeError(f"privacy_weight is 0 or more, got {self.privacy_weight}")
+
+
+class Selection(NamedTuple):
+    """One pruning layer. m tubelets were live, k of them stay."""
+
+    live: Tensor
+    """(B, m) numbers of tubelets; M stands for a fuse token, in `reference` only."""
+    act: Tensor
+    """(B, m) α_act, and"""
+    priv: Tensor
+    """(B, m) α_priv, with their gradients."""
+    scores: Tensor
+    """(B, m) s, divided by 1 + λ: the same order, and λ may be infinite. With `smooth`: s̃."""
+    kept: Tensor
+    """(B, k) positions in `live`."""
 
 
 class DualCLSOutput(NamedTuple):
@@ -129,11 +144,14 @@ class Block(nn.Module):
 
 
 class DualCLS(MaskingNetwork):
+    own: dict[str, float]
+
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
         width, depth, heads, self.prune_at, self.tubelet = SIZES[network.size]
         self.frames, self.size = network.frames, network.side
+        self.own = {"keep": network.keep, "privacy_weight": network.privacy_weight}
         self.grid = grid(network.frames, network.side, self.tubelet)  # L, h, w
         self.count = self.grid[0] * self.grid[1] * self.grid[2]  # M
         self.tokens = 1 if network.privacy_attention == "detector" else 2
@@ -236,10 +254,6 @@ class DualCLS(MaskingNetwork):
 
     # ---- called by a masker
 
-    @property
-    def own(self) -> dict[str, float]:
-        return {"keep": self.network.keep, "privacy_weight": self.network.privacy_weight}
-
     @torch.inference_mode()
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """Which tubelets stay: (B, L, h, w)."""
@@ -262,3 +276,21 @@ class DualCLS(MaskingNetwork):
 
     def about(self) -> dict[str, Any]:
         return asdict(self.network)
+
+
+def select(live: Tensor, act: Tensor, priv: Tensor, scores: Tensor, keep: float) -> Selection:
+    """Eq. 5."""
+    # Unsorted: sorting is half of the cost, and attention does not depend on the order.
+    kept = scores.detach().topk(kept_count(live.shape[1], keep), 1, sorted=False).indices
+    return Selection(live, act, priv, scores, kept)
+
+
+def final_decision(selections: list[Selection], count: int) -> tuple[Tensor, Tensor]:
+    """(B, M) bool: kept to the end; (B, M) float: later selections above earlier ones, s decides within one."""
+    first, last = selections[0].scores, selections[-1]
+    scores = first.new_full((len(first), count + 1), -1.0, dtype=torch.float32)  # one more: for fuse tokens
+    for number, selection in enumerate(selections):
+        s = selection.scores.detach().float() * selection.scores.shape[1]  # about 1, whatever the number of tubelets
+        scores = scores.scatter(1, selection.live, 2 * number + s / (1 + s.abs()))  # in (−1, 1), the order unchanged
+    kept = as_mask(last.live.gather(1, last.kept), count + 1)
+    return kept[:, :count], scores[:, :count]

@@ -4,7 +4,7 @@
     pixels       L + CE(f_T(m ⊙ clip)) + BCE(f_B(m ⊙ clip)), m the mask of the last selection, straight-through:
                  f_T and f_B learn to read the masked clip; the mask learns to help f_T and to make f_B fail
     attribution  L − Σ t_act log α_act − Σ t_priv log α_priv at every selection: t is how much each tubelet predicts by
-                 itself (`attribution`); nothing is reversed, and no network works against another
+                 itself (`supervision`); nothing is reversed, and no network works against another
     both         attribution finds where the information is, pixels how much of it is worth keeping: all of these losses
 
 With a detector each token learns from its own recognizer: f_T moves α_act alone, f_B moves α_priv alone.
@@ -17,17 +17,17 @@ import torch
 from torch import Tensor
 
 from vidveil.data.clips import ClipSet
-from vidveil.methods.dual_cls.attribution import (
+from vidveil.methods.dual_cls.model import DualCLS, DualCLSOutput, Network
+from vidveil.methods.dual_cls.recipe import DualCLSRecipe
+from vidveil.methods.dual_cls.supervision import (
     Votes,
     attention_loss,
     attribution_shares,
     random_tubelets,
+    straight_through,
     sum_votes,
     vote_strength,
 )
-from vidveil.methods.dual_cls.model import DualCLS, DualCLSOutput, Network
-from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-from vidveil.methods.dual_cls.selection import straight_through
 from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.models.layers.tubelets import over_pixels
@@ -44,7 +44,7 @@ SHARE_LEVELS = 12
 
 
 class DualCLSNetworks(Networks):
-    """The anonymizer, with a utility network and an attacker on masked pixels, and a network that votes for tubelets."""
+    """The anonymizer, with a utility network and an attacker on masked pixels, and a network of votes for tubelets."""
 
     recipe: DualCLSRecipe
 

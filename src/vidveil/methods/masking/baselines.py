@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vidveil.core.anonymizer import Anonymizer
 from vidveil.core.errors import UsageError
+from vidveil.core.tubelets import grid as tubelet_grid
 from vidveil.core.tubelets import kept_count
-from vidveil.methods.masking.masker import Decision, TubeletMasker
+from vidveil.methods.masking.masker import Decision, Scorer, TubeletMasker
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -166,20 +168,22 @@ def is_random_pruning(method: str) -> bool:
     return method.startswith(RANDOM_PRUNING)
 
 
-def with_random_pruning(method: Any, spec: str) -> TubeletMasker:
+def with_random_pruning(method: Anonymizer, spec: str) -> TubeletMasker:
     """The masker, which chooses at random from now on."""
-    if not isinstance(method, TubeletMasker) or not hasattr(method.scorer, "prune_at"):
+    if not isinstance(method, TubeletMasker) or not method.scorer.prune_at:
         raise UsageError(f"{spec}: random pruning replaces the choice of a dual-CLS network, and this is not one")
     method.scorer = RandomPruning(method.scorer)
     return method
 
 
-class RandomPruning:
-    """A scorer that sees nothing: always the same choice for one clip, another one for others."""
+class RandomPruning(Scorer):
+    """Ignores the pixels: always the same choice for one clip, another one for others."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Scorer) -> None:
+        assert network.own is not None
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
-        self.grid, self.selections, self.keep = network.grid, len(network.prune_at), network.network.keep
+        self.grid = tubelet_grid(network.frames, network.size, network.tubelet)
+        self.selections, self.keep = len(network.prune_at), network.own["keep"]
 
     def decide(self, clips: "Tensor", keep: float | None, privacy_weight: float | None) -> Decision:  # noqa: ARG002
         import torch

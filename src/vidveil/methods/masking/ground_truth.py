@@ -6,9 +6,9 @@
     score_auroc        AUROC of a low score for private tubelets, compared with those of the action
     score_auroc_all    the same, compared with all others, background included
 
-A tubelet is private if more of its pixels show identity alone than the action, and at least a tenth of them does. Every
-number is computed for each test clip, then averaged: scores of two clips need not be comparable. Its chance level is that
-of a random mask that keeps as much.
+A tubelet is private if more of its pixels show identity alone than the action, and at least a tenth of them does.
+Every number is computed for each test clip, then averaged: scores of two clips need not be comparable. Its chance level
+is that of a random mask that keeps as much.
 """
 
 from collections.abc import Sequence

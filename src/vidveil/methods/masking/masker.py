@@ -8,14 +8,17 @@ picture, never a crop of it. Where a cell's border runs through a pixel, or two 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from vidveil.core.anonymizer import Anonymized, Anonymizer, Chain, check_clip, refuse_knobs
 from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, SafeFrame
+from vidveil.core.tubelets import FILLS
+from vidveil.methods import load
 from vidveil.methods.masking.stream import Stretch
 from vidveil.methods.masking.windows import Plan, laid_over, spread, squashed_clips
 
@@ -37,24 +40,27 @@ class Decision:
     """(B, L, h, w) float: higher is more worth keeping."""
 
 
-class Scorer(Protocol):
-    """A network that decides which tubelets of a clip stay.
+class Scorer(ABC):
+    """A network that decides which tubelets of a clip stay."""
 
-    It may have `own`, its own `keep` and `privacy_weight`; `stride`; and `preprocess`, the method applied before it.
-    """
+    frames: int
+    """Of its input."""
+    size: int
+    """Side of its square input, in pixels."""
+    tubelet: tuple[int, int, int]
+    """Frames, height, width."""
+    own: Mapping[str, float] | None = None
+    """Its own `keep` and `privacy_weight`, or those of the two that it has; None: not known."""
+    prune_at: tuple[int, ...] = ()
+    """Numbers of the blocks in which it drops tubelets, from 1; none if it decides in another way."""
+    stride = 2
+    """Of a long video it is shown every so many-th frame."""
+    preprocess = RAW
+    """The method that is applied to videos before it."""
+    weights: str | None = None
+    """Name and hash of its weights, for manifests."""
 
-    @property
-    def frames(self) -> int:
-        """Of its input."""
-
-    @property
-    def size(self) -> int:
-        """Side of its square input, in pixels."""
-
-    @property
-    def tubelet(self) -> tuple[int, int, int]:
-        """Frames, height, width."""
-
+    @abstractmethod
     def decide(self, clips: "Tensor", keep: float | None, privacy_weight: float | None) -> Decision:
         """`clips` are float (B, 3, frames, size, size) in [0, 1]. None: the network's own setting."""
 
@@ -62,11 +68,10 @@ class Scorer(Protocol):
 class TubeletMasker(Anonymizer):
     """Lays a network's decisions over videos of any length and size.
 
-    `weights` is the name and hash for manifests; None: the scorer's `weights`, if it has them. `keep` and
-    `privacy_weight` are the network's own unless they are given, here or with a call. `stride` is that of videos longer
-    than the network's clip; None: the scorer's, else 2. `fill` replaces hidden pixels (see `core.tubelets`); the mean is
-    that of a whole clip, in streams that of each frame. `preprocess` is a method that is applied to videos first: its
-    output is all that the network sees, and all that is ever shown. None: the scorer's, else `raw`, which is none.
+    `weights`, `stride` and `preprocess` are the scorer's unless they are given; `keep` and `privacy_weight` are the
+    network's own unless they are given, here or with a call. `fill` replaces hidden pixels (see `core.tubelets`); the
+    mean is that of a whole clip, in streams that of each frame. The output of `preprocess` is all that the network
+    sees, and all that is ever shown.
     """
 
     draws = False
@@ -88,22 +93,20 @@ class TubeletMasker(Anonymizer):
         device: str = "auto",
     ) -> None:
         super().__init__(spec)
-        from vidveil.core.tubelets import FILLS
-
         check_knobs(keep, privacy_weight)
         for knob, value in (("keep", keep), ("privacy_weight", privacy_weight)):
-            if value is not None and knob not in getattr(scorer, "own", (knob,)):
+            if value is not None and scorer.own is not None and knob not in scorer.own:
                 raise UsageError(f"{spec} has no {knob}: leave it out")
         if fill not in FILLS:
             raise UsageError(f"fill is {', '.join(FILLS[:-1])} or {FILLS[-1]}, not {fill!r}")
-        stride = int(getattr(scorer, "stride", 2)) if stride is None else stride
+        stride = scorer.stride if stride is None else stride
         if stride < 1:
             raise UsageError(f"stride is 1 or more, not {stride}")
         self.scorer, self.stride = scorer, stride
         self.fill: str = fill
-        self.preprocess = loaded_unless_raw(getattr(scorer, "preprocess", RAW) if preprocess is None else preprocess)
+        self.preprocess = loaded_unless_raw(scorer.preprocess if preprocess is None else preprocess)
         self.elsewhere = self.preprocess is not None and self.preprocess.elsewhere
-        self.weights = getattr(scorer, "weights", None) if weights is None else weights
+        self.weights = scorer.weights if weights is None else weights
         self.keep, self.privacy_weight = keep, privacy_weight
         self.plan = Plan(scorer.frames, scorer.tubelet[0], stride)
         self.device = _placed(scorer, device)
@@ -111,17 +114,23 @@ class TubeletMasker(Anonymizer):
     @property
     def knobs(self) -> dict[str, Any]:
         """For the manifest. None: the network does not say what its own setting is."""
-        own = getattr(self.scorer, "own", {})
+        own = self.scorer.own or {}
         keep = own.get("keep") if self.keep is None else self.keep
         weight = own.get("privacy_weight") if self.privacy_weight is None else self.privacy_weight
-        weight = "inf" if weight == math.inf else weight  # JSON has no such number
-        preprocess = {} if self.preprocess is None else {"after": self.preprocess.spec}  # under its name in manifests
-        return {"keep": keep, "privacy_weight": weight, "fill": self.fill, "stride": self.stride, **preprocess}
+        knobs = {
+            "keep": keep,
+            "privacy_weight": "inf" if weight == math.inf else weight,  # JSON has no such number
+            "fill": self.fill,
+            "stride": self.stride,
+        }
+        # Manifests call it `after`: by another key, earlier outputs would not be recognized.
+        return knobs if self.preprocess is None else knobs | {"after": self.preprocess.spec}
 
     def caution(self, short_side: int) -> str | None:
         if self.preprocess is not None:
             return self.preprocess.caution(short_side)
-        return f"{self.spec} leaves what it keeps as it is: people may be recognised by eye; --also-hide faces hides more"
+        left = "leaves what it keeps as it is: people may be recognised by eye"
+        return f"{self.spec} {left}; --also-hide faces hides more"
 
     def keeps(self, index: int) -> bool:
         return self.preprocess is None or self.preprocess.keeps(index)
@@ -299,8 +308,6 @@ def loaded_unless_raw(spec: str) -> Anonymizer | None:
     """The method that is applied before a mask's network."""
     if spec == RAW:
         return None
-    from vidveil.methods import load
-
     method = load(spec)
     if method.unchanged:
         raise UsageError(f"preprocess: {spec} leaves pictures as they are; take one that hides, or raw")

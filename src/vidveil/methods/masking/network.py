@@ -8,17 +8,13 @@ from torch import nn
 
 from vidveil.core.errors import RecipeError, WeightsError
 from vidveil.core.text import printable
-from vidveil.methods.masking.masker import RAW
+from vidveil.methods.masking.masker import RAW, Scorer
 from vidveil.models.checkpoint import ABOUT, MOST, Checkpoint, does_not_fit, fill
 from vidveil.models.recognizers.recognizer import Standardize
 from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 
 
-class MaskingNetwork(nn.Module):
-    stride = 2
-    """Of a long video it is shown every so many-th frame."""
-    preprocess = RAW
-    """The method that is applied to videos before it."""
+class MaskingNetwork(nn.Module, Scorer):
     drawn = False
     """Whether it was trained on synthetic people."""
     learned = True

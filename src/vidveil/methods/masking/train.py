@@ -1,6 +1,6 @@
 """`vidveil train` of a method that masks tubelets: the last epoch is kept, as a checkpoint that `--method` takes.
 
-Validation metrics are reported, and nothing is chosen by them: a method is evaluated by attackers that are trained anew.
+Validation metrics are reported, and nothing is chosen by them: attackers that are trained anew evaluate a method.
 """
 
 from collections.abc import Callable, Iterator, Mapping

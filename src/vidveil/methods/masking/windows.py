@@ -49,7 +49,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Windows of a network that sees `frames` frames, every `stride`-th of the video, in tubelets of `depth` of them."""
+    """Windows of a network that sees `frames` frames, each `stride`-th of the video, in tubelets of `depth` of them."""
 
     frames: int
     depth: int

@@ -1,17 +1,17 @@
-"""Erasing what moving clips share with still ones, and keeping what tells the task.
+"""Erasing what moving clips share with still ones, and keeping what separates the classes of the task.
 
-A static clip is a frame that stands still: its features y know who and what is seen, and nothing of what is done. In
-whatever direction features x of moving clips go along with them, they tell what can be seen without any motion.
+A static clip is a frame that stands still: its features y depend on who and what is seen, and not on what is done. In
+directions in which features x of moving clips correlate with them, they encode what can be seen without any motion.
 
     x = Σ^(−½) (z − μ),  y likewise           nearly whitened: Σ = covariance + D/n · mean variance · 1
     T                                         directions in which x differs from class to class of the task: kept
     (1 − T Tᵀ) E[x yᵀ] = U diag(ρ) Vᵀ         the others, by canonical correlation ρ with still clips of the same video
     ẑ = μ + Σ^½ (1 − U_k U_kᵀ) Σ^(−½) (z − μ)         the k largest are lost
 
-It is a projection: whoever has ẑ, and the map, and any number of pairs, has no more of the lost directions than what
-the others happen to tell of them. (An invertible adapter takes nothing away from whoever learns to read it.) No label
-of anybody is needed. What tells the task apart is kept, also where it tells who somebody is; with several tasks T
-spans what tells apart the classes of any of them. The idea of erasing by a projection of whitened features is LEACE's
+It is a projection: with ẑ, the map and any number of pairs, no more of the lost directions can be predicted than the
+others correlate with them. (An invertible adapter takes nothing away from an attacker who learns to read it.) No labels
+of people are needed. What separates the classes of the task is kept, also where it identifies people; with several
+tasks T spans what separates the classes of any of them. The idea of erasing by a projection of whitened features is LEACE's
 (Belrose et al. 2023), which erases a label; here it is what stands still.
 """
 

@@ -5,11 +5,11 @@
     L = … + ω · TriDet(ẑ in their order)    which action happens from when to when
           + ω · MGFN(ẑ as 32 segments)      in which videos something abnormal happens
 
-Both networks are the ones that judge features elsewhere (`tasks.detection`, `tasks.anomaly`), with the published
+Both networks are the ones that evaluate features elsewhere (`tasks.detection`, `tasks.anomaly`), with the published
 losses. Features reach them brought to size 1, by the adapter's own scale, as they reach the head of the action: one
 rate does for all of them, and gradients that come back to the adapter are of one size. MGFN compares magnitudes by
-the published weights here. The firm ones are better at telling when, and begin far above the losses of
-other tasks: an adapter that learns by the sum would learn by them alone.
+the published weights here. The firm ones locate events better in time, and begin far above the losses of other tasks:
+an adapter that learns by the sum would learn by them alone.
 
 What is drawn depends on (seed, step) alone. Steps are counted over all epochs of clips: a set of whole videos begins
 anew, in another order, whenever it has been gone through.
@@ -48,7 +48,7 @@ class Videos(NamedTuple):
     """(B, N, 3), of detection."""
 
 
-class Beside(nn.Module, ABC):
+class WholeVideoTask(nn.Module, ABC):
     """A network that learns a task on whole videos, with its videos."""
 
     name: str
@@ -62,11 +62,11 @@ class Beside(nn.Module, ABC):
         """(n, D) of size 1, behind the adapter → a scalar, whose gradient reaches the adapter."""
 
     @abstractmethod
-    def seen(self, adapt: Callable[[Tensor], Tensor]) -> dict[str, float]:
+    def metrics(self, adapt: Callable[[Tensor], Tensor]) -> dict[str, float]:
         """On validation videos; nothing where there are none."""
 
 
-class Detecting(Beside):
+class WholeVideoDetection(WholeVideoTask):
     name = "detection"
 
     def __init__(self, data: detection.DetectionVideos, recipe: SplavuRecipe, adapter: AAM, device: str) -> None:
@@ -91,7 +91,7 @@ class Detecting(Beside):
         features[mask] = after
         return self.network.loss(features, mask, videos.events)
 
-    def seen(self, adapt: Callable[[Tensor], Tensor]) -> dict[str, float]:
+    def metrics(self, adapt: Callable[[Tensor], Tensor]) -> dict[str, float]:
         rows = self.data.indices("val")
         if not len(self.data.truth(rows)):
             return {}
@@ -100,7 +100,7 @@ class Detecting(Beside):
         return {"detection_map": self.network.score(found, rows)}
 
 
-class Watching(Beside):
+class WholeVideoAnomaly(WholeVideoTask):
     name = "anomaly"
 
     def __init__(self, data: anomaly.AnomalyVideos, recipe: SplavuRecipe, adapter: AAM, device: str) -> None:
@@ -124,17 +124,17 @@ class Watching(Beside):
         normal, abnormal = segments.chunk(2)
         return self.network.loss(normal, abnormal)
 
-    def seen(self, adapt: Callable[[Tensor], Tensor]) -> dict[str, float]:
+    def metrics(self, adapt: Callable[[Tensor], Tensor]) -> dict[str, float]:
         if len(set(self.data.label[self.data.indices("val")].tolist())) < 2:
             return {}
         return {f"anomaly_{name}": value for name, value in self.network.metrics(self.data, "val", adapt).items()}
 
 
-def next_to(data: Whole, recipe: SplavuRecipe, adapter: AAM, device: str) -> Beside:
+def whole_video_task(data: Whole, recipe: SplavuRecipe, adapter: AAM, device: str) -> WholeVideoTask:
     """The network that learns on these videos. The adapter's scale and what it erases are known by now."""
     if isinstance(data, detection.DetectionVideos):
-        return Detecting(data, recipe, adapter, device)
-    return Watching(data, recipe, adapter, device)
+        return WholeVideoDetection(data, recipe, adapter, device)
+    return WholeVideoAnomaly(data, recipe, adapter, device)
 
 
 @torch.no_grad()
@@ -185,10 +185,10 @@ def classes_of(data: Whole, row: int) -> NDArray[np.int64]:
 def fingerprint(data: Whole) -> str:
     if isinstance(data, detection.DetectionVideos):
         return data.fingerprint
-    told = hashlib.sha256(repr((data.label.tolist(), data.split.tolist())).encode())
+    digest = hashlib.sha256(repr((data.label.tolist(), data.split.tolist())).encode())
     for features in data.features:
-        told.update(f"{features.shape}".encode() + np.ascontiguousarray(features).tobytes())
-    return told.hexdigest()
+        digest.update(f"{features.shape}".encode() + np.ascontiguousarray(features).tobytes())
+    return digest.hexdigest()
 
 
 def refuse_videos(data: Whole, recipe: SplavuRecipe, width: int) -> None:

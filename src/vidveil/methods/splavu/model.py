@@ -8,8 +8,8 @@ The adapter (AAM) is three layers of self-attention and nothing else, no norm an
 
 Attention over what? The published code hands it (B, D), and a sequence is what that becomes: clips attend to the other
 clips of their batch, so that the result of one depends on its neighbours (`reference`). Here a clip is alone: queries,
-keys and values are cut into g = 8 groups of channels, and these groups attend to each other, told apart by embeddings
-of their own. (One token alone would attend to itself, which is a linear map.) W_o starts at 0, so the adapter starts as
+keys and values are cut into g = 8 groups of channels, and these groups attend to each other, each with an embedding
+of its own. (One token alone would attend to itself, which is a linear map.) W_o starts at 0, so the adapter starts as
 the identity, exactly.
 
 Training, one joint step (eq. 7):
@@ -19,7 +19,7 @@ Training, one joint step (eq. 7):
 z_s, z_s′ are static clips of the same video: one frame each, tiled. What they share is what is seen without motion.
 
 **An adapter that can be inverted hides nothing** from whoever learns to read it, and this one can. So before it stands
-a projection (`erase`, ours; `layers.erasure`) that loses the directions which moving clips share with still ones. What
+a projection (`erase`, ours; see `erasure`) that loses the directions which moving clips share with still ones. What
 comes behind it has no more than it leaves. The published method has none: erase 0.
 """
 
@@ -34,7 +34,6 @@ from torch.nn import functional as F
 from vidveil.core.errors import RecipeError, WeightsError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.methods.splavu.small_attention import attend_side_by_side
 from vidveil.models.checkpoint import MOST, fill
 
 Kind = Literal["attention", "mlp"]
@@ -117,6 +116,17 @@ class Attend(nn.Module):
         return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(len(z), -1)
 
 
+def attend_side_by_side(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention p = softmax_j(qᵢ · kⱼ / √d), oᵢ = Σⱼ pᵢⱼ vⱼ: (tokens, heads, d, B) each → (tokens, heads, d, B).
+
+    Kernels for long sequences spend most of their time on getting started where a clip has eight tokens of three
+    channels. Here clips lie along the last axis, so that each of five steps is one long row of numbers.
+    """
+    scores = (q[:, None] * k[None]).sum(3) * q.shape[2] ** -0.5  # (i, j, heads, B)
+    mixed: Tensor = (scores.softmax(1).unsqueeze(3) * v[None]).sum(1)
+    return mixed
+
+
 class MLP(nn.Module):
     """Layers of Linear, ReLU, BatchNorm and dropout (table 10), added to z by a projection that starts at 0; as
     published they replace z, and have to learn the identity first."""
@@ -175,7 +185,7 @@ class AAM(nn.Module):
         return left + (self.adapt(of_size_1) - of_size_1) * self.scale  # so that no change is exactly none
 
     def erased(self, z: Tensor) -> Tensor:
-        """What the projection leaves of features: in 64 bits, or the last ones of 32 tell of the rest."""
+        """What the projection leaves of features: in 64 bits, or the last ones of 32 would reveal the rest."""
         if not self.shape.erase:
             return z
         apart = z.double() - self.centre
@@ -193,8 +203,8 @@ class AAM(nn.Module):
             return
         width, rank = self.shape.width, round(float(self.left.trace()))  # that of a projection is its rank
         if 0 < 2 * rank < width:
-            lots = torch.randn(rank, width, generator=torch.Generator().manual_seed(0), dtype=self.left.dtype)
-            out = torch.linalg.qr((lots.to(self.left) @ self.left).T).Q.T.contiguous()  # (r, D)
+            random = torch.randn(rank, width, generator=torch.Generator().manual_seed(0), dtype=self.left.dtype)
+            out = torch.linalg.qr((random.to(self.left) @ self.left).T).Q.T.contiguous()  # (r, D)
             into = self.left @ out.T
             if torch.dist(into @ out, self.left) < 1e-9 * self.left.norm():  # else it is no projection
                 self.into, self.out = into, out
@@ -214,7 +224,7 @@ def too_few(shape: Shape, videos: int) -> str | None:
         return None
     return (
         f"it was fitted to {videos} training videos, and a feature has {shape.width} numbers: which directions are "
-        "erased is partly luck, so judge it on people whom it never saw"
+        "erased is partly luck, so evaluate it on people whom it never saw"
     )
 
 

@@ -12,7 +12,7 @@ WHOLE = {"detection": "thumos14", "anomaly": "ucf_crime"}
 
 @dataclass(frozen=True, kw_only=True)
 class SplavuRecipe(LearningRecipe):
-    """`vidveil train` of the adapter. What it is worth is a question for `vidveil evaluate`."""
+    """`vidveil train` of the adapter. How well it works is measured by `vidveil evaluate`."""
 
     method: Literal["splavu"] = "splavu"
     """What is trained."""
@@ -32,8 +32,8 @@ class SplavuRecipe(LearningRecipe):
     reference: bool = False
     """As published: clips attend across the batch, and the budget has no cap."""
     erase: float = 0.75
-    """Share of the directions that do not tell the tasks apart, of which those that moving clips share most with still
-    ones are lost for good. 0: none, as published; 1: nothing is left but what tells the tasks apart."""
+    """Share of the directions that do not separate the classes of the tasks, of which those that moving clips share most
+    with still ones are lost for good. 0: none, as published; 1: only what separates the classes is left."""
 
     tasks: tuple[Literal["action", "detection", "anomaly"], ...] = ("action",)
     """What the features have to stay useful for (table 5): action, by a linear head; detection of actions in whole
@@ -49,11 +49,11 @@ class SplavuRecipe(LearningRecipe):
     anomaly_widths: tuple[int, ...] = (64, 128, 1024)
     """Channels of MGFN's three stages."""
     known_actions: int = 0
-    """How many of the set's actions the adapter is told of, the first ones; the others are uses that it does not know.
+    """How many of the set's actions the adapter learns from, the first ones; the others are uses that it does not know.
     0: all of them."""
     budget: Literal["static", "supervised", "none"] = "static"
     """static: two static clips of a video must not be found by each other (NT-Xent); supervised: a small network must
-    not tell the attributes (table 2); none (table 6)."""
+    not predict the attributes (table 2); none (table 6)."""
     task_weight: float = 1.0
     """ω of each task: one for all of them, as published."""
     budget_weight: float = 1.0
@@ -84,8 +84,8 @@ class SplavuRecipe(LearningRecipe):
             raise RecipeError("without tasks and without a budget there is nothing to learn")
         if len(set(self.tasks)) < len(self.tasks):
             raise RecipeError(f"tasks are named once each, got {', '.join(self.tasks)}")
-        for task in self.on_whole_videos:
-            if not getattr(self, f"{task}_data"):
+        for task, data in self.whole_videos.items():
+            if not data:
                 raise RecipeError(f"{task} needs whole videos: {task}_data={WHOLE[task]}")
             if not self.encoder:
                 raise RecipeError(f"{task} needs the encoder that made the features of data: encoder=i3d, say")
@@ -95,6 +95,7 @@ class SplavuRecipe(LearningRecipe):
             raise RecipeError(f"anomaly_widths are three numbers, one a stage, got {len(self.anomaly_widths)}")
 
     @property
-    def on_whole_videos(self) -> tuple[str, ...]:
-        """The tasks that look at these."""
-        return tuple(task for task in self.tasks if task in WHOLE)
+    def whole_videos(self) -> dict[str, str]:
+        """Of each task that needs whole videos, its dataset, in the order of tasks."""
+        data = {"detection": self.detection_data, "anomaly": self.anomaly_data}
+        return {task: data[task] for task in self.tasks if task in data}

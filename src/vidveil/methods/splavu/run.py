@@ -120,7 +120,7 @@ def features_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, devic
 
 def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device: str) -> list[Whole]:
     """Those of each task on whole videos, in the order of tasks."""
-    if not recipe.on_whole_videos:
+    if not recipe.whole_videos:
         return []
     from vidveil.tasks.long_videos import load_anomaly_videos, load_detection_videos
 
@@ -130,7 +130,7 @@ def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device:
             getattr(recipe, f"{task}_data"), recipe.encoder, frames=recipe.frames, size=recipe.size,
             stride=recipe.stride, half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device,
         )
-        for task in recipe.on_whole_videos
+        for task in recipe.whole_videos
     ]  # fmt: skip
 
 

@@ -3,13 +3,21 @@
     ẑ = AAM(z)                            z: a clip of each video, drawn anew each epoch
     L = Σ ω_T · CE(head(ẑ)) − ω_B · min(NT-Xent(AAM(z_s), AAM(z_s′)), log(2B − 1)) + ω_L · mean (ẑ − z)²
 
+NT-Xent asks which of 2B vectors belongs to which (Chen et al. 2020, "A Simple Framework for Contrastive Learning"):
+
+    ℓ(i, j) = − log exp(sim(z_i, z_j)/τ) / Σ_{k ≠ i} exp(sim(z_i, z_k)/τ)        sim: cosine; mean over all 2B vectors
+
+Its minimum makes two views of the same thing alike. A method that hides maximizes it, up to what knowing nothing gives,
+log(2B − 1): beyond that, two views of the same thing are made opposites, and opposites can be found as easily.
+
 Tasks on whole videos (`splavu_untrimmed`) add a batch of these to each step, and ω_T times their own losses. Latent
 consistency is then the mean of that of clips and of each of these batches: none of them counts more for being long.
-The budget is not learned by anybody: two static clips of a video, z_s and z_s′, are simply not to be found by each
-other. With `budget: supervised` a small network learns to tell the attributes, and the adapter to make it fail, behind
-a gradient reversal.
+No network learns the budget: two static clips of a video, z_s and z_s′, are simply not to be found by each other. With
+`budget: supervised` a small network learns to predict the attributes, and the adapter to make it fail, behind a gradient
+reversal.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -24,9 +32,8 @@ from vidveil.core.errors import DataError, RecipeError
 from vidveil.data.clips import ClipSet
 from vidveil.data.features.sets import GIVEN, FeatureSet
 from vidveil.data.views import ORDER, VIEW, draw
-from vidveil.methods.splavu.contrastive import chance, nt_xent
 from vidveil.methods.splavu.erasure import erasing
-from vidveil.methods.splavu.long_videos import Beside, Videos, Whole, means_of_classes, next_to, refuse_videos
+from vidveil.methods.splavu.long_videos import Videos, Whole, WholeVideoTask, means_of_classes, refuse_videos, whole_video_task
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
@@ -55,7 +62,7 @@ class Draws:
     """Batches that depend on (seed, epoch) alone."""
 
     def __init__(
-        self, data: FeatureSet, recipe: SplavuRecipe, adapter: AAM, *, static: bool, others: Sequence[Beside] = ()
+        self, data: FeatureSet, recipe: SplavuRecipe, adapter: AAM, *, static: bool, others: Sequence[WholeVideoTask] = ()
     ) -> None:
         self.data, self.recipe, self.static, self.others = left_of(data, adapter), recipe, static, others
         self.rows = data.labels.indices("train")
@@ -70,15 +77,15 @@ class Draws:
         others = [one.videos(epoch * len(self) + start) for one in self.others]
         for number in range(start, len(self)):
             rows = order[number * self.batch : (number + 1) * self.batch]
-            lots = draw(seed, VIEW, epoch, rows, 3)  # (B, 3)
-            static = data.static.two(rows, lots[:, 1:]) if self.static and data.static is not None else None
+            random = draw(seed, VIEW, epoch, rows, 3)  # (B, 3)
+            static = data.static.two(rows, random[:, 1:]) if self.static and data.static is not None else None
             done = (epoch + number / len(self)) / self.recipe.epochs
             videos = tuple(map(next, others))
-            yield Moment(data.clips.one(rows, lots[:, 0]), static, torch.from_numpy(rows), done, videos)
+            yield Moment(data.clips.one(rows, random[:, 0]), static, torch.from_numpy(rows), done, videos)
 
 
 class Joint(nn.Module):
-    """The adapter, and whoever learns next to it."""
+    """The adapter, and the networks that learn next to it."""
 
     def __init__(self, recipe: SplavuRecipe, data: FeatureSet, device: str, whole: Sequence[Whole] = ()) -> None:
         super().__init__()
@@ -92,23 +99,25 @@ class Joint(nn.Module):
             centre, left = erasing_of(data, recipe, whole)
             self.adapter.centre.copy_(centre)
             self.adapter.left.copy_(left)
-        labels = told_of(data.labels, recipe.known_actions)
-        on_clips = [name for name in recipe.tasks if name not in recipe.on_whole_videos]
+        labels = with_known_actions(data.labels, recipe.known_actions)
+        on_clips = [name for name in recipe.tasks if name not in recipe.whole_videos]
         self.tasks: list[Task] = [TASKS[name](labels, device, recipe.label_smoothing) for name in on_clips]
         self.heads = nn.ModuleDict({task.name: nn.Linear(data.width, task.outputs) for task in self.tasks})
-        self.told: Task | None = None
+        self.budget: Task | None = None
         self.attacker: nn.Module | None = None
         if recipe.budget == "supervised":
-            self.told = TASKS["attributes"](data.labels, device, 0.0)
+            self.budget = TASKS["attributes"](data.labels, device, 0.0)
             self.attacker = nn.Sequential(
-                nn.Linear(data.width, data.width), nn.ReLU(), nn.Linear(data.width, self.told.outputs)
+                nn.Linear(data.width, data.width), nn.ReLU(), nn.Linear(data.width, self.budget.outputs)
             )
-        self.next_to = nn.ModuleList(next_to(videos, recipe, self.adapter, device) for videos in whole)
+        self.on_whole_videos = nn.ModuleList(
+            whole_video_task(videos, recipe, self.adapter, device) for videos in whole
+        )
 
     @property
-    def others(self) -> list[Beside]:
-        """Who learns on whole videos, in the order of tasks."""
-        return [one for one in self.next_to if isinstance(one, Beside)]
+    def others(self) -> list[WholeVideoTask]:
+        """The networks that learn on whole videos, in the order of tasks."""
+        return [one for one in self.on_whole_videos if isinstance(one, WholeVideoTask)]
 
     def forward(self, moment: Moment) -> Tensor:
         """The loss of a batch."""
@@ -134,8 +143,10 @@ class Joint(nn.Module):
         return torch.stack(losses).sum()
 
     def _after(self, features: list[Tensor], counts: Sequence[Sequence[int] | None]) -> list[Tensor]:
-        """In one go, unless a batch is more than its clips: published attention and BatchNorm look across it. Of whole
-        videos (`counts`: how many features each has) attention looks across one at a time, as when they are evaluated."""
+        """Features after the adapter: in one call, unless clips attend across their batch, or BatchNorm averages over it.
+
+        Of whole videos (`counts`: how many features each has) attention looks across one at a time, as in evaluation.
+        """
         if self.recipe.reference and self.recipe.adapter == "attention":
             parts = [torch.split(each, list(own or [len(each)])) for each, own in zip(features, counts, strict=True)]
             return [torch.cat([self.adapter.adapt(part) for part in each]) for each in parts]
@@ -145,8 +156,8 @@ class Joint(nn.Module):
         return list(changed.tensor_split(np.cumsum([len(each) for each in features])[:-1].tolist()))
 
 
-def told_of(labels: ClipSet, known: int) -> ClipSet:
-    """The labels with no more than the first actions; to the others a loss is blind."""
+def with_known_actions(labels: ClipSet, known: int) -> ClipSet:
+    """The labels of the first actions alone: a loss ignores the others."""
     if not known:
         return labels
     changed = copy(labels)
@@ -172,7 +183,7 @@ def erasing_of(data: FeatureSet, recipe: SplavuRecipe, whole: Sequence[Whole] = 
     static, whose = data.static.of(rows)
     count = torch.from_numpy(data.static.count[rows]).to(static)
     still = static.new_zeros(len(rows), data.width).index_add_(0, whose, static) / count[:, None]  # (V, D)
-    labels = told_of(data.labels, recipe.known_actions).action[rows]
+    labels = with_known_actions(data.labels, recipe.known_actions).action[rows]
     classes = torch.from_numpy(labels).to(owners.device)[owners] if "action" in recipe.tasks else None
     also = [means_of_classes(videos) for videos in whole]
     return erasing(clips, still[owners], classes, recipe.erase, ridge=data.width / len(rows), also=also)
@@ -224,3 +235,18 @@ def refuse(recipe: SplavuRecipe, data: FeatureSet, whole: Sequence[Whole] = ()) 
     for videos in whole:
         refuse_videos(videos, recipe, data.width)
     shape_of(recipe, data.width)
+
+
+def nt_xent(first: Tensor, second: Tensor, temperature: float = 0.1) -> Tensor:
+    """(B, D), (B, D): the i-th of both belong together. → a scalar."""
+    vectors = F.normalize(torch.cat([first, second]).float(), dim=1)  # (2B, D)
+    similar = vectors @ vectors.T / temperature  # (2B, 2B)
+    itself = torch.eye(len(similar), dtype=torch.bool, device=similar.device)
+    similar = similar.masked_fill(itself, float("-inf"))
+    partner = torch.arange(len(similar), device=similar.device).roll(len(first))
+    return F.cross_entropy(similar, partner)
+
+
+def chance(batch: int) -> float:
+    """The NT-Xent where every other vector is as near as the partner."""
+    return math.log(2 * batch - 1)

@@ -220,8 +220,9 @@ def drawn_over(frame: Frame, picture: NDArray[np.float32], kept: Grid) -> SafeFr
 
 
 def drawn_alone(frame: Frame, picture: NDArray[np.float32], kept: Grid) -> SafeFrame:
-    """A frame with the time of another: the picture, (size, size, 3) of red, green and blue, upright, hidden cells black.
+    """A frame with the time of another: the picture, (size, size, 3) of red, green and blue, upright.
 
+    Hidden cells are black.
     `rgb()` returns exactly its pixels. The colours in its planes are means of two by two of them.
     """
     assert frame.picture is not None

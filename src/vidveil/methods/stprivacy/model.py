@@ -7,8 +7,8 @@
     eq. 11       pixels = sigmoid(W x + b) where Î is 1, black elsewhere              `STPrivacy.drawn_from`, `shown`
     eq. 12, 13   how it is trained                                                    `train`
 
-The blocks are divided into quarters: there is a predictor before the second, third and fourth quarter, and the fourth is
-the anonymization block. In training all tokens stay and Î masks them. In use the floor(n · α^m) most likely of n
+The blocks are divided into quarters: there is a predictor before the second, third and fourth quarter, and the fourth
+is the anonymization block. In training all tokens stay and Î masks them. In use the floor(n · α^m) most likely of n
 tubelets, of a segment or of the clip, pass stage m, and the others are taken out: the same numbers, faster.
 """
 
@@ -83,7 +83,7 @@ class STPrivacyOutput(NamedTuple):
     decisions: list[Tensor]
     """Î_(1), Î_(2), Î_(3), each (B, L, N) of 0 and 1, in training with gradients; none where nothing is dropped."""
     pixels: Tensor
-    """(B, 3, T, H, W) in [0, 1]: what would be shown if all were kept; black, or filmed, where tokens were taken out."""
+    """(B, 3, T, H, W) in [0, 1]: what would be shown if all were kept; black or filmed where tokens were taken out."""
     scores: Tensor
     """(B, M): higher for tubelets that were dropped later, and within a stage for those more likely to be retained."""
 
@@ -152,6 +152,7 @@ class Backbone(nn.Module):
 class STPrivacy(Backbone, MaskingNetwork):
     def __init__(self, network: Network) -> None:
         super().__init__(network)
+        self.own = {"keep": network.alpha} if network.sparsify else {}
         quarter = len(self.blocks) // (STAGES + 1)
         self.stages = tuple(quarter * m for m in range(1, STAGES + 1)) if network.sparsify else ()
         """Numbers of the blocks, from 0, before which a predictor stands."""
@@ -254,10 +255,6 @@ class STPrivacy(Backbone, MaskingNetwork):
         return output.pixels * over_pixels(output.decision.view(-1, *self.grid), self.tubelet).unsqueeze(1)
 
     # ---- called by an anonymizer
-
-    @property
-    def own(self) -> dict[str, float]:
-        return {"keep": self.network.alpha} if self.network.sparsify else {}
 
     @torch.inference_mode()
     def decide(self, clips: Tensor, keep: float | None = None, privacy_weight: float | None = None) -> Decision:

@@ -7,10 +7,10 @@ In the paper recognizers and anonymizer are updated alternately on eq. 13. Here 
 
     L_spars + L_action(f_a(x₊)) + L_privacy(f_p(x₋)),   x₊ = x₋ = what is shown,   ∂x₊ = λ_a · ∂x,   ∂x₋ = −λ_p · ∂x
 
-from which f_a and f_p get the gradients of their own losses, unweighted, and the anonymizer that of eq. 13. This differs
-from alternating updates in two points: none of the networks sees what the others learned in the same step, and gradients
-are clipped by the norm over all three. It costs one pass instead of two, and a run is resumed from weights and moments
-alone.
+from which f_a and f_p get the gradients of their own losses, unweighted, and the anonymizer that of eq. 13. This
+differs from alternating updates in two points: none of the networks sees what the others learned in the same step, and
+gradients are clipped by the norm over all three. It costs one pass instead of two, and a run is resumed from weights
+and moments alone.
 
 The recognizers of the paper are video ViTs that attend to kept tubelets only (`KeptViT`):
 
@@ -18,9 +18,9 @@ The recognizers of the paper are video ViTs that attend to kept tubelets only (`
     depth ×   masked self-attention under Î (eq. 8-10), MLP
     logits = W · norm(Σ Î x / Σ Î)
 
-Dropped tubelets are in their input as they would be drawn. No token attends to them, so the predictions are those of the
-shown clip, but Î gets the gradient of what each of them would add. If they were black, as they are shown, it would get
-the gradient of a black tubelet.
+Dropped tubelets are in their input as they would be drawn. No token attends to them, so the predictions are those of
+the shown clip, but Î gets the gradient of what each of them would add. If they were black, as they are shown, it would
+get the gradient of a black tubelet.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class KeptViT(Backbone):
         self.heads = nn.ModuleDict({name: nn.Linear(self.width, count) for name, count in outputs.items()})
 
     def patches(self, clip: Tensor) -> Tensor:
-        """Convolutions would mix pixels of dropped tubelets into their neighbours: each tubelet is a clip of its own."""
+        """Each tubelet is a clip of its own: convolutions would mix pixels of dropped tubelets into their neighbours."""
         if not isinstance(self.patch_embed, ConvolvedTubelets):
             return super().patches(clip)
         tokens: Tensor = self.patch_embed(cut_into_clips(clip, self.tubelet))  # (B·M, 1, 1, D)

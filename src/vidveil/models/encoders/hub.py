@@ -9,12 +9,12 @@
     timesformer   [CLS] after the last norm                       mean 0.45, deviation 0.225
 
 A classifier's file serves, too: its head is left out, and so is what belongs to a head, such as VideoMAE's `fc_norm`.
-V-JEPA 2's predictor is dropped, since no vector depends on it. Where the weights come with a preprocessor_config.json, it
-decides what pixels become, as in transformers itself, even where it shifts them twice, as ViViT's for Kinetics-400
-does. Size and frames are not its business: a clip comes as `frames` and `size` want it.
+V-JEPA 2's predictor is dropped, since no vector depends on it. If a preprocessor_config.json is next to the weights,
+pixels are standardized as it says, as in transformers itself, even where it shifts them twice, as ViViT's for
+Kinetics-400 does. It has no influence on the number of frames and their size: clips come in the right shape.
 
-Only V-JEPA 2 takes other frames and sizes than it was trained with, since it turns queries and keys by place and time.
-The others hold one place for each token. They are refused other clips, even where transformers would stretch places.
+Only V-JEPA 2 takes other frames and sizes than it was trained with, since it has rotary position embeddings. The others
+have one position embedding per token, and refuse other clips, even where transformers would interpolate.
 
 Nothing is unpickled, and no code of a repository runs: files are safetensors, and classes are transformers' own. Its
 processors are not used, since they need torchvision.

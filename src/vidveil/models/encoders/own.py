@@ -58,9 +58,7 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
             f"there is no finished run {printable(repr(name))} in {runs_folder().absolute()}: {makes}"
         ) from error
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise UsageError(
-            f"run {printable(repr(name))} trained no recognizer: an encoder is a recognizer"
-        ) from error
+        raise UsageError(f"run {printable(repr(name))} trained no recognizer: an encoder is a recognizer") from error
     frames, size = frames or own[0], size or own[1]
     built = build(network.partition(":")[0], frames=frames, size=size)
     try:

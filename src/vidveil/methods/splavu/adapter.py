@@ -1,4 +1,4 @@
-"""Vectors through an adapter, a few at a time, on all cores."""
+"""A trained adapter: loaded, checked against features, and applied to vectors, a few at a time, on all cores."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vidveil.methods.splavu.model import AAM
+from vidveil.core.errors import DataError, UsageError
+from vidveil.data.features.sets import FeatureSet
+from vidveil.methods.splavu.model import AAM, rebuilt
+from vidveil.models.checkpoint import find
 
 LEAST, ROWS, DEVICE_ROWS = 64, 512, 4096
 """Vectors at once, by a core, at least and at most, and by an accelerator: what fits into a core's cache is done
@@ -17,6 +20,30 @@ PIECES = 16
 """Where there are vectors enough: so many cores share even a short array."""
 Change = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """(n, D) → (n, D)."""
+
+
+
+def load_adapter(method: str) -> tuple[AAM, str] | None:
+    """The adapter of a run, and the fingerprint of the encoder that it belongs to; None for raw."""
+    if method == "raw":
+        return None
+    try:
+        checkpoint = find(method.removeprefix("splavu:"))
+    except UsageError as error:
+        raise UsageError(f"{error}; method=raw needs no adapter: it evaluates features as they are") from error
+    if checkpoint.method != "splavu":
+        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which does not work on features")
+    encoder = checkpoint.about.get("encoder") or {}
+    return rebuilt(checkpoint.about["network"], checkpoint.tensors()), str(encoder.get("fingerprint", ""))
+
+
+def refuse_other_encoder(data: FeatureSet, adapter: AAM, encoder: str) -> None:
+    if adapter.shape.width != data.width:
+        raise DataError(
+            f"{data.labels.name} has features of {data.width} numbers, the adapter is for {adapter.shape.width}"
+        )
+    if encoder != data.store.encoder:
+        raise DataError(f"the features of {data.labels.name} were made by another encoder than the adapter's")
 
 
 def changing(adapter: AAM, device: str = "cpu") -> Change:
