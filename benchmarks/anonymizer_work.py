@@ -114,10 +114,10 @@ class HeadsLoss(nn.Module):
         self.net = net
 
     def forward(self, clip: Tensor, action: Tensor, attributes: Tensor) -> Tensor:
-        seen = self.net(clip)
-        told = self.net.budget_heads["attributes"](reverse_gradient(seen.told, 0.5))
-        return F.cross_entropy(seen.action.float(), action) + F.binary_cross_entropy_with_logits(
-            told.float(), attributes
+        output = self.net(clip)
+        logits = self.net.budget_heads["attributes"](reverse_gradient(output.privacy_features, 0.5))
+        return F.cross_entropy(output.action.float(), action) + F.binary_cross_entropy_with_logits(
+            logits.float(), attributes
         )
 
 
@@ -156,8 +156,9 @@ def inference(variant: Variant, setting: Setting) -> tuple[Callable[[], Any], Du
             block.mlp = exact.mlp
 
     def full(clip: Tensor) -> tuple[Tensor, ...]:
-        seen = run(clip)
-        return (seen.kept, seen.scores, seen.action, *[head(seen.told) for head in run.budget_heads.values()])
+        output = run(clip)
+        heads = run.budget_heads.values()
+        return (output.kept, output.scores, output.action, *[head(output.privacy_features) for head in heads])
 
     def mask(clip: Tensor) -> tuple[Tensor, ...]:
         return run.mask(clip)

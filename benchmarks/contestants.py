@@ -52,8 +52,8 @@ class Deface:
     def versions(self) -> dict[str, str]:
         names = ("deface", "numpy", "onnxruntime", "opencv-python", "imageio-ffmpeg")
         code = f"from importlib.metadata import version; [print(n, version(n)) for n in {names}]"
-        told = subprocess.run([str(self.python), "-c", code], capture_output=True, text=True).stdout
-        return dict(line.split() for line in told.splitlines())
+        printed = subprocess.run([str(self.python), "-c", code], capture_output=True, text=True).stdout
+        return dict(line.split() for line in printed.splitlines())
 
     def command(self, source: Path, target: Path, backend: str) -> list[str]:
         return [str(self.environment / "bin" / "deface"), str(source), "-o", str(target), "--backend", backend]

@@ -30,8 +30,8 @@ def main() -> None:
         box = drawn(int(x1), int(y1), int(x2), int(y2))
         if not (look["ellipse"] and look["replacewith"] == "blur"):
             raise SystemExit("only deface's own way of hiding is understood here: ellipses, blurred")
-        told = {"frame": len(frames), "track": number, "kind": "faces", "box": box, "shape": "ellipse"}
-        lines.append({**told, "score": round(float(score), 3), "source": "detected"})
+        line = {"frame": len(frames), "track": number, "kind": "faces", "box": box, "shape": "ellipse"}
+        lines.append({**line, "score": round(float(score), 3), "source": "detected"})
         return draw(frame, score, number, x1, y1, x2, y2, **look)
 
     def watched_anonymize(dets: Any, frame: Any, *rest: Any, **look: Any) -> Any:

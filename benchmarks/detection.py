@@ -1,14 +1,14 @@
-"""vidveil's guard against deface: whose faces stay uncovered, how much is hidden in vain, how long it takes.
+"""vidveil's detection against deface: whose faces stay uncovered, how much is hidden in vain, how long it takes.
 
     pip install scikit-image                                  for its photograph of an astronaut
-    python benchmarks/guard.py                                everything; an hour on two cores, the second time less
-    python benchmarks/guard.py --only clips                   one part: clips, speed, real or people
-    python benchmarks/guard.py --quick                        a smoke run of some minutes; proves nothing
-    python benchmarks/guard.py score CLIPS TRACKS...          tracks files, or folders of them, against composed clips
+    python benchmarks/detection.py                            everything; an hour on two cores, the second time less
+    python benchmarks/detection.py --only clips               one part: clips, speed, real or people
+    python benchmarks/detection.py --quick                    a smoke run of some minutes; proves nothing
+    python benchmarks/detection.py score CLIPS TRACKS...      tracks files, or folders of them, against composed clips
 
     clips    composed clips in which every face is known (faces.py). A face-frame is one face in one frame of which at
              least 60 % can be seen, turned by at most 60°. It is covered if 90 % of what is seen of its ellipse is
-             hidden. Faces that show for five frames or less are told apart: vidveil does not look at all.
+             hidden. Faces visible for five frames or less are counted apart: vidveil does not search every frame.
     speed    both as commands, from start to exit, in turns on the same clips; fps are frames by seconds, medians over
              rounds. `alone` takes off what each needs for a clip of one frame.
     real     videos under $VIDVEIL_DATA without known faces. Another network (auditor.py) finds faces in the raw frames;
@@ -108,7 +108,7 @@ def _percent(share: float | None) -> str:
 
 
 def score_files(words: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="guard.py score", description="Tracks files against composed clips.")
+    parser = argparse.ArgumentParser(prog="detection.py score", description="Tracks files against composed clips.")
     parser.add_argument("clips", type=Path, help="a folder of clips, or one clip's folder")
     parser.add_argument("tracks", type=Path, nargs="+", help="a folder with NAME.jsonl for each clip, or such files")
     parser.add_argument("--by", choices=("bands", "behaviours", "kinds"), default="bands")
@@ -125,15 +125,15 @@ def score_files(words: list[str]) -> None:
         }
     for name, chosen in sets.items():
         found = [(f, chosen[f.name]) for f in folders if f.name in chosen and chosen[f.name].exists()]
-        told = summary(score(folder, Tracks.read(path)) for folder, path in found)
-        print(f"\n{name}: {len(found)} of {len(folders)} clips, false area {told['false_area'] or 0:.3%}")
+        scores = summary(score(folder, Tracks.read(path)) for folder, path in found)
+        print(f"\n{name}: {len(found)} of {len(folders)} clips, false area {scores['false_area'] or 0:.3%}")
         rows = [
             [key, str(row["face_frames"]), str(row["uncovered"]), _percent(row["recall"]), str(row["mask_size"] or "")]
-            for key, row in [*told[options.by].items(), ("all", told["all"])]
+            for key, row in [*scores[options.by].items(), ("all", scores["all"])]
         ]
         print(table((options.by, "face-frames", "uncovered", "recall", "mask / face"), rows))
         if options.uncovered:
-            print(*(f"{clip} face {face}: {first}-{last}" for clip, face, first, last in told["uncovered"]), sep="\n")
+            print(*(f"{clip} face {face}: {first}-{last}" for clip, face, first, last in scores["uncovered"]), sep="\n")
 
 
 # ---- run ----------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def main() -> None:
     if sys.argv[1:2] == ["score"]:
         return score_files(sys.argv[2:])
     options = _options()
-    report: dict[str, Any] = {"benchmark": "guard"}
+    report: dict[str, Any] = {"benchmark": "detection"}
     if options.json.exists():  # parts that are not run now stay, each with where and of what it was made
         report = json.loads(options.json.read_text("utf-8"))
     options.json.parent.mkdir(parents=True, exist_ok=True)
@@ -191,12 +191,14 @@ def _options() -> argparse.Namespace:
     add("--quick", action="store_true", help="two clips, one video of each set, one round")
     add("--deface-env", type=Path, metavar="FOLDER", help="deface's environment; made there if missing (in the cache)")
     add("--cache", type=Path, metavar="FOLDER", help="clips, masks, weights ($XDG_CACHE_HOME/vidveil/benchmarks)")
-    add("--json", type=Path, metavar="FILE", help="(benchmarks/results/guard.json; with --quick in the cache)")
+    add("--json", type=Path, metavar="FILE", help="(benchmarks/results/detection.json; with --quick in the cache)")
     options = parser.parse_args()
     options.cache = options.cache or cache_folder()
     options.deface_env = options.deface_env or options.cache / "deface_env"
     options.rounds = 1 if options.quick else max(1, options.rounds)
-    options.json = options.json or (options.cache / "guard_quick.json" if options.quick else RESULTS / "guard.json")
+    options.json = options.json or (
+        options.cache / "detection_quick.json" if options.quick else RESULTS / "detection.json"
+    )
     return options
 
 

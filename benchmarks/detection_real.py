@@ -1,7 +1,7 @@
-"""Real videos: faces by a second network, people by hand; see guard.py.
+"""Real videos: faces by a second network, people by hand; see detection.py.
 
-people_labels.json has {video: {frame: [[left, top, right, bottom], ...]}}: of everybody who can be told to be a person
-the part that is seen, hands and feet included. Blurs behind a railing that may or may not be somebody are left out.
+people_labels.json has {video: {frame: [[left, top, right, bottom], ...]}}: of everybody who is recognizable as a person
+the visible part, hands and feet included. Blurs behind a railing that may or may not be somebody are left out.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How long vidveil's guard and deface take for the same clips, in turns: see guard.py."""
+"""How long vidveil's detection and deface take for the same clips, in turns: see detection.py."""
 
 import argparse
 import tempfile
@@ -43,10 +43,10 @@ def speed_part(options: argparse.Namespace, deface: Deface, folders: Sequence[Pa
                 run.rounds.append(measure(run.command, folder / "log.txt"))
                 if number == 0:  # a run that wrote too little would look fast
                     run.output_frames = aside(_frames, folder / "out.mp4")
-    return told(runs, {clip: aside(_frames, path) for clip, path in found.items()})
+    return report(runs, {clip: aside(_frames, path) for clip, path in found.items()})
 
 
-def told(runs: dict[tuple[str, str], Contestant], frames: dict[str, int]) -> dict[str, Any]:
+def report(runs: dict[tuple[str, str], Contestant], frames: dict[str, int]) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for (clip, tool), run in runs.items():
         start = runs["startup", tool].middle("wall_s")

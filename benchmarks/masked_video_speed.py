@@ -1,4 +1,4 @@
-"""A learned mask at full resolution against ffmpeg's plain transcode of the same video: 720p, without a guard.
+"""A learned mask at full resolution against ffmpeg's plain transcode of the same video: 720p, without detection.
 
     python benchmarks/masked_video_speed.py                          ViT-S at 16 × 112 × 112, weights drawn at random
     python benchmarks/masked_video_speed.py --network runs/mine/checkpoint --json mine.json

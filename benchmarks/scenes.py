@@ -1,7 +1,7 @@
 """What happens in the composed clips: ways in which faces come, move and go, each played twice by other people.
 
-Sizes go round the bands, so that all bands are about as full. A guard that looks every 0.2 s sees a face that rushes by
-at 7.5 sizes a second one and a half faces further on.
+Sizes go round the bands, so that all bands are about as full. A detector that searches every 0.2 s finds a face that
+rushes by at 7.5 sizes per second one and a half faces further on.
 """
 
 import math
@@ -253,7 +253,7 @@ def shaking(lot: Lot, sizes: Sizes) -> list[Scene]:
 
 
 def glimpse(lot: Lot, sizes: Sizes) -> list[Scene]:
-    """Up from behind a table for one to five frames: less than a guard that looks every 0.2 s is sure to see."""
+    """Up from behind a table for one to five frames: less than a search every 0.2 s is sure to find."""
     layers: Layers = []
     for x, y, size in placed(lot, sizes):
         stay = (int(lot.integers(1, 6)) - 0.5) / RATE

@@ -75,7 +75,7 @@ class Clip:
 
 
 @dataclass
-class Output:
+class FaceTruth:
     """One face in one frame."""
 
     frame: int
@@ -171,7 +171,7 @@ def _paint(frame: Floats, seen: Picture, actor: Actor, poses: list[Pose], sizes:
         seen[top:bottom, left:right][share[..., 0] > 0.5] = 0
 
 
-def render(clip: Clip) -> Iterator[tuple[Picture, NDArray[np.uint8], list[Output]]]:
+def render(clip: Clip) -> Iterator[tuple[Picture, NDArray[np.uint8], list[FaceTruth]]]:
     """Frames (RGB), which face each pixel shows, and what is true of them."""
     lot = np.random.default_rng(clip.seed + 1_000_003)
     number, first_face = 0, 1
@@ -185,7 +185,7 @@ def render(clip: Clip) -> Iterator[tuple[Picture, NDArray[np.uint8], list[Output
             flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
             frame = cv2.warpAffine(scene.backdrop, middle, (WIDTH, HEIGHT), flags=flags).astype(np.float32)
             seen = np.zeros((HEIGHT, WIDTH), np.uint8)
-            found: list[Output] = []
+            found: list[FaceTruth] = []
             for offset, layer in enumerate(scene.layers):
                 if isinstance(layer, Occluder):
                     _cover(frame, seen, layer, time)
@@ -200,7 +200,9 @@ def render(clip: Clip) -> Iterator[tuple[Picture, NDArray[np.uint8], list[Output
                     inside = ellipse.mask(left, top, right - left, bottom - top)
                     seen[top:bottom, left:right][inside] = first_face + offset
                 found.append(
-                    Output(number, first_face + offset, layer.person.kind, layer.behaviour, ellipse, _stepped(pose.yaw))
+                    FaceTruth(
+                        number, first_face + offset, layer.person.kind, layer.behaviour, ellipse, _stepped(pose.yaw)
+                    )
                 )
             for one in found:
                 left, top, right, bottom = (round(value) for value in one.ellipse.box())

@@ -77,14 +77,14 @@ class Plain(nn.Module):
             x = x + self.attended(block, block.norm1(x), decision)
             x = x + block.mlp(block.norm2(x))
         live = decision.unsqueeze(3)
-        told = of.action_head(of.norm((x * live).sum((1, 2)) / live.sum((1, 2)).clamp(min=1)))
+        logits = of.action_head(of.norm((x * live).sum((1, 2)) / live.sum((1, 2)).clamp(min=1)))
         assert of.decoder is not None
         pixels = of.decoder(of.norm(x)).float().sigmoid() * live  # eq. 11
         if gathered:
             black = pixels.new_zeros(len(x), length, of.places, pixels.shape[3])
             pixels = black.scatter(2, place.unsqueeze(3).expand_as(pixels), pixels)
         cells = pixels.view(len(x), length, height, width, 3, *of.tubelet)
-        return told, decisions, cells.permute(0, 4, 1, 5, 2, 6, 3, 7).reshape(clip.shape)
+        return logits, decisions, cells.permute(0, 4, 1, 5, 2, 6, 3, 7).reshape(clip.shape)
 
     def retained(self, predictor: Predictor, x: Tensor, decision: Tensor) -> Tensor:
         """Eq. 1 to 5: log z (B, L, N, 2)."""
@@ -141,8 +141,8 @@ def steps(network: STPrivacy, clip: Tensor, work: str) -> dict[str, Callable[[],
     def learn(forward: Callable[[], tuple[Tensor, list[Tensor]]]) -> Callable[[], object]:
         def step() -> object:
             with torch.autocast(device, torch.bfloat16):
-                told, decisions = forward()
-                loss = sparsity(decisions, network.network.alpha) + F.cross_entropy(told.float(), labels)
+                logits, decisions = forward()
+                loss = sparsity(decisions, network.network.alpha) + F.cross_entropy(logits.float(), labels)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             optimizer.zero_grad()

@@ -283,7 +283,7 @@ def say(line: str) -> None:
 
 
 def about(options: argparse.Namespace, ffmpeg: FFmpeg | None) -> dict[str, Any]:
-    """Where and of what: enough to judge the numbers, nothing that tells whose machine it was."""
+    """Machine, versions and settings: enough to assess the numbers, nothing that identifies whose machine it was."""
     from vidveil.app.manifest import versions
 
     found = aside(versions)

@@ -3,8 +3,7 @@
     apt-get install espeak-ng
     python benchmarks/voices.py                       two minutes; writes benchmarks/results/voices.json
 
-Speech: espeak-ng, 24 of its voices, all reading the same 12 sentences, vote strength evened out. Attacker: spectra in 40 mel
-bands, their cepstra's means, spreads and mean changes over a sentence, whitened by what varies within a speaker
+Speech: espeak-ng, 24 of its voices, all reading the same 12 sentences at one loudness. Attacker: spectra in 40 mel bands, their cepstra's means, spreads and mean changes over a sentence, whitened by what varies within a speaker
 (linear discriminant analysis), nearest speaker. It trains on sentences 1-8 and is tried on 9-12, each treatment by
 itself: it adapts. A pitch shift (resampling by 0.8), what many tools offer, is there to compare with, and so are
 vocoders of six bands and two, which leave more of the words. Synthetic voices read alike from sentence to sentence, so

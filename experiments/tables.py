@@ -1,7 +1,7 @@
 """Tables on pages, generated from committed results.
 
     python -m experiments.tables            rewrites the tables of all pages
-    python -m experiments.tables --check    lists pages whose tables differ from the results; exit code 1 if there are any
+    python -m experiments.tables --check    lists pages whose tables differ from the results; exit code 1 if any do
 
 A table stands between `<!-- table NAME -->` and `<!-- end table -->`. Each study lists its tables by name in `TABLES`.
 """
@@ -26,7 +26,10 @@ MARKED = re.compile(r"<!-- table (\S+) -->\n.*?<!-- end table -->", re.DOTALL)
 
 def pages() -> list[Path]:
     """The README, the documentation, and the pages next to results."""
-    return [ROOT / "README.md", *(page for name in ("docs", "experiments") for page in sorted((ROOT / name).rglob("*.md")))]
+    return [
+        ROOT / "README.md",
+        *(page for name in ("docs", "experiments") for page in sorted((ROOT / name).rglob("*.md"))),
+    ]
 
 
 def with_tables(text: str) -> str:

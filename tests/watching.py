@@ -1,15 +1,11 @@
-"""A watcher that remembers what it was told."""
+"""A watcher that remembers the notes that it got."""
 
-from vidveil.app.jobs import Outcome
+from vidveil.app.jobs import Watcher
 
 
-class Remembering:
+class Remembering(Watcher):
     def __init__(self) -> None:
         self.notes: list[str] = []
 
     def note(self, line: str) -> None:
         self.notes.append(line)
-
-    def begin(self, name: str, length: int | None) -> None: ...
-    def advance(self) -> None: ...
-    def end(self, outcome: Outcome) -> None: ...

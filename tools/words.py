@@ -1,7 +1,7 @@
 """Names and phrases that must not come back: `make lint` runs this over all files that git tracks.
 
     python tools/words.py                 every file
-    python tools/words.py src/vidveil/data docs/guard.md
+    python tools/words.py src/vidveil/data docs/detection.md
 
 `words.toml` lists them, with what to say instead. A name is the exact name of a class, function, argument, variable,
 attribute, module or recipe key; a phrase is looked for in whole files, without regard to case.

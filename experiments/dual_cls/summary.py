@@ -2,9 +2,10 @@
 
     python -m experiments.dual_cls.summary --runs runs --rho 0        of finished runs, into results/
 
-Of the runs of `experiments.dual_cls.table`; `experiments.tables` draws the tables. Excess leakage is read off each curve at 0.97 of raw top-1; a method
-without a knob is compared at its own retention. Masks of faces of several sizes are one curve, and so are blurs and
-downsampling. Every row is compared with the best mode in the same draws of people; below 0 the best mode leaks less.
+Of the runs of `experiments.dual_cls.table`; `experiments.tables` draws the tables. Excess leakage is read off each
+curve at 0.97 of raw top-1; a method without a knob is compared at its own retention. Masks of faces of several sizes
+are one curve, and so are blurs and downsampling. Every row is compared with the best mode in the same draws of
+people; below 0 the best mode leaks less.
 
 - `linkage_minus` and so on, `seeds_minus`: both curves are read at that retention; `seeds_minus` has one number per
   training.

@@ -5,9 +5,9 @@
     python -m experiments.real_video.figure_table --list                    the commands
     python -m experiments.real_video.figure_table --summary                 of finished runs, into results/figure_table/
 
-An `experiments.job_queue`; videos are found in VIDVEIL_DATA. One seed, split 1. Evaluators see 16 frames of 112 × 112: I3D
-from Kinetics, trained on what is shown for the action, and frozen and trained for linkage within a class, each in three
-spaces. Of these six attackers, linkage is that of the one that does best on validation people; `highest` is the highest
+An `experiments.job_queue`; videos are found in VIDVEIL_DATA. One seed, split 1. Evaluators see 16 frames of 112 × 112:
+I3D from Kinetics, trained on what is shown for the action, and frozen and trained for linkage within a class, each in
+three spaces. Of these six attackers, linkage is that of the one that does best on validation people; `highest` is the highest
 on test people, chosen in hindsight. Differences are those of the best row minus the other, in the same draws of people.
 """
 
@@ -52,7 +52,7 @@ MASKS = {
     "e_random": ("attribution", "random:", "0.737", []),
     "e_random_888": ("attribution", "random:", "0.888", []),
 }
-"""Run → mode, prefix for random tubelets, keep rate, further words. Random tubelets are the same behind every network."""
+"""Run → mode, prefix for random tubelets, keep rate, further words. Random tubelets are the same for all networks."""
 TITLES = {
     "fig14": "`figure:14`", "fig20": "`figure:20`", "fig8": "`figure:8`", "mot16": "`motion:16`",
     "rand25": "random tubelets of raw video, 0.25", "rand10": "random tubelets of raw video, 0.1",

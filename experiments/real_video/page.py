@@ -152,8 +152,10 @@ LEARNED = (
     ("stprivacy", 0.9), ("stprivacy", 0.8), ("stprivacy", 0.7), ("stprivacy-mask", 0.7),
 )  # fmt: skip
 """Rows of what is learned, with what they have to beat."""
-APART = tuple((name, None) for name in ("raw", "median", "motion", "down4", "blur-faces", "black-faces", "figure14"))
-APART += (("moving", 0.1),)
+APART: tuple[tuple[str, float | None], ...] = (
+    ("raw", None), ("median", None), ("motion", None), ("down4", None), ("blur-faces", None), ("black-faces", None),
+    ("figure14", None), ("moving", 0.1),
+)  # fmt: skip
 
 
 def parts_table() -> str:

@@ -4,7 +4,7 @@
     python -m experiments.real_video.table --only random,moving      these rows, and what they need
     python -m experiments.real_video.table --list                    the commands
     python -m experiments.real_video.table --summary                 of finished runs, into results/; other rows stay
-    python -m experiments.real_video.table --draw                    the picture of the summary; tables: experiments.tables
+    python -m experiments.real_video.table --draw                    the picture (tables: experiments.tables)
 
 An `experiments.job_queue`; videos are found in VIDVEIL_DATA. Sets are five classes of UCF101 (splits 1 to 3) and
 Weizmann (three folds of three people, and three folds of actions in which the people are known). Each is evaluated as

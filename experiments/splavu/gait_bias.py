@@ -4,8 +4,8 @@
     python -m experiments.splavu.gait_bias --only bias_puppets    this row, and what it needs
     python -m experiments.splavu.gait_bias --list                 the commands, and which are done
 
-An `experiments.job_queue`, with results in results/gait_bias/; tables: `experiments.tables`. Three adapters per row, one
-for each seed; those of `experiments.splavu.table` are shared: use the same --runs. Real videos are found in
+An `experiments.job_queue`, with results in results/gait_bias/; tables: `experiments.tables`. Three adapters per row,
+one for each seed; those of `experiments.splavu.table` are shared: use the same --runs. Real videos are found in
 VIDVEIL_DATA.
 """
 

@@ -51,7 +51,11 @@ def settings_table(of: str) -> str:
     for name, found in settings(of).items():
         one = found["anew"]
         old = one.get("action_top1_raw_heads")
-        cells = [SETTINGS[name].title, *_pair(name, one["action_top1"], "change"), f"{old['value'][0]:.2f}" if old else ""]
+        cells = [
+            SETTINGS[name].title,
+            *_pair(name, one["action_top1"], "change"),
+            f"{old['value'][0]:.2f}" if old else "",
+        ]
         cells += [*_pair(name, one["retrieval_map"], "change"), *_pair(name, one["linkage_rank1"], "excess")]
         cells.append(f"{one['linkage_rank1']['highest']:.2f}")
         rows.append(cells + (_attributes(name, one) if with_attributes else []))

@@ -34,37 +34,27 @@ def picture(found: dict[str, Any], path: Path) -> None:
 
 def _curves(axis: Axes, settings: dict[str, Any], kind: str) -> None:
     if kind == "weights":
+        weights = sorted(WEIGHTS)
         curves = {
-            "erased": [(float(weight), "ours" if weight == 100 else f"ours-lc{weight}") for weight in sorted(WEIGHTS)],
-            "as published": [
-                (float(weight), "apart" if weight == 100 else f"apart-lc{weight}") for weight in sorted(WEIGHTS)
-            ],
+            title: [(float(weight), name if weight == 100 else f"{name}-lc{weight}") for weight in weights]
+            for title, name in (("erased", "ours"), ("as published", "apart"))
         }
         axis.set(xscale="symlog", xlabel="weight of latent consistency")
-        axis.set_xticks(sorted(WEIGHTS), map(str, sorted(WEIGHTS)))
+        axis.set_xticks(weights, map(str, weights))
     else:
-        curves = {
-            "erased": [(0.0, "apart"), *((share, "ours" if share == 0.75 else f"erase{share:g}") for share in SHARES)]
-        }
+        shares = [(share, "ours" if share == 0.75 else f"erase{share:g}") for share in SHARES]
+        curves = {"erased": [(0.0, "apart"), *shares]}
         axis.set(xlabel="share of directions that is erased", xlim=(-0.03, 1.03))
-    for name, places in curves.items():
-        there = [(x, settings[run]["anew"]) for x, run in places if run in settings]
+    for name, points in curves.items():
+        found = [(x, settings[run]["anew"]) for x, run in points if run in settings]
+        xs = [x for x, _ in found]
         for metric, (colour, title) in STYLES.items():
-            if there and all(metric in one for _, one in there):
-                values = [one[metric]["value"] for _, one in there]
-                dashed = "--" if name == "as published" else "-"
-                axis.plot(
-                    [x for x, _ in there],
-                    [value[0] for value in values],
-                    dashed,
-                    color=colour,
-                    marker="o",
-                    ms=3,
-                    label=f"{title}, {name}",
-                )
-                axis.fill_between(
-                    [x for x, _ in there], *([value[i] for value in values] for i in (1, 2)), color=colour, alpha=0.1
-                )
+            if not found or any(metric not in one for _, one in found):
+                continue
+            values, lows, highs = zip(*(one[metric]["value"] for _, one in found), strict=True)
+            line = "--" if name == "as published" else "-"
+            axis.plot(xs, values, line, color=colour, marker="o", ms=3, label=f"{title}, {name}")
+            axis.fill_between(xs, lows, highs, color=colour, alpha=0.1)
     for metric, (colour, _) in STYLES.items():
         if metric in settings["raw"]["anew"]:
             axis.axhline(settings["raw"]["anew"][metric]["floor"], color=colour, lw=0.8, ls=":")

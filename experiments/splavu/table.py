@@ -78,7 +78,10 @@ SETTINGS = {
             f"{title}{without}, trained on 10 of 19 actions", (*words, *more, "known_actions=10"), PUPPETS
         )
         for kind, (title, words) in KINDS.items()
-        for ending, (without, more) in {"": ("", ()), "-lc0": (", latent consistency × 0", ("latent_weight=0",))}.items()
+        for ending, (without, more) in {
+            "": ("", ()),
+            "-lc0": (", latent consistency × 0", ("latent_weight=0",)),
+        }.items()
     },
     **{
         f"{kind}-elsewhere": Setting(f"{title}, trained on people of another world", (*words, OTHER), PUPPETS)

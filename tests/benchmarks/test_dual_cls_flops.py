@@ -1,16 +1,11 @@
 """Operations counted by hand are those that PyTorch counts."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
+from dual_cls_flops import forward_flops, tokens_by_block, training_flops
 from torch.utils.flop_counter import FlopCounterMode
 
 from vidveil.methods.dual_cls.model import DualCLS, Network
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from dual_cls_flops import forward_flops, tokens_by_block, training_flops
 
 
 def vit_b() -> DualCLS:

@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from vidveil.core import atomic
+from vidveil.core.errors import OutputError
 
 SOURCE = Path(atomic.__file__).parents[1]
 
@@ -64,6 +66,8 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_leads_to_stays(tm
 def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path, write, name):
     write(tmp_path / name)
     assert names(tmp_path) == {name}
+    other = name[:-5] + "z" + name[-4:]
+    assert atomic.part_of(tmp_path / name) != atomic.part_of(tmp_path / other)
 
 
 @pytest.mark.parametrize("write", WRITERS)
@@ -114,6 +118,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from vidveil.core import atomic
+from vidveil.core.errors import OutputError
 with atomic.{kind}(Path(sys.argv[1])) as part:
     Path(sys.argv[2]).touch()
     time.sleep(60)
@@ -145,22 +150,77 @@ def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_no
     assert names(tmp_path) == set()
 
 
-@pytest.mark.parametrize("kind", ["link", "hard link", "pipe", "name of somebody's"])
-def test_what_is_not_ours_is_never_taken_for_stale(tmp_path, kind):
-    precious, part = tmp_path / "precious", tmp_path / ".a.vidveil.part"
+@pytest.fixture(params=["link", "hard link", "folder", "pipe"])
+def not_ours(tmp_path, request) -> Path:
+    """Something of somebody else's at the temporary name of `a`."""
+    precious, part = tmp_path / "precious", atomic.part_of(tmp_path / "a")
     precious.write_text("precious")
-    if kind == "link":
-        part.symlink_to(precious)
-    elif kind == "hard link":
-        part.hardlink_to(precious)
-    elif kind == "pipe":
-        os.mkfifo(part)
-    else:
-        (tmp_path / "a.vidveil.part").write_text("no dot before it")
-    before = names(tmp_path)
+    make = {
+        "link": lambda: part.symlink_to(precious),
+        "hard link": lambda: part.hardlink_to(precious),
+        "folder": part.mkdir,
+        "pipe": lambda: os.mkfifo(part),
+    }
+    make[request.param]()
+    return part
+
+
+def test_what_only_has_a_temporary_name_is_neither_written_to_nor_taken_for_stale(tmp_path, not_ours):
+    with pytest.raises(OutputError, match="in the way"), atomic.temporary(tmp_path / "a"):
+        pass
     assert atomic.remove_stale(tmp_path) == []
-    assert names(tmp_path) == before
-    assert precious.read_text() == "precious"
+    assert names(tmp_path) == {"precious", not_ours.name}
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_name_without_the_dot_is_not_temporary(tmp_path):
+    (tmp_path / "a.vidveil.part").touch()
+    assert atomic.remove_stale(tmp_path) == []
+    assert names(tmp_path) == {"a.vidveil.part"}
+
+
+def test_a_temporary_file_is_gone_unless_it_was_renamed(tmp_path):
+    with atomic.temporary(tmp_path / "a") as part:
+        part.write_text("x")
+        assert names(tmp_path) == {".a.vidveil.part"}
+    assert names(tmp_path) == set()
+    with atomic.temporary(tmp_path / "a") as part:
+        part.write_text("x")
+        part.replace(tmp_path / "a")
+        part.write_text("somebody else's")
+    assert names(tmp_path) == {"a", ".a.vidveil.part"}
+
+
+def test_of_many_who_want_a_name_one_has_it_at_a_time(tmp_path):
+    path = tmp_path / "a.mp4"
+    inside, most, wins, others = 0, 0, 0, []
+    end = time.monotonic() + 2
+
+    def hammer(number: int) -> None:
+        nonlocal inside, most, wins
+        while time.monotonic() < end:
+            try:
+                with atomic.temporary(path) as part:
+                    inside += 1
+                    most = max(most, inside)
+                    part.write_text("whole")
+                    wins += 1
+                    inside -= 1
+                    if number % 2:
+                        part.replace(path)
+            except Exception as error:
+                others.append(str(error))
+
+    threads = [threading.Thread(target=hammer, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert wins > 20
+    assert set(others) <= {"a.mp4 is being written by another process"}
+    assert names(tmp_path) == {"a.mp4"}
+    assert path.read_text() == "whole"
 
 
 @pytest.mark.parametrize("open_", [atomic.open_lock, atomic.open_log])

@@ -1,8 +1,10 @@
 """Files that somebody made to do harm: they are refused, and the reason is one short line."""
 
 import ast
+import hashlib
 import json
 import os
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +31,7 @@ from vidveil.core.bounded import (
     reason,
     regular,
 )
+from vidveil.core.file_hash import file_hash
 from vidveil.core.typed import from_values
 
 
@@ -271,3 +274,13 @@ def test_json_of_many_small_values_is_refused_before_it_is_parsed(tmp_path):
     with pytest.raises(ValueError, match=r"^holds more than 1,000,000 values$"):
         read_json_object(tmp_path / "a.json")
     assert len(read_json(tmp_path / "a.json", values=2_000_000)["input"]) == 600_001
+
+
+def test_a_hash_that_nobody_wants_any_more_ends(tmp_path):
+    path = tmp_path / "big"
+    path.write_bytes(os.urandom(3_000_000))
+    assert file_hash(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(InterruptedError):
+        file_hash(path, stop)

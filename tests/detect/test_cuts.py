@@ -31,13 +31,27 @@ def test_frames_come_out_as_they_went_in():
     assert [frame for frame, _ in scenes(frames)] == frames
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_the_first_frame_begins_a_scene(count):
-    assert begins(flat([80] * count)) == [0][:count]
-
-
-def test_a_cut_begins_a_scene():
-    assert begins(flat([60] * 15 + [160] * 15 + [60] * 15)) == [0, 15, 30]
+@pytest.mark.parametrize(
+    ("levels", "scenes_begin"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([80], [0], id="one frame"),
+        pytest.param([80] * 2, [0], id="no change"),
+        pytest.param([60] * 15 + [160] * 15 + [60] * 15, [0, 15, 30], id="cuts"),
+        pytest.param([60] * 10 + [130] * 8 + [210] * 15, [0, 10, 18], id="a cut soon after a cut"),
+        pytest.param([60] * 10 + [200] * 8 + [120] * 15, [0, 10, 18], id="a cut soon after, halfway back"),
+        pytest.param([60] * 10 + [230] + [60] * 2 + [150] * 15, [0, 13], id="a cut right after a flash"),
+        pytest.param([100] * 5 + [200, 100, 100] * 10 + [100] * 15, [0], id="a strobe"),
+        pytest.param([100] * 5 + [200, 200, 200, 100, 100, 100] * 5 + [100] * 15, [0], id="a slow strobe"),
+        pytest.param([100] * 5 + [235], [0], id="a flash on the last frame"),
+        pytest.param(range(20, 230, 15), [0], id="a fade"),
+        pytest.param([60] * 5 + [None, None] + [160] * 5, [0, 7], id="a cut behind lost frames"),
+        pytest.param([60] * 5 + [160] + [None, None] + [160] * 5, [0, 5], id="a cut before lost frames"),
+        pytest.param([60] * 5 + [None, None] + [60] * 5, [0], id="lost frames"),
+    ],
+)
+def test_a_scene_begins_where_a_large_change_stays(levels, scenes_begin):
+    assert begins(flat(levels)) == scenes_begin
 
 
 def test_a_cut_to_another_place_of_the_same_light_begins_a_scene():
@@ -64,21 +78,6 @@ def test_a_flash_is_no_cut_and_no_doubt(flash, frames):
     assert doubts(flat(levels)) == []
 
 
-def test_a_strobe_is_no_cut():
-    assert begins(flat([100] * 5 + [200, 100, 100] * 10 + [100] * 15)) == [0]
-    assert begins(flat([100] * 5 + [200, 200, 200, 100, 100, 100] * 5 + [100] * 15)) == [0]
-
-
-@pytest.mark.parametrize("levels", [(60, 130, 210), (60, 200, 120)])
-def test_a_cut_soon_after_a_cut_begins_a_scene_too(levels):
-    first, second, third = levels
-    assert begins(flat([first] * 10 + [second] * 8 + [third] * 15)) == [0, 10, 18]
-
-
-def test_a_cut_right_after_a_flash_is_found():
-    assert begins(flat([60] * 10 + [230] + [60] * 2 + [150] * 15)) == [0, 13]
-
-
 def test_no_frame_waits_longer_than_a_flash_and_one_frame():
     taken, late = [], []
 
@@ -93,24 +92,13 @@ def test_no_frame_waits_longer_than_a_flash_and_one_frame():
     assert max(late) <= FLASH + 0.04 + 1e-6
 
 
-def test_a_flash_on_the_last_frame_is_no_cut():
-    assert begins(flat([100] * 5 + [235])) == [0]
-
-
-def test_a_fade_and_a_pan_are_no_cuts():
-    assert begins(flat(range(20, 230, 15))) == [0]
+def test_a_pan_is_no_cut():
     rng = np.random.default_rng(2)
     wide = np.repeat(np.repeat(rng.integers(20, 230, (4, 60)), 16, 0), 16, 1).astype(np.uint8)
     chroma = np.full((32, 64), 128, np.uint8)
     views = [np.ascontiguousarray(wide[:, 40 * i : 40 * i + 128]) for i in range(20)]
     pan = [frame_of([view, chroma, chroma], i, i / 25) for i, view in enumerate(views)]
     assert begins(pan)[1:] in ([], [1])
-
-
-def test_a_cut_hidden_behind_lost_frames_is_found():
-    assert begins(flat([60] * 5 + [None, None] + [160] * 5)) == [0, 7]
-    assert begins(flat([60] * 5 + [160] + [None, None] + [160] * 5)) == [0, 5]
-    assert begins(flat([60] * 5 + [None, None] + [60] * 5)) == [0]
 
 
 def test_whatever_a_live_source_shows_after_a_gap_is_another_scene():

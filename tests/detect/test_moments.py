@@ -128,20 +128,19 @@ def test_the_hidden_share_is_that_of_the_box(x, y, width, height):
     assert share == pytest.approx(width * height / (640 * 480), abs=0.01)
 
 
-def test_a_box_that_sticks_out_over_the_border_counts_with_what_is_inside():
-    assert hidden_share([(-320, -240, 320, 240)], SIZE) == pytest.approx(0.25, abs=0.01)
-    assert hidden_share([(320, 240, 960, 720)], SIZE) == pytest.approx(0.25, abs=0.01)
-
-
-def test_areas_of_boxes_that_stick_out_are_counted():
+@pytest.mark.parametrize(
+    ("box", "share"),
+    [
+        ((-320, -240, 320, 240), 0.25),
+        ((320, 240, 960, 720), 0.25),
+        ((-90, -90, -10, -10), 0),
+        ((700, 100, 800, 200), 0),
+    ],
+)
+def test_of_a_box_that_sticks_out_over_the_border_only_what_is_inside_counts(box, share):
     findings = Findings()
-    findings.frame_done(frame(0, region(1, (-320, -240, 320, 240))))
-    assert findings.as_dict()["hidden_area"] == pytest.approx(0.25, abs=0.01)
-
-
-def test_a_box_outside_of_the_picture_counts_nothing():
-    assert hidden_share([(-90, -90, -10, -10)], SIZE) == 0
-    assert hidden_share([(700, 100, 800, 200)], SIZE) == 0
+    findings.frame_done(frame(0, region(1, box)))
+    assert findings.as_dict()["hidden_area"] == pytest.approx(share, abs=0.01)
 
 
 def test_a_very_long_trail_tells_of_its_beginning_once_and_forgets_it():

@@ -1,21 +1,17 @@
 """Detectors that return nonsense, through the whole pipeline: nobody is ever shown for it."""
 
 import json
-from functools import partial
 
 import numpy as np
 import pytest
 
-from tests.detect import stage
 from tests.detect.hiding import hide
 from tests.detect.onnx_writer import constant, halving
-from tests.detect.stage import GREEN, YELLOW, Discs, Head, still, turned, walk
+from tests.detect.stage import GREEN, YELLOW, Discs, Head, film, still, turned, walk
 from vidveil.app.jobs import Status
 from vidveil.core.errors import DetectorError
 from vidveil.detect import settings
 from vidveil.detect.detections import Cells
-
-film = partial(stage.film, frames=30)
 
 NAN, INF = float("nan"), float("inf")
 CELLS = 64 + 16 + 4  # of YOLOX on 64 × 64 pixels
@@ -40,23 +36,15 @@ def cell(x, y, width, height, sure, score):
 HOSTILE = [
     ("boxes", corners((10, 10, 30, 30, NAN)), "scores that are not finite"),
     ("boxes", corners((10, 10, 30, 30, 0.9), (NAN, NAN, NAN, NAN, 0.9)), "boxes that are not finite"),
-    ("boxes", corners((10, 10, INF, 30, 0.9)), "boxes that are not finite"),
-    ("boxes", corners((10, 10, 30, 30, 3.5)), "not from 0 to 1"),
-    ("boxes", corners((30, 30, 10, 10, 0.9)), "end before they begin"),
-    ("boxes", corners((10, 10, 3000, 30, 0.9)), "far outside"),
     ("boxes", corners((0.4, 0.4, 0.6, 0.6, 0.9), (0.1, 0.1, 0.2, 0.2, 0.8)), "shares of the picture"),
     ("boxes", corners(*[(10, 10, 30, 30, 0.9)] * 20_001), "more than 20,000 boxes"),
-    ("boxes", {"boxes": ((1, 4), [1, 1, 9, 9]), "scores": ((2,), [0.9, 0.9])}, "boxes of shape"),
     ("boxes", {"boxes": ((1, 4), [1, 1, 9, 9])}, "one output"),
-    ("yolov8", centres(20, 20, 9, 9, NAN), "scores that are not finite"),
     ("yolov8", centres(NAN, 20, 9, 9, 0.9), "boxes that are not finite"),
     ("yolov8", centres(20, 20, -9, 9, 0.9), "end before they begin"),
     ("yolov8", centres(0.5, 0.5, 0.1, 0.1, 0.9), "shares of the picture"),
-    ("yolov8", centres(20, 20, 9, 9, 7), "not from 0 to 1"),
     ("yolov8", {"out": ((1, 3), [1, 2, 3])}, "output of shape"),
     ("yolov8", {"out": ((1, 4, 2), [1.0] * 8)}, "4 numbers for each cell"),
     ("yolox", cell(0.5, 0.5, 1, 1, NAN, 0.9), "scores that are not finite"),
-    ("yolox", cell(0.5, 0.5, 1, 1, 0.9, INF), "scores that are not finite"),
     ("yolox", cell(0.5, 0.5, 200, 1, 0.9, 0.9), "boxes that are not finite"),
     ("yolox", cell(0.5, 0.5, 20, 1, 0.9, 0.9), "far outside"),
     ("yolox", {"out": ((1, 3, 6), [0.5] * 18)}, "where YOLOX has"),
@@ -105,13 +93,7 @@ class Nonsense(Discs):
 
 ODD = {
     "scores that are not finite": Nonsense.bad,
-    "boxes that are not finite": Cells(np.array([0.9]), np.full((1, 4), np.inf).__getitem__),
-    "scores that are not from 0 to 1": Cells(np.array([12.0]), np.full((1, 4), 9.0).__getitem__),
     "boxes far outside of the picture": Cells(np.array([0.9]), np.array([[0, 0, 9.0, 1e6]]).__getitem__),
-    "boxes that end before they begin": Cells(np.array([0.9]), np.array([[9.0, 0, 0, 9]]).__getitem__),
-    "boxes smaller than a pixel, as shares of the picture would be": Cells(
-        np.array([0.9]), np.array([[0.1, 0.1, 0.9, 0.9]]).__getitem__
-    ),
 }
 
 

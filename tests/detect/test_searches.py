@@ -4,23 +4,19 @@ import signal
 import subprocess
 import sys
 import threading
-from functools import partial
 from time import monotonic, sleep
 
 import numpy as np
 import pytest
 
-from tests.detect import stage
 from tests.detect.endless import endless_kernel, endless_loop
 from tests.detect.hiding import hide
-from tests.detect.stage import YELLOW, Discs, Head, still, turned, walk
+from tests.detect.stage import YELLOW, Discs, Head, film, still, turned, walk
 from vidveil.app.jobs import Status
 from vidveil.core.errors import DetectorError
 from vidveil.detect import searches, settings
 from vidveil.detect.onnx_network import Network
 from vidveil.detect.searches import Searches, StoppedError
-
-film = partial(stage.film, frames=30)
 
 PICTURE = np.zeros((64, 64, 3), np.uint8)
 ENDLESS = {"loop": endless_loop, "kernel": endless_kernel}

@@ -9,7 +9,7 @@ import pytest
 
 import vidveil
 from tests.detect.hiding import HIDDEN, hide
-from tests.detect.stage import RED, YELLOW, Film, Head, Shot, matrix_of, still, turned, walk
+from tests.detect.stage import RED, YELLOW, Film, Head, Shot, film, matrix_of, still, turned, walk
 from tests.media import lumas
 from vidveil.app.jobs import Options, Status
 from vidveil.core.anonymizer import FrameMethod
@@ -85,8 +85,6 @@ from vidveil.detect.detectors import Detector
 from vidveil.detect.settings import DetectionSettings
 from vidveil.app.jobs import Options
 from pathlib import Path
-
-film = partial(stage.film, frames=30)
 def refuse(*_): raise AssertionError("a detector was made")
 Detector.__init__ = refuse
 options = Options(overwrite=True, detection=DetectionSettings(tracks_in=Path({str(tmp_path / "t.jsonl")!r})))

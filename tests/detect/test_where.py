@@ -1,7 +1,6 @@
 """Where a method works: in regions, on top of another method, on the whole frame, in images."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import cv2
@@ -9,9 +8,8 @@ import numpy as np
 import pytest
 
 import vidveil
-from tests.detect import stage
 from tests.detect.hiding import hide
-from tests.detect.stage import RED, Discs, Head, frame_of, still, walk
+from tests.detect.stage import RED, Discs, Head, film, frame_of, still, walk
 from vidveil.app.jobs import Options, Status
 from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.errors import UsageError, WeightsError
@@ -19,8 +17,6 @@ from vidveil.detect import settings
 from vidveil.detect.detectors import Detector
 from vidveil.detect.settings import DetectionSettings
 from vidveil.methods import load
-
-film = partial(stage.film, frames=30)
 
 
 def test_two_kinds_of_thing_are_hidden_each_in_its_own_way(tmp_path, monkeypatch):
@@ -40,15 +36,15 @@ def test_two_kinds_of_thing_are_hidden_each_in_its_own_way(tmp_path, monkeypatch
     assert 90 < inside[75:85, 55:65].mean() < 160
 
 
-@pytest.mark.parametrize("method", ["stride:2", "blur:weak"])
-def test_also_hide_hides_on_top_of_any_method(tmp_path, method):
+def test_also_hide_hides_on_top_of_a_method_that_paints(tmp_path):
     scene = film(Head(walk(60, 80, 30)), frames=40)
-    if method == "blur:weak":
-        done = hide(scene, tmp_path, method=method, region="frame", also_hide="discs")
-        assert not done.bad
-        assert min(done.pictures[i][78:83, 58 + round(1.2 * i) : 63 + round(1.2 * i)].mean() for i in range(40)) < 24
-        return
-    done = hide(scene, tmp_path, method=method, also_hide="discs", region=None)
+    done = hide(scene, tmp_path, method="blur:weak", region="frame", also_hide="discs")
+    assert not done.bad
+    assert min(done.pictures[i][78:83, 58 + round(1.2 * i) : 63 + round(1.2 * i)].mean() for i in range(40)) < 24
+
+
+def test_also_hide_hides_on_top_of_a_method_that_leaves_frames_out(tmp_path):
+    done = hide(film(Head(walk(60, 80, 30)), frames=40), tmp_path, method="stride:2", also_hide="discs", region=None)
     assert len(done.pictures) == 20
     spots = [p[70:90, round(50 + 2.4 * i) : round(70 + 2.4 * i)].max() for i, p in enumerate(done.pictures)]
     assert max(spots) < 24

@@ -1,7 +1,7 @@
 """Small whole files of many formats, and ways to damage them: all of it drawn from a number, so that it comes again.
 
 Each plane of each picture is a checkerboard of single pixels whose shades and phase differ from tile to tile. No method
-but `stride` leaves that standing, so a raw picture in an output is told by its finest detail.
+but `stride` leaves that standing, so a raw picture in an output is known by its finest detail.
 
     python -m tests.end_to_end.mutations SEED BATCH NUMBER FOLDER     makes one damaged file again
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-os.environ.setdefault("SVT_LOG", "1")  # the encoder of AV1 would tell its life on stderr
+os.environ.setdefault("SVT_LOG", "1")  # the encoder of AV1 would write pages to stderr
 
 WIDTH, HEIGHT, TILE = 64, 48, 8
 RATE, SOUND_RATE = 25, 48_000

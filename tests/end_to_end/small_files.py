@@ -160,6 +160,12 @@ def _set(value: Any, path: Sequence[Any], new: Any) -> Any:
     return value
 
 
+def _parent(value: Any, path: Sequence[Any]) -> Any:
+    for key in path[:-1]:
+        value = value[key]
+    return value
+
+
 def _json_value(text: str, rng: random.Random) -> str:
     value = json.loads(text)
     return json.dumps(_set(value, rng.choice(list(_places(value))), rng.choice(VALUES)))
@@ -173,20 +179,13 @@ def _json_number(text: str, rng: random.Random) -> str:
 def _json_without(text: str, rng: random.Random) -> str:
     value = json.loads(text)
     path = rng.choice([path for path in _places(value) if path])
-    inner = value
-    for key in path[:-1]:
-        inner = inner[key]
-    del inner[path[-1]]
+    del _parent(value, path)[path[-1]]
     return json.dumps(value)
 
 
 def _json_more(text: str, rng: random.Random) -> str:
     value = json.loads(text)
-    places = [path for path in _places(value) if path]
-    inner = value
-    path = rng.choice(places)
-    for key in path[:-1]:
-        inner = inner[key]
+    inner = _parent(value, rng.choice([path for path in _places(value) if path]))
     if isinstance(inner, dict):
         inner["new\n" + "x" * rng.choice((1, 2000))] = rng.choice(VALUES)
     else:
@@ -248,35 +247,28 @@ def _bomb(text: str, rng: random.Random) -> str:
     return text + "\n".join(lines)
 
 
+def _npy_header(changed: bytes) -> bytes:
+    """Of 128 bytes again."""
+    return (changed.rstrip(b"\n").rstrip(b" ").ljust(127) + b"\n")[:128]
+
+
 def _npy_shape(data: bytes, rng: random.Random) -> bytes:
-    shapes = (
-        "(1099511627776, 8)",
-        "(-1, 8)",
-        "(8,)",
-        "()",
-        "(0, 8)",
-        "(1e9, 8)",
-        "(99999999999999999999999, 8)",
-        "'x'",
-    )
-    head, body = data[:128], data[128:]
-    changed = re.sub(rb"\(\d+, \d+\)", rng.choice(shapes).encode(), head)
-    return (changed.rstrip(b"\n").rstrip(b" ").ljust(127) + b"\n")[:128] + body
+    huge = "(1099511627776, 8)", "(99999999999999999999999, 8)"
+    shapes = (huge[0], "(-1, 8)", "(8,)", "()", "(0, 8)", "(1e9, 8)", huge[1], "'x'")
+    return _npy_header(re.sub(rb"\(\d+, \d+\)", rng.choice(shapes).encode(), data[:128])) + data[128:]
 
 
 def _npy_type(data: bytes, rng: random.Random) -> bytes:
     kinds = ("'|O'", "'<f2'", "'<i4'", "'|V1'", "'<U9'", "[('a', '<f4')]", "'<f16'", "x", "9" * 60)
-    changed = data[:128].replace(b"'<f4'", rng.choice(kinds).encode())
-    return (changed.rstrip(b"\n").rstrip(b" ").ljust(127) + b"\n")[:128] + data[128:]
+    return _npy_header(data[:128].replace(b"'<f4'", rng.choice(kinds).encode())) + data[128:]
 
 
 def _npy_sparse(data: bytes, rng: random.Random) -> Callable[[Path], None]:
     rows = rng.choice((2**28, 2**32))
 
     def put(path: Path) -> None:
-        head = re.sub(rb"\(\d+, (\d+)\)", rb"(%d, \1)" % rows, data[:128]).rstrip(b"\n").rstrip(b" ")
         with path.open("wb") as file:
-            file.write(head.ljust(127) + b"\n")
+            file.write(_npy_header(re.sub(rb"\(\d+, (\d+)\)", rb"(%d, \1)" % rows, data[:128])))
             file.truncate(128 + rows * 32)
 
     return put
@@ -402,8 +394,8 @@ def _run(home: Path, subject: Subject, how: str, rng: random.Random) -> tuple[li
     try:
         mutate(path, how, rng)
         before, began = _files(home), time.monotonic()
-        code, said = _command(home, subject.command)
-        problems = list(_problems(code, said))
+        code, output = _command(home, subject.command)
+        problems = list(_problems(code, output))
         if _files(home) != before:
             problems.append(f"files outside of {OUT} were made or changed: {_files(home) ^ before}")
         if time.monotonic() - began > TIME_LIMIT / 3:
@@ -424,9 +416,9 @@ def _files(home: Path) -> set[tuple[str, int, int]]:
     found = set()
     for path in home.rglob("*"):
         if OUT not in path.relative_to(home).parts[:1] and not path.name.endswith(".lock"):
-            told = path.lstat()
-            if not stat.S_ISDIR(told.st_mode):
-                found.add((str(path.relative_to(home)), told.st_size, told.st_mtime_ns))
+            status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                found.add((str(path.relative_to(home)), status.st_size, status.st_mtime_ns))
     return found
 
 
@@ -436,11 +428,11 @@ def _command(home: Path, words: Sequence[str]) -> tuple[int, str]:
         return _opened(home / "videos")
     from vidveil.cli.app import main
 
-    said = home.parent / "said"
+    output = home.parent / "output"
     kept = os.dup(1), os.dup(2)
     sys.stdout.flush()
     sys.stderr.flush()
-    with said.open("w+b") as file:
+    with output.open("w+b") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         sys.argv = ["vidveil", *words]
@@ -458,37 +450,37 @@ def _command(home: Path, words: Sequence[str]) -> tuple[int, str]:
             os.dup2(kept[1], 2)
             os.close(kept[0])
             os.close(kept[1])
-    return code, said.read_bytes().decode("utf-8", "replace")
+    return code, output.read_bytes().decode("utf-8", "replace")
 
 
 def _opened(folder: Path) -> tuple[int, str]:
     from vidveil.core.errors import DataError
     from vidveil.data.store.videos import VideoStore
 
-    said = io.StringIO()
+    output = io.StringIO()
     try:
         store = VideoStore.open(folder)
         for row in range(len(store)):
             store.frames(row).sum()
     except DataError as error:
-        said.write(f"error: {error}\n")
-    return int(bool(said.getvalue())), said.getvalue()
+        output.write(f"error: {error}\n")
+    return int(bool(output.getvalue())), output.getvalue()
 
 
-def _problems(code: int, said: str) -> Iterator[str]:
-    lines = said.splitlines()
+def _problems(code: int, output: str) -> Iterator[str]:
+    lines = output.splitlines()
     if code not in (0, 1, 2):
         yield f"exit code {code}"
     for word in ("Traceback", "internal error", "this is a bug", "Warning:", "HDF5-DIAG"):
-        if word in said:
+        if word in output:
             yield f"says {next(line for line in lines if word in line)[:500]}"
     if sum(line.startswith("error:") for line in lines) > 1:
         yield "more than one error"
     if code and not any(re.search("error|Error|fail", line) for line in lines):
-        yield f"does not say what is wrong: {said[:200]!r}"
+        yield f"does not say what is wrong: {output[:200]!r}"
     if longest := next((line for line in lines if len(line) > LONGEST_LINE), None):
         yield f"a line of {len(longest)} characters: {longest[:100]}"
-    if strange := next((line for line in said.split("\n") if not line.isprintable()), None):
+    if strange := next((line for line in output.split("\n") if not line.isprintable()), None):
         yield f"control characters: {strange[:200]!r}"
 
 

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 
 import av
@@ -21,6 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.detect.onnx_writer import constant
+from tests.end_to_end.command import COMMAND
 from tests.end_to_end.mutations import HEIGHT, MARK, TILE, WHOLES, WIDTH, Mutant, draw, make_wholes
 
 SEED = int(os.environ.get("VIDVEIL_FUZZ_SEED", "1"))
@@ -38,7 +38,6 @@ FOUND = (12.0, 12.0, 52.0, 52.0)
 """Where a detector that sees somebody in every picture sees them, in its own picture of 64 pixels."""
 REGION = slice(HEIGHT // 2 - TILE, HEIGHT // 2 + TILE), slice(WIDTH // 2 - TILE, WIDTH // 2 + TILE)
 """The middle of a picture: within FOUND, and so is that of a picture that is shown turned by a quarter."""
-COMMAND = ["-m", "vidveil"] if find_spec("vidveil.__main__") else ["-c", "from vidveil.cli import main; main()"]
 
 
 @dataclass(frozen=True)
@@ -148,15 +147,14 @@ def test_damaged_files_never_crash_hang_or_leak(tmp_path, wholes, originals, det
         stem = f"{Path(mutant.name).stem}_anonymized"
         video = next((left.pop(name) for s in (".mp4", ".jpg", ".png") if (name := stem + s) in left), None)
         notes = left.pop(f"{stem}.json", None)
-        problems += [
-            f"{problem}: {mutant}" for problem in evaluator(order, video, notes, mutant.name in errors, originals)
-        ]
+        found = check(order, video, notes, mutant.name in errors, originals)
+        problems += [f"{problem}: {mutant}" for problem in found]
     assert not left, f"files that nobody asked for: {sorted(left)}"
     assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize("whole", WHOLES, ids=lambda whole: whole.name)
-def test_the_oracle_sees_raw_pictures_in_every_tile(unchanged, whole):
+def test_the_check_finds_raw_pictures_in_every_tile(unchanged, whole):
     video = unchanged[whole.name]
     shown = list(planes(video))
     assert len(shown) == whole.frames
@@ -173,13 +171,13 @@ def test_the_oracle_sees_raw_pictures_in_every_tile(unchanged, whole):
 
 
 @pytest.mark.parametrize("whole", WHOLES, ids=lambda whole: whole.name)
-def test_the_oracle_sees_an_original_region_in_every_tile(unchanged, originals, whole):
+def test_the_check_finds_an_original_region_in_every_tile(unchanged, originals, whole):
     video = unchanged[whole.name]
-    seen = len(list(leaks(Order("blur:strong", region=True), video, originals=originals)))
+    leaked = len(list(leaks(Order("blur:strong", region=True), video, originals=originals)))
     if whole.interlaced or whole.pix_fmt == "rgb8":  # a deinterlacer, or a palette, draws some of the tiles anew
-        assert seen > 0
+        assert leaked > 0
         return
-    assert seen == whole.frames
+    assert leaked == whole.frames
     for picture in planes(video):
         region = picture[0][REGION]
         for y, x in ((0, 0), (0, TILE), (TILE, 0), (TILE, TILE)):  # one raw tile in a black region is enough
@@ -210,22 +208,13 @@ def anonymize(
     source: Path, target: Path, order: Order, mutants: dict[str, Mutant], detector: Path | None = None
 ) -> tuple[int, list[str]]:
     """Exit code and the lines of stderr of the real command on a folder."""
-    arguments = [
-        "anonymize",
-        str(source),
-        "-o",
-        str(target),
-        "--method",
-        order.method,
-        "--region",
-        str(detector) if order.region else "frame",
-        *order.options,
-    ]
+    region = str(detector) if order.region else "frame"
+    arguments = ["anonymize", str(source), "-o", str(target), "--method", order.method, "--region", region]
     log = target.with_suffix(".log")
     with log.open("wb") as stderr:
         try:
             done = subprocess.run(
-                [sys.executable, *COMMAND, *arguments, "--preset", "ultrafast", "--crf", "8"],
+                [*COMMAND, *arguments, *order.options, "--preset", "ultrafast", "--crf", "8"],
                 stderr=stderr,
                 stdout=subprocess.DEVNULL,
                 timeout=BATCH_S,
@@ -254,9 +243,7 @@ def in_work(lines: Sequence[str], mutants: dict[str, Mutant]) -> str:
     return f"{mutants[following[0]] if following else 'the end'}\n{tail}"
 
 
-def evaluator(
-    order: Order, video: Path | None, notes: Path | None, failed: bool, originals: Originals
-) -> Iterator[str]:
+def check(order: Order, video: Path | None, notes: Path | None, failed: bool, originals: Originals) -> Iterator[str]:
     """What is wrong with the output of one file."""
     if video is None and not failed:
         yield "neither an output nor an error"

@@ -16,6 +16,8 @@ from tests.detect.onnx_writer import constant
 from tests.media import Film
 from vidveil.core.telemetry import OPT_OUT
 
+pytestmark = pytest.mark.xdist_group("no telemetry")  # its fixtures take long: made by one worker
+
 ROOT = Path(__file__).parents[2]
 SMALL = ["data=puppets:share=0.02", "frames=2", "size=32", "batch=16", "epochs=1", "device=cpu"]
 DETECTOR = constant({"boxes": ((1, 4), (20.0, 24.0, 60.0, 44.0)), "scores": ((1,), (0.9,))})
@@ -32,8 +34,6 @@ COMMANDS = {
 }
 WATCH = """
 import sys
-
-pytestmark = pytest.mark.xdist_group("no telemetry")  # its fixtures take long: made by one worker
 
 def _note(event, arguments):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.sendmsg"):
@@ -131,6 +131,13 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     return home
 
 
+def test_the_watch_notes_a_connection(tmp_path):
+    home = home_in(tmp_path, traced=False)
+    home.run("-c", "import socket; s = socket.socket(); s.settimeout(0.01); s.connect_ex(('192.0.2.1', 9))")
+    assert home.failed == []
+    assert home.called() == ["socket.connect ('192.0.2.1', 9)"]
+
+
 def test_every_command_runs_in_an_empty_home(used):
     assert used.failed == []
     assert (used.folder / "work" / "film_anonymized.mp4").exists()
@@ -191,12 +198,12 @@ def imports(path: Path) -> list[str]:
 
 def test_whoever_imports_a_library_that_would_report_imports_vidveil_first():
     reporting = {"onnxruntime", "openvino", "huggingface_hub", "transformers", "ray"}
-    seen = set()
-    for folder in ("tests", "benchmarks"):  # whatever lies in the package comes after its __init__
+    checked = set()
+    for folder in ("tests", "benchmarks", "experiments"):  # whatever lies in the package comes after its __init__
         for path in sorted((ROOT / folder).rglob("*.py")):
             names = imports(path)
             first = next((i for i, name in enumerate(names) if name in reporting), None)
             if first is not None:
-                seen.add(path.name)
+                checked.add(path.name)
                 assert "vidveil" in names[:first], f"{path.relative_to(ROOT)} imports {names[first]} before vidveil"
-    assert "auditor.py" in seen
+    assert "auditor.py" in checked

@@ -54,7 +54,7 @@ def test_a_failure_stops_jobs_that_need_it_and_no_others(tmp_path, started, caps
     started.failing = {"b"}
     jobs = [job("a"), job("b"), job("c", ("b",)), job("d", ("a",))]
     assert queue(jobs, tmp_path) == {"b", "c"}
-    assert sorted(sum(started, [])) == ["a", "b", "d"]
+    assert sorted(name for names in started for name in names) == ["a", "b", "d"]
     printed = capsys.readouterr().out
     assert "b: FAILED" in printed
     assert "c: left out, it needs b" in printed

@@ -16,10 +16,11 @@ import numpy as np
 from av.error import FFmpegError
 from numpy.typing import NDArray
 
-from vidveil.app.review import Moment, Review, clock, most_serious
+from vidveil.app.review import Review, clock, most_serious
 from vidveil.core.atomic import write_bytes
 from vidveil.core.errors import InputError, OutputError
 from vidveil.core.frame import Box, Frame
+from vidveil.detect.moments import Moment
 from vidveil.video.read import Reader
 from vidveil.video.sources import IMAGE_SUFFIXES, SHEET_TAG, Kind, Source, is_sheet
 from vidveil.video.write import upright

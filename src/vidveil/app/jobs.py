@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from vidveil.app.earlier import look_for_earlier, manifest_path
 from vidveil.app.manifest import Order, read_manifest
@@ -39,16 +38,9 @@ __all__ = ["Options", "Outcome", "Status", "Watcher", "anonymize", "run"]
 NAMES_STAY = "outputs keep the names of their sources, and so do their manifests: --rename gives random ones"
 
 
-class Watcher(Protocol):
-    """Shows progress. All calls come from one thread."""
+class Watcher:
+    """Is called with what happens, always from one thread. Subclasses show it; this one shows nothing."""
 
-    def note(self, line: str) -> None: ...
-    def begin(self, name: str, length: int | None) -> None: ...
-    def advance(self) -> None: ...
-    def end(self, outcome: Outcome) -> None: ...
-
-
-class _Nobody:
     def note(self, line: str) -> None: ...
     def begin(self, name: str, length: int | None) -> None: ...
     def advance(self) -> None: ...
@@ -84,7 +76,7 @@ def anonymize(
     detection = replace(detection, region=region or detection.region, also_hide=also_hide or detection.also_hide)
     options = replace(options, size=size or options.size, detection=detection)
     task = task_of(load(method) if isinstance(method, str) else method, options)
-    return run(task, sources, output, watcher or _Nobody())
+    return run(task, sources, output, watcher or Watcher())
 
 
 def run(task: Task, sources: Sequence[str | Path], output: str | Path | None, watcher: Watcher) -> list[Outcome]:

@@ -3,18 +3,16 @@
 Detection notes in the manifest where it may have missed somebody. contact_sheet.py shows those moments.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from vidveil.app.manifest import Manifest, load_manifest
 from vidveil.core.bounded import is_file, is_folder, reason
 from vidveil.core.errors import InputError
 from vidveil.core.file_hash import file_hash
-from vidveil.core.frame import Box
+from vidveil.detect.moments import Moment
 from vidveil.video.sources import MARK, SHEET
 
 MEANING = {
@@ -26,53 +24,12 @@ MEANING = {
     "hidden whole": "somebody was lost, so the whole frame was hidden: nobody shows, nor does anything else",
 }
 """What moments there are; the most serious first."""
-LONGEST = 1e9
-"""Seconds: of any video, and of its clock."""
 UNKNOWN = "not known to this version of vidveil"
 WHAT_TO_DO = (
     "Look at the sheet, and at the video around those times. Where somebody shows, anonymize again:",
     "  --tracks-out FILE writes the tracks down; correct them, and give them back with --tracks-in FILE",
     "  --on-lost hide hides the whole frame wherever somebody was lost",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A place where somebody may be visible."""
-
-    what: str
-    track: int | None
-    kind: str
-    first: int
-    last: int
-    start: float
-    """Seconds on the output's clock, of the first frame and of the last."""
-    end: float
-    box: Box | None
-    """On the upright picture, at the middle of the moment."""
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Moment":
-        """From a manifest. Raises KeyError, TypeError, ValueError or OverflowError if it is damaged."""
-        box = None if values["box"] is None else tuple(map(float, values["box"]))
-        start, end = float(values["from"]), float(values["to"])
-        if not all(map(math.isfinite, (start, end, *(box or ())))) or (box is not None and len(box) != 4):
-            raise ValueError("not a time or not a box")
-        track = None if values["track"] is None else int(values["track"])
-        what, kind = str(values["what"]), str(values["kind"])
-        found = cls(what, track, kind, int(values["first"]), int(values["last"]), start, end, box)
-        numbers = (values["first"], values["last"], 0 if track is None else values["track"])
-        if not all(type(number) is int for number in numbers) or not max(abs(start), abs(end)) <= LONGEST:
-            raise ValueError("a frame or a track is no number, or no video is that long")
-        return found
-
-    @property
-    def middle(self) -> float:
-        return (self.start + self.end) / 2
-
-    @property
-    def who(self) -> str:
-        return f"({self.kind})" if self.track is None else f"track {self.track} ({self.kind})"
 
 
 @dataclass(frozen=True, slots=True)

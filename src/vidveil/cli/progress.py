@@ -6,12 +6,12 @@ from time import monotonic
 
 from rich.text import Text
 
-from vidveil.app.jobs import Outcome, Status
+from vidveil.app.jobs import Outcome, Status, Watcher
 from vidveil.core.progress import Phase, console, phase
 from vidveil.core.text import one_line
 
 
-class Screen:
+class Screen(Watcher):
     """The watcher of the command line."""
 
     def __init__(self) -> None:

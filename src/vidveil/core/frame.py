@@ -50,7 +50,7 @@ class Region:
     score: float
     """Confidence of the detector, 0 to 1; 0 where nothing was detected in this frame."""
     source: str
-    """How the box came about: see docs/guard.md."""
+    """How the box came about: see docs/detection.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
                    for each centre the logarithm of height and width, and the offset within its cell of 4 pixels
     people         YOLOX-Nano (Ge et al. 2021) on COCO: for each cell of three grids (8, 16, 32 pixels) a centre, the
                    logarithm of a size, and how sure it is that something, and that a person, is there
-    FILE.onnx      any other detector, described by FILE.json: see docs/guard.md
+    FILE.onnx      any other detector, described by FILE.json: see docs/detection.md
 
 A detector looks at a whole picture, or closely at a piece of it around a place where it expects somebody: that costs a
 hundredth, so it can be done on every frame where it matters.

@@ -25,19 +25,46 @@ from vidveil.detect.tracks import BRIDGE, Sighting, TrackSettings, Trajectory, c
 WEAK = 0.35  # a score below this is hardly sure
 LEAP = 1.6  # times as large, or as small
 MOST = 1000  # moments in a manifest
+LONGEST = 1e9  # seconds: of any video, and of its clock
 STRETCH = 0.5  # seconds that are worth a look before somebody's box begins, or after it ends
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Moment:
+    """A place where somebody may be visible."""
+
     what: str
-    track: int
+    track: int | None
     kind: str
     first: int
     last: int
     start: float
+    """Seconds on the output's clock, of the first frame and of the last."""
     end: float
     box: Box | None
+    """On the upright picture, at the middle of the moment."""
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Moment":
+        """From a manifest. Raises KeyError, TypeError, ValueError or OverflowError if it is damaged."""
+        box = None if values["box"] is None else tuple(map(float, values["box"]))
+        start, end = float(values["from"]), float(values["to"])
+        if not all(map(math.isfinite, (start, end, *(box or ())))) or (box is not None and len(box) != 4):
+            raise ValueError("not a time or not a box")
+        track, first, last = values["track"], values["first"], values["last"]
+        if not all(type(number) is int for number in (first, last, 0 if track is None else track)):
+            raise ValueError("a frame or a track is no number")
+        if max(abs(start), abs(end)) > LONGEST:
+            raise ValueError("no video is that long")
+        return cls(str(values["what"]), track, str(values["kind"]), first, last, start, end, box)
+
+    @property
+    def middle(self) -> float:
+        return (self.start + self.end) / 2
+
+    @property
+    def who(self) -> str:
+        return f"({self.kind})" if self.track is None else f"track {self.track} ({self.kind})"
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""

@@ -1,7 +1,7 @@
 """Any other detector in an ONNX file: number plates, badges, screens.
 
 Next to `plates.onnx` lies `plates.json`, which says how the network wants its picture and what its numbers mean. Only
-`layout` has to be there; docs/guard.md explains every field.
+`layout` has to be there; docs/detection.md explains every field.
 
     {"layout": "yolov8", "size": 640, "classes": [0], "start": 0.3}
 

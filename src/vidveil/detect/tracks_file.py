@@ -1,4 +1,4 @@
-"""Tracks on disk, as JSON lines: to look at, to edit, and to render from. Fields: docs/guard.md."""
+"""Tracks on disk, as JSON lines: to look at, to edit, and to render from. Fields: docs/detection.md."""
 
 import json
 import shutil

@@ -1,7 +1,7 @@
 """What numbers are the means of, one entry a test clip: so that two runs can be compared on the very same videos.
 
 people                          (N,) the number of the person, or group, in each test clip
-METHOD[-KEEP]/METRIC            (S, N) hits or average precisions, one row a seed; NaN where a clip asked nothing; of
+METHOD[-KEEP]/METRIC            (S, N) hits or average precisions, one row per seed; NaN where a clip asked nothing; of
                                 action_cmap, and of cmap where attributes are many, what it is the mean of, and nearly
                                 so when clips are drawn again
 METHOD[-KEEP]/METRIC/chance     (N,) positives / gallery, for linkage

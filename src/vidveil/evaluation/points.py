@@ -14,7 +14,7 @@ from vidveil.statistics.tradeoff import Excess, excess, excess_over_attributes, 
 RAW_GALLERY = "linkage_rank1_raw_gallery"  # its raw value is linkage among raw clips
 TESTED = ("linkage_rank1", "identity_top1", "gait_rank1")  # what a verdict is made of, next to attributes
 LEVEL = 0.05  # chance of a single false alarm
-NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are told
+NO_EXCESS = ("f1", "cmap")  # F1 has a threshold in it; cMAP's excess is that of its attributes, where they are reported
 
 
 def point(
@@ -45,13 +45,13 @@ def point(
 
 
 def attribute_excess(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> Excess | None:
-    """Over all measurable attributes together; None where nobody tried to tell any."""
+    """Over all measurable attributes together; None where nobody attacked any."""
     ours, theirs = ({name: one.leak for name, one in of_attributes(these).items()} for these in (numbers, raw))
     return excess_over_attributes(ours, theirs) if ours else None
 
 
 def of_attributes(numbers: Mapping[str, Number]) -> dict[str, Number]:
-    """What attributes are evaluated by: the average precision of each, or cMAP of so many that no single one is told."""
+    """What attributes are evaluated by: the average precision of each, or cMAP where none is reported alone."""
     each = {name: number for name, number in numbers.items() if name.startswith("ap_")}
     return each or {name: number for name, number in numbers.items() if name == "cmap"}
 
@@ -62,30 +62,32 @@ def control_metrics(numbers: Mapping[str, Number]) -> dict[str, Metric]:
 
 def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
     """One sentence. Something leaks if permuted labels hardly ever reach it, all numbers tested together; something is
-    useful if top-1, or cMAP, has its interval above the floor. Who cannot read raw video has not learned to judge."""
+    useful if top-1, or cMAP, has its interval above the floor. Evaluators that cannot read raw video prove nothing."""
     attributes = of_attributes(numbers)
     tested = {name: one.p for name, one in numbers.items() if name.startswith(TESTED) or name in attributes}
     ps = {name: p for name, p in tested.items() if p is not None}
     if not ps:
-        told = "leakage was not measured"
+        leakage = "leakage was not measured"
     elif min(number.least_p for name, number in numbers.items() if name in ps) > LEVEL / len(ps):
-        told = "too few permutations to say what leaks"
+        leakage = "too few permutations to say what leaks"
     else:
         leaks = above_chance(ps, LEVEL)
-        told = f"{' and '.join(_spoken(leaks))} leak" if leaks else "no leak was found"
+        leakage = f"{' and '.join(_spoken(leaks))} leak" if leaks else "no leak was found"
         before = {name: raw[name].p for name in ps if name in raw}
         if (
             not leaks
             and numbers is not raw
             and not above_chance({n: p for n, p in before.items() if p is not None}, LEVEL)
         ):
-            told = "nothing can be said about leaks, since attackers got nothing of what was there before either"
+            leakage = "nothing can be said about leaks, since attackers got nothing of what was there before either"
     utility = utility_in(numbers)
     if utility is None:
-        return told
+        return leakage
     if utility in raw and not _readable(raw[utility]):
-        return f"{told}; but evaluators could not even read the action of raw video, and say nothing about any method"
-    return f"{told}, {'the action is still readable' if _readable(numbers[utility]) else 'nothing is useful'}"
+        return (
+            f"{leakage}; but evaluators could not even read the action of raw video, and say nothing about any method"
+        )
+    return f"{leakage}, {'the action is still readable' if _readable(numbers[utility]) else 'nothing is useful'}"
 
 
 def _readable(action: Number) -> bool:

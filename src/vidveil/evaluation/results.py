@@ -1,7 +1,7 @@
-"""`results.json`: what an evaluation found, for people and other programs. The layout is told in docs/results.md.
+"""`results.json`: what an evaluation found, for people and other programs. docs/results.md describes the layout.
 
-A result is a list of points, one a setting of the method; raw video stands next to them. A point has metrics, and every
-metric carries its floor, its interval, each seed's value and who measured it: a number never travels alone.
+A result is a list of points, one per setting of the method; raw video stands next to them. A point has metrics, and
+every metric carries its floor, its interval, each seed's value and who measured it: a number never travels alone.
 """
 
 import json
@@ -86,7 +86,7 @@ class Point:
 
     @property
     def utility(self) -> Metric | None:
-        """How well the action is told, where that was measured."""
+        """How well the action is predicted, where that was measured."""
         name = utility_in(self.metrics)
         return None if name is None else self.metrics[name]
 

@@ -21,11 +21,11 @@ from vidveil.evaluation.measures.subgroups import subgroups
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import point
 from vidveil.evaluation.results import Results
+from vidveil.statistics.floors import PERMUTATIONS
+from vidveil.statistics.intervals import RESAMPLES
 from vidveil.training.options import options_of
 from vidveil.training.recipe import TrainRecipe
 from vidveil.training.runs import Run
-
-PERMUTATIONS, RESAMPLES = 1000, 2000
 
 
 def run(

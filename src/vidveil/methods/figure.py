@@ -5,9 +5,9 @@
     shown  the means of D in figure:N blocks along the short side of the box, drawn over the whole picture, as bright
            in every video as in any other
 
-Before a camera that stands still, the output shows nothing of what stands still, no colour, and not where somebody is in
-the picture, how large, and in what light. A camera that moves moves everything: then the box is the whole picture, and edges show. The
-box follows slowly, so that a jump is still a jump.
+Before a camera that stands still, the output shows nothing of what stands still, no colour, and not where somebody is
+in the picture, how large, and in what light. A camera that moves moves everything: then the box is the whole picture,
+and edges show. The box follows slowly, so that a jump is still a jump.
 """
 
 from collections import deque

@@ -1,18 +1,19 @@
-"""What training a method leaves: a checkpoint that `--method` takes, and its metrics on validation."""
+"""The end of every training of a method: metrics on validation, and a checkpoint that `--method` takes."""
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vidveil.core.recipe import as_values
 from vidveil.core.recipe_keys import with_old_names
 from vidveil.core.version import __version__
+from vidveil.models import checkpoint
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
     from vidveil.training.recipe import LearningRecipe
     from vidveil.training.runs import Run
@@ -44,26 +45,61 @@ def training_fingerprint(recipe: "LearningRecipe", **inputs: Any) -> str:
     return hashlib.sha256(json.dumps(about | inputs | {"vidveil": __version__}, sort_keys=True).encode()).hexdigest()
 
 
-def write_checkpoint(
+class Describable(Protocol):
+    """A network that a checkpoint can hold."""
+
+    def about(self) -> dict[str, Any]:
+        """How it is built."""
+
+    def state_dict(self) -> "Mapping[str, Tensor]": ...
+
+
+@dataclass
+class Validation:
+    """What `fit` calls after an epoch."""
+
+    measure: Callable[[], dict[str, float]]
+    last: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, _: "nn.Module") -> dict[str, float]:
+        self.last = self.measure()
+        return self.last
+
+    def metrics(self) -> dict[str, float]:
+        """Those of the last call; measured now if there was none, as in a run that was resumed after its last epoch."""
+        return self.last or self.measure()
+
+
+def finish(
     run: "Run",
     recipe: Any,
-    network: "nn.Module",
+    network: Describable,
     metrics: Mapping[str, float],
     floors: Mapping[str, float],
+    *,
+    on_features: bool = False,
+    shows_filmed: bool = True,
     **about: Any,
-) -> Path:
-    """Write the network into the folder of the run, which is returned. `network.about()` says how to build it."""
-    from vidveil.models import checkpoint
-
+) -> Trained:
+    """Write the checkpoint of the network into the folder of its run."""
     folder = run.folder / "checkpoint"
     checkpoint.write(
         folder,
         recipe.method,
-        network.about(),  # type: ignore[operator]
+        network.about(),
         network.state_dict(),
         recipe=as_values(recipe),
         metrics=metrics,
         floors=floors,
         **about,
     )
-    return folder
+    return Trained(
+        method=recipe.method,
+        name=recipe.name,
+        data=recipe.data,
+        folder=folder,
+        metrics=metrics,
+        floors=floors,
+        on_features=on_features,
+        shows_filmed=shows_filmed,
+    )

@@ -1,4 +1,4 @@
 """From results.json to what people read: Markdown tables and the picture of the trade-off.
 
-Drawn from results alone, never typed: whoever has the file can draw the page again.
+Everything is made from results alone: whoever has the file can make the page again.
 """

@@ -53,10 +53,10 @@ def _about(first: Run, draws: Resamples) -> str:
     few = f" {draws.people} people are few: intervals are somewhat too narrow." if draws.people < FEW_PEOPLE else ""
     return (
         f"{len(first.people)} test clips of {draws.people} people, the same for all. Differences are those of "
-        f"{escaped(first.name)} minus the other, in the same {len(draws.counts):,} draws of people; where 0 is outside "
-        "their 95 % interval, other people would hardly turn it round. Other trainings might: how much they vary, the "
-        "values of the seeds tell. Each row is evaluated by itself: of 20 rows without any difference, one has 0 outside "
-        f"by chance.{few}"
+        f"{escaped(first.name)} minus the other, in the same {len(draws.counts):,} draws of people; where their 95 % "
+        "interval excludes 0, other people would hardly turn it round. Other trainings might: the values of the seeds "
+        "show how much they vary. Each row is tested by itself: of 20 rows without any difference, one excludes 0 by "
+        f"chance.{few}"
     )
 
 
@@ -67,7 +67,7 @@ def _pair(first: Method, second: Method, warnings: Iterable[str]) -> Iterable[st
     pairs = differences(first, second)
     if pairs:
         values = [f"{one.name} [95 %]" for one in (first, second)]
-        head = ["number", "first", "second", *values, "difference [95 %]", "0 is outside"]
+        head = ["number", "first", "second", *values, "difference [95 %]", "excludes 0"]
         yield grid(
             head,
             (
@@ -92,12 +92,12 @@ def _shares(first: Method, second: Method) -> str:
     known = {side.name: [one.share for one in side.settings if one.share is not None] for side in (first, second)}
     if not all(known.values()):
         return ""
-    told = (f"{escaped(name)} keeps {', '.join(map(number, shares))}" for name, shares in known.items())
-    return f" Of all tubelets, {' and '.join(told)}."
+    kept = (f"{escaped(name)} keeps {', '.join(map(number, shares))}" for name, shares in known.items())
+    return f" Of all tubelets, {' and '.join(kept)}."
 
 
 def _at_retention(first: Method, second: Method) -> Iterable[str]:
-    """The table that a claim is made of: both methods at a use that was fixed before."""
+    """The table that a claim is made of: both methods at a utility that was fixed before."""
     shares = " and ".join(f"{share:g}" for share in RETENTIONS)
     utility = used(first.raw, second.raw)
     yield (
@@ -108,11 +108,11 @@ def _at_retention(first: Method, second: Method) -> Iterable[str]:
     measured = [one for one in found if one.compared and one.compared.difference]
     if measured:
         values = [f"{one.name} [95 %]" for one in (first, second)]
-        head = ["retention", "excess", *values, "difference [95 %]", "0 is outside", ""]
+        head = ["retention", "excess", *values, "difference [95 %]", "excludes 0", ""]
         yield grid(head, (_asked(one) for one in measured))
     missed = dict.fromkeys(why for one in found if one not in measured for why in one.reasons)
     if missed:
-        yield "Not measured: " + "; ".join(escaped(why) for why in missed) + "."
+        yield _not_measured(missed)
 
 
 def _asked(one: AtRetention) -> list[str]:
@@ -126,22 +126,26 @@ def _asked(one: AtRetention) -> list[str]:
 def _equal_retention(first: Method, second: Method) -> Iterable[str]:
     yield (
         "At equal retention, excess of linkage, read off the straight lines between settings. "
-        f"Below 0, {escaped(first.name)} leaks less for the same use:"
+        f"Below 0, {escaped(first.name)} leaks less for the same utility:"
     )
     try:
         found = at_equal_retention(first, second)
     except DataError as error:
-        yield f"Not measured: {escaped(str(error))}."
+        yield _not_measured([str(error)])
         return
     reached = {number(one.retention): one for one in found if one.difference is not None}
     if reached:
         values = [f"{one.name} [95 %]" for one in (first, second)]
-        head = ["retention", *values, "difference [95 %]", "0 is outside", ""]
+        head = ["retention", *values, "difference [95 %]", "excludes 0", ""]
         yield grid(head, (_reading(one) for one in reached.values()))
     missed = {number(one.retention): one for one in found if one.difference is None}
-    told = {at: _why_missed(one, first, second) for at, one in missed.items() if at not in reached}
-    if told:
-        yield "Not measured: " + "; ".join(escaped(why) for why in told.values()) + "."
+    reasons = [_why_missed(one, first, second) for at, one in missed.items() if at not in reached]
+    if reasons:
+        yield _not_measured(reasons)
+
+
+def _not_measured(reasons: Iterable[str]) -> str:
+    return f"Not measured: {'; '.join(map(escaped, reasons))}."
 
 
 def _reading(one: Comparison) -> list[str]:
@@ -168,14 +172,14 @@ def _why_missed(one: Comparison, first: Method, second: Method) -> str:
 
 
 def _areas(methods: Sequence[Method]) -> Iterable[str]:
-    """One number a method, and how it differs from the first one's."""
+    """One number per method, and how it differs from the first one's."""
     areas = [area(one) for one in methods]
     yield "### Trade-off"
     yield (
-        "NHV: the area that the settings of a method cover, of usefulness by 1 − excess of linkage. 1 is all the use "
+        "NHV: the area that the settings of a method cover, of usefulness by 1 − excess of linkage. 1 is all utility "
         "and no leakage; raw video and noise have 0."
     )
-    head = ["run", "operating points", "NHV [95 %]", "difference [95 %]", "0 is outside", ""]
+    head = ["run", "operating points", "NHV [95 %]", "difference [95 %]", "excludes 0", ""]
     yield grid(head, (_area_row(one, found, areas[0]) for one, found in zip(methods, areas, strict=True)))
     if len({found.points for found in areas if found.estimate}) > 1:
         yield "**With more operating points any method covers more: these areas are not of equal numbers of them.**"
@@ -200,8 +204,8 @@ def _warnings(first: Run, other: Run, one: Method, two: Method) -> Iterable[str]
     """What makes a comparison less than fair, though it can be made."""
     if differ := different_settings(first, other):
         yield (
-            f"**These two were evaluated otherwise ({', '.join(differ)}): a part of every difference may be the evaluators', "
-            "not the methods'.**"
+            f"**The evaluators of these two differ ({', '.join(differ)}): a part of every difference may be theirs, not "
+            "the methods'.**"
         )
     apart = [
         f"{spoken(name)} {one.raw[name].value:.3f} and {two.raw[name].value:.3f}"

@@ -39,7 +39,7 @@ from vidveil.statistics.tradeoff import (
 from vidveil.statistics.tradeoff import Point as Place
 
 RETENTIONS = (0.97, 0.95)
-"""Shares of raw top-1 at which methods are compared: who gives up more than a twentieth of the use seldom deploys."""
+"""Shares of raw top-1 at which methods are compared: nobody deploys what costs more than a twentieth of the utility."""
 Leakage = Literal["linkage", "attributes", "leak"]
 ALL = 1.0
 """The keep rate at which a mask hides nothing."""
@@ -127,7 +127,7 @@ class Method:
 
     @property
     def ends_raw(self) -> bool:
-        """Whether raw video is one end of its curve: it hides by a mask, at keep rates that were told, and shows what
+        """Whether raw video is one end of its curve: it hides by a mask, at keep rates that were given, and shows what
         it keeps as it was filmed. A run at keep 1 stands for itself."""
         masks = all(one.share is not None and one.as_filmed for one in self.settings)
         return masks and all(one.keep is not None and one.keep < ALL for one in self.settings)
@@ -181,8 +181,8 @@ def at_equal_retention(first: Method, second: Method) -> list[Comparison]:
 
 
 def compared_with_curve(one: Setting, other: Method, of: Leakage = "linkage") -> Comparison | None:
-    """A single setting minus another method, whose curve is read where it keeps as much of the use; None if the setting
-    has no such leakage."""
+    """A single setting minus another method, whose curve is read at the same retention; None if the setting has no such
+    leakage."""
     leaked = one.leakage(of)
     if one.retention is None or leaked is None:
         return None
@@ -276,7 +276,7 @@ def _by_seed(
 ) -> tuple[tuple[float, float], ...]:
     floor, whole = point.metrics[RANK1].floor, raw[RANK1].value - before.metrics[RANK1].floor
     pairs = zip(numbers[utility].per_seed, numbers[RANK1].per_seed, strict=False)
-    return tuple((told / raw[utility].value, (leak - floor) / whole) for told, leak in pairs)
+    return tuple((value / raw[utility].value, (leak - floor) / whole) for value, leak in pairs)
 
 
 def _attributes(run: Run, point: Point, draws: Resamples) -> Estimate | None:

@@ -1,6 +1,6 @@
 """The trade-off as a picture: what is kept to the right, what leaks upwards; the best corner is the lower right one.
 
-    x   retention, top-1 (or cMAP) / raw; left of the grey line the action is not told better than by guessing
+    x   retention, top-1 (or cMAP) / raw; left of the grey line the action is not predicted better than by guessing
         stretched towards the right (by √ of what is lost), where the methods lie that anybody would use
     y   excess leakage: 1 as much as raw video, 0 the floor; one panel for linkage, one for attributes
 

@@ -1,7 +1,7 @@
 """Which runs can be compared clip by clip: those that were tested on the same clips, of the same people, in one order.
 
 Next to `results.json` an evaluation leaves `per_clip.safetensors`: what its numbers are the means of. Whatever shows
-that two of these files are not about the same clips is a reason not to pair them, told in one line.
+that two of these files are not about the same clips is a reason not to pair them, reported in one line.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ NOT_COMPARED = frozenset(
     "name data method region keep privacy_weight fill raw controls control_epochs permutations resamples device "
     "compile tidy checkpoint_seconds f1_threshold".split()
 )
-"""Fields of a recipe that may differ between two runs without making one of them the easier exam."""
+"""Fields of a recipe that may differ between two runs without making the evaluation of one of them easier."""
 AGREES = 1e-4  # results have six digits, clips are stored in single precision
 
 
@@ -45,7 +45,7 @@ class Run:
         return self.clips[PEOPLE]
 
     def values(self, point: Point, metric: str) -> NDArray[np.float64]:
-        """(S, N), one row a seed."""
+        """(S, N), one row per seed."""
         return np.atleast_2d(self.clips[f"{tag_of(point)}/{metric}"].astype(np.float64))
 
     def chance(self, point: Point, metric: str) -> NDArray[np.float64] | None:
@@ -87,7 +87,7 @@ def comparable(runs: Sequence[tuple[Path, Results]]) -> tuple[list[Run], list[st
 
 
 def open_run(path: Path, results: Results) -> Run:
-    """The results at `path` with the file next to them. DataError tells why there is none that can be used."""
+    """The results at `path` with the file next to them. DataError says why there is none that can be used."""
     file = path.with_name("per_clip.safetensors")
     try:
         run = Run(results, read_per_clip(file))
@@ -117,7 +117,7 @@ def why_not(first: Run, other: Run) -> str | None:
 
 
 def different_settings(first: Run, other: Run) -> list[str]:
-    """Fields of the recipes that made one exam another than the other: networks, epochs, seeds."""
+    """Fields of the recipes that make the evaluations differ: networks, epochs, seeds."""
     ours, theirs = first.results.recipe, other.results.recipe
     return sorted(key for key in (ours.keys() | theirs.keys()) - NOT_COMPARED if ours.get(key) != theirs.get(key))
 
@@ -130,19 +130,19 @@ def _check(run: Run, file: str) -> None:
         for metric in COMPARED:
             if metric not in point.metrics:
                 continue
-            key, told = f"{tag_of(point)}/{metric}", point.metrics[metric].value
+            key, reported = f"{tag_of(point)}/{metric}", point.metrics[metric].value
             if key not in run.clips:
                 raise DataError(f"{file} is not of these results: it lacks {key}")
             values = run.values(point, metric)
             if values.shape[1:] != run.people.shape:
                 raise DataError(f"{file} is damaged: {values.shape[1]} clips in {key}, {len(run.people)} in {PEOPLE}")
             counted = ~np.isnan(values)
-            if told is None or not counted.any(axis=1).all():
+            if reported is None or not counted.any(axis=1).all():
                 continue  # not measured, for one seed at least
             mean = float((np.where(counted, values, 0).sum(axis=1) / counted.sum(axis=1)).mean())
-            if abs(mean - told) > AGREES:
+            if abs(mean - reported) > AGREES:
                 what = spoken(metric)
-                raise DataError(f"{file} is not of these results: {what} is {mean:.3f} there and {told:.3f} here")
+                raise DataError(f"{file} is not of these results: {what} is {mean:.3f} there and {reported:.3f} here")
 
 
 def tag_of(point: Point) -> str:

@@ -53,7 +53,7 @@ _LISTED = 64
 
 
 def table(results: Sequence[Results], compared: str = "") -> str:
-    """Everything that a reader needs to judge the numbers, as Markdown. `compared` goes behind the overview."""
+    """Everything that a reader needs to assess the numbers, as Markdown. `compared` goes behind the overview."""
     parts = []
     if len(results) > 1:
         parts += ["## Compared", overview(results)]
@@ -65,9 +65,11 @@ def table(results: Sequence[Results], compared: str = "") -> str:
 
 
 def overview(results: Sequence[Results]) -> str:
-    """One row a run and setting: what is kept, what leaks; what masks hid, where ground truth is known."""
+    """One row per run and setting: what is kept, what leaks; what masks hid, where ground truth is known."""
     rows = []
-    truths = {name: told for name, told in _TRUTHS.items() if any(name in p.metrics for r in results for p in r.points)}
+    truths = {
+        name: title for name, title in _TRUTHS.items() if any(name in p.metrics for r in results for p in r.points)
+    }
     for one in results:
         for point in one.points or [one.raw]:
             whole = next((point.metrics[name] for name in _WHOLE if name in point.metrics), None)
@@ -138,20 +140,20 @@ def _about(results: Results) -> str:
     data, machine = results.data, results.machine
     clips, people = data.get("clips", {}).get("test"), data.get("people", {}).get("test")
     seeds = max((len(metric.seeds) for metric in results.raw.metrics.values()), default=0)
-    told = [str(data.get("name", ""))]
+    parts = [str(data.get("name", ""))]
     if clips is not None:
-        told.append(f"{clips} test clips" + (f" of {people} people" if people else ""))
-    told.append(f"{seeds} seed" + ("" if seeds == 1 else "s"))
+        parts.append(f"{clips} test clips" + (f" of {people} people" if people else ""))
+    parts.append(f"{seeds} seed" + ("" if seeds == 1 else "s"))
     knobs = {"privacy weight": "privacy_weight", "fill": "fill"}
-    told += [f"{word} {value}" for word, key in knobs.items() if (value := results.recipe.get(key)) is not None]
+    parts += [f"{word} {value}" for word, key in knobs.items() if (value := results.recipe.get(key)) is not None]
     version = machine.get("versions", {}).get("vidveil")
-    told += [str(machine["device"])] if machine.get("device") else []
-    told += [f"vidveil {version}"] if version else []
+    parts += [str(machine["device"])] if machine.get("device") else []
+    parts += [f"vidveil {version}"] if version else []
     commit = str(machine.get("commit") or "")
-    told.append(commit[:12] + "+" * (len(commit) > 12 and commit.endswith("+")))  # + is for changes on top of it
-    told.append(f"{results.seconds:.0f} s")
+    parts.append(commit[:12] + "+" * (len(commit) > 12 and commit.endswith("+")))  # + is for changes on top of it
+    parts.append(f"{results.seconds:.0f} s")
     mark = str(data.get("fingerprint", ""))[:12]
-    return escaped(" · ".join(filter(None, told))) + (f" · data `{mark}`" if mark else "")
+    return escaped(" · ".join(filter(None, parts))) + (f" · data `{mark}`" if mark else "")
 
 
 def _metrics(point: Point, *, next_to_raw: bool) -> str:
@@ -200,7 +202,7 @@ def _unless_exact(value: float | None, interval: Sequence[float | None] | None) 
 
 
 def _left(metric: Metric) -> str:
-    """Retention, with the change, or excess; of a gap, and where raw video has too little for a share to be told, the
+    """Retention, with the change, or excess; of a gap, and where raw video has too little to take a share of, the
     change alone."""
     low, high = metric.change_interval or (math.nan, math.nan)
     change = None if metric.change is None else f"change {signed(metric.change, (low, high))}"
@@ -219,8 +221,8 @@ def _p(metric: Metric) -> str:
 
 def _left_out(point: Point) -> Iterable[str]:
     if point.attribute_excess is not None:
-        told = _unless_exact(point.attribute_excess, point.attribute_excess_interval)
-        yield f"Excess over all measurable attributes together: {told}."
+        excess = _unless_exact(point.attribute_excess, point.attribute_excess_interval)
+        yield f"Excess over all measurable attributes together: {excess}."
     if point.not_measurable:
         yield f"Not measurable, since raw video itself is too near its floor: {_listed(point.not_measurable)}."
     if point.constant:

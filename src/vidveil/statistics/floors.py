@@ -4,23 +4,23 @@ Two kinds. By formula, from the labels alone:
 
     top-1                 share of the largest class                      linkage   mean of positives / gallery size
     average precision     prevalence                                      AUROC     ½
-    F1                    the better of "always yes", 2π/(1 + π), and a fair coin, 2π/(1 + 2π); always yes always wins
+    F1                    that of "always yes", 2π/(1 + π): a fair coin has 2π/(1 + 2π), which is less
 
-and by permutation: the labels are dealt out anew 1,000 times under the same scores, and the floor is the mean. This is
+and by permutation: the labels are permuted 1,000 times under the same scores, and the floor is the mean. This is
 the floor that excess leakage uses, since the formulas are only nearly right. A random ranking of N clips, n of them
 positive, has an expected average precision above its prevalence (`expected_average_precision`),
 
     E[AP] = (n − 1)/(N − 1) + (N − n)/(N − 1) · H/N,         H = 1 + 1/2 + … + 1/N,
 
-and what is dealt out must be what was drawn independently, or the floor is too low:
+and what is permuted must be what was drawn independently, or the floor is too low:
 
-- **Attributes belong to people.** Gender is the same in all clips of a person, and what an attacker says nearly so.
+- **Attributes belong to people.** Gender is the same in all clips of a person, and an attacker's prediction nearly so.
   With 36 test people there are 36 labels, not 720, and a ranking of 36 random things has an AP well above the
-  prevalence. So whole people are dealt: each gets the labels of another, in random order. An attribute that changes
-  from clip to clip is dealt rightly by the same rule, since its labels look alike for everybody.
-- **Linkage is about clips.** Dealing whole people to people would change nothing: who is the same as whom would stay.
-  So clips are dealt, and within an action, together with what the person wears there: "walks" may lie near "walks" for
-  a reason that is no leak, and the floor must have that reason in it.
+  prevalence. So whole people are permuted: each gets the labels of another, in random order. The same rule is right for
+  an attribute that changes from clip to clip, since its labels look alike for everybody.
+- **Linkage is about clips.** Permuting whole people would change nothing: who is the same as whom would stay. So clips
+  are permuted, and within an action, together with what the person wears there: "walks" may lie near "walks" for a
+  reason that is no leak, and the floor must have that reason in it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +36,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Permute = Callable[[ArrayLike, int, np.random.Generator], Ints]
 PERMUTATIONS = 1_000
+SEED = 0  # of all permutations, so that floors can be averaged
 AUROC_FLOOR = 0.5
 AT_ONCE = 2_000_000  # permuted labels in memory at a time
 
@@ -52,7 +53,6 @@ class Floor:
     p: float
     """Share of permutations that reach the observed value, itself counted in; NaN if no value was given."""
     permutations: int
-    seed: int
     observed: float = float("nan")
     values: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     """(permutations,) the number under each."""
@@ -75,9 +75,9 @@ def prevalence(labels: ArrayLike, weights: ArrayLike | None = None) -> Floats:
 
 
 def f1_floor(labels: ArrayLike) -> float:
-    """The better of always yes and a fair coin."""
+    """F1 of always saying yes."""
     share = float(prevalence(labels))
-    return max(2 * share / (1 + share), 2 * share / (1 + 2 * share))
+    return 2 * share / (1 + share)
 
 
 def expected_average_precision(positives: ArrayLike, total: ArrayLike) -> Floats:
@@ -94,17 +94,17 @@ def expected_average_precision(positives: ArrayLike, total: ArrayLike) -> Floats
 
 
 def random_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Mean AP over all ways to deal the labels to the clips: what permutations come to, if clips are dealt one by one.
+    """Mean AP over all permutations of the labels: what permutations come to, if clips are permuted one by one.
 
     Σₖ mₖ/N · (1 + (n − 1)(Sₖ − 1)/(N − 1)) / Sₖ over the distinct scores, mₖ clips at the k-th and Sₖ at it or above:
     `expected_average_precision` without ties, the prevalence where all scores are the same.
     """
-    truth, said = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    truth, values = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     known = ~np.isnan(truth)
     positives, size = np.nansum(truth), int(known.sum())
     if not positives:
         return float("nan")
-    ties = np.unique(-said[known], return_counts=True)[1]
+    ties = np.unique(-values[known], return_counts=True)[1]
     above = ties.cumsum()
     others = (positives - 1) * (above - 1) / max(size - 1, 1)
     return float((ties / size * (1 + others) / above).sum())
@@ -117,38 +117,35 @@ def permutation_floor(
     *,
     observed: float = float("nan"),
     permutations: int = PERMUTATIONS,
-    seed: int = 0,
 ) -> Floor:
     """Floor of a metric of one attribute. `metric` takes labels (B, N) to (B,) values under the scores it holds.
 
         permutation_floor(lambda y: average_precision(y, scores), labels, people)
 
-    Clips whose label nobody knows stay unknown; the others are dealt by person (above).
+    Clips whose label nobody knows stay unknown; the others are permuted by person (above).
     """
     truth = np.asarray(labels, dtype=np.float64)
     who = np.asarray(people)
     if truth.ndim != 1 or who.shape != truth.shape:
-        raise UsageError(f"labels {truth.shape} and people {who.shape} must both have one entry a clip")
+        raise UsageError(f"labels {truth.shape} and people {who.shape} must both have one entry per clip")
     known = np.flatnonzero(~np.isnan(truth))
     values = np.empty(permutations)
-    for start, stop, permute in permutation_batches(permute_people, who[known], permutations, seed, len(truth)):
+    for start, stop, permute in permutation_batches(permute_people, who[known], permutations, len(truth)):
         permuted = np.tile(truth, (stop - start, 1))
         permuted[:, known] = truth[known][permute]
         values[start:stop] = metric(permuted)
-    return floor_of(values, observed, seed)
+    return floor_of(values, observed)
 
 
 def over_seeds(floors: Sequence[Floor]) -> Floor:
-    """Floor of the mean over training seeds: all of them were dealt the same labels, so the mean is taken in each deal.
+    """Floor of the mean over training seeds: they share their permutations, so the mean is taken in each of them.
 
     The mean over seeds scatters less than one seed does, so its range is narrower than the mean of their ranges.
     """
-    if len({(one.permutations, one.seed) for one in floors}) != 1:
-        raise UsageError(
-            "floors of several seeds need the same permutations: the same number of them, and the same seed"
-        )
+    if len({one.permutations for one in floors}) != 1:
+        raise UsageError("floors of several seeds need the same permutations, and so the same number of them")
     values = np.mean([one.values for one in floors], axis=0)
-    return floor_of(values, float(np.mean([one.observed for one in floors])), floors[0].seed)
+    return floor_of(values, float(np.mean([one.observed for one in floors])))
 
 
 def above_chance(ps: Mapping[str, float], level: float = 0.05) -> list[str]:
@@ -169,8 +166,8 @@ def above_chance(ps: Mapping[str, float], level: float = 0.05) -> list[str]:
 def permute_people(people: ArrayLike, count: int, rng: np.random.Generator) -> Ints:
     """Permutations of clips that keep people together as far as they can. (count, N)
 
-    All clips are put in a row, person after person in random order, the clips of each shuffled; then dealt out to the
-    people as they were. With equally many clips a person, each gets those of exactly one other.
+    All clips are put in a row, person after person in random order, the clips of each shuffled; then given to the
+    people as they were. With equally many clips per person, each gets those of exactly one other.
     """
     row = np.unique(np.asarray(people), return_inverse=True)[1].reshape(-1)
     places = np.argsort(row, kind="stable")
@@ -186,23 +183,23 @@ def permute_within(strata: ArrayLike, count: int, rng: np.random.Generator) -> I
 
 
 def permutation_batches(
-    permute: Permute, parts: ArrayLike, permutations: int, seed: int, clips: int
+    permute: Permute, parts: ArrayLike, permutations: int, clips: int
 ) -> Iterator[tuple[int, int, Ints]]:
-    """(start, stop, dealt (stop - start, N)) until all permutations are there. Every attacker, attribute and seed is
-    dealt alike, so what fits into one batch is remembered: dealing takes longer than most metrics."""
+    """(start, stop, permuted (stop - start, N)) until all permutations are there. Every attacker, attribute and seed
+    has the same ones, so what fits into one batch is remembered: permuting takes longer than most metrics."""
     row = np.unique(np.asarray(parts), return_inverse=True)[1].reshape(-1).astype(np.int64)
     batches = _batches(permutations, clips)
     if len(batches) == 1:
-        yield 0, permutations, _permuted_once(permute, row.tobytes(), permutations, seed)
+        yield 0, permutations, _permuted_once(permute, row.tobytes(), permutations)
         return
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     for start, stop in batches:
         yield start, stop, permute(row, stop - start, rng)
 
 
 @lru_cache(maxsize=8)  # 16 MB each at most
-def _permuted_once(permute: Permute, row: bytes, permutations: int, seed: int) -> Ints:
-    permuted = permute(np.frombuffer(row, np.int64), permutations, np.random.default_rng(seed))
+def _permuted_once(permute: Permute, row: bytes, permutations: int) -> Ints:
+    permuted = permute(np.frombuffer(row, np.int64), permutations, np.random.default_rng(SEED))
     permuted.flags.writeable = False
     return permuted
 
@@ -221,11 +218,12 @@ def _batches(permutations: int, clips: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, permutations)) for start in range(0, permutations, step)]
 
 
-def floor_of(values: Floats, observed: float, seed: int) -> Floor:
+def floor_of(values: Floats, observed: float) -> Floor:
+    """`values` has one entry per permutation, NaN where the number is undefined."""
     reached = 1 + int((values >= observed - 1e-9).sum())
     p = float("nan") if np.isnan(observed) else reached / (1 + len(values))
     defined = values[~np.isnan(values)]
     if not len(defined):
-        return Floor(float("nan"), float("nan"), float("nan"), float("nan"), len(values), seed, observed, values)
+        return Floor(float("nan"), float("nan"), float("nan"), float("nan"), len(values), observed, values)
     low, high = np.quantile(defined, [0.025, 0.975])
-    return Floor(float(defined.mean()), float(low), float(high), p, len(values), seed, observed, values)
+    return Floor(float(defined.mean()), float(low), float(high), p, len(values), observed, values)

@@ -13,8 +13,8 @@ gallery drawn, too, a person drawn twice would stand in it twice, every clip wou
 would go up for no reason. So the interval is of this question: other people asked against this gallery.
 
 **Seeds.** Every training seed has its value; the number is their mean, and the interval is that of the mean: on each
-draw of people all seeds are measured, then averaged. Seeds are not drawn, three are too few for that: how much training
-itself varies is told by the values of the seeds, not by the interval.
+draw of people all seeds are measured, then averaged. Seeds are not drawn, three are too few for that: the values of the
+seeds, not the interval, show how much training itself varies.
 
 **Differences** of two methods use the same draws, since both were measured on the same videos: what makes a person hard
 for both cancels.
@@ -66,11 +66,6 @@ class Estimate:
     def high(self) -> float:
         return self.interval[1]
 
-    @property
-    def undefined(self) -> int:
-        """In how many resamples the number does not exist, for example since nobody with the attribute was drawn."""
-        return int(np.isnan(self.samples).sum())
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -89,7 +84,7 @@ class Resamples:
     """Draws of people, made once, so that everything measured with them is paired."""
 
     def __init__(self, person: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> None:
-        """`person` has one entry a clip, numbers or names. Where people are not known, give groups or files."""
+        """`person` has one entry per clip, numbers or names. Where people are not known, give groups or files."""
         names = np.asarray(person)
         if names.ndim != 1 or not len(names):
             raise UsageError(f"one person a clip is needed to draw people, got {names.shape}")
@@ -113,7 +108,7 @@ class Resamples:
         return self._estimate(points, samples.T)
 
     def statistic(self, statistics: Statistic | Sequence[Statistic]) -> Estimate:
-        """Of anything that can be computed with weights; one function a seed."""
+        """Of anything that can be computed with weights; one function per seed."""
         each = [statistics] if callable(statistics) else list(statistics)
         clips = len(self.row)
         step = max(1, _AT_ONCE // clips)
@@ -138,12 +133,12 @@ class Resamples:
             raise UsageError(f"{len(self.row)} clips were drawn from, but values are {values.shape}")
 
 
-def percentile_interval(samples: Floats, level: float = LEVEL) -> tuple[float, float]:
+def percentile_interval(samples: Floats) -> tuple[float, float]:
     """Percentiles of the resamples in which the number is defined; NaN if more than 5 % of them are not."""
     defined = samples[~np.isnan(samples)]
     if not len(defined) or len(defined) < 0.95 * len(samples):
         return float("nan"), float("nan")
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 

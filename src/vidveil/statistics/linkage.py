@@ -6,16 +6,16 @@ No label is used at test time, and the people were never seen in training, so th
 anonymized videos can do. A `LinkageSetup` says who is looked for among whom:
 
     any            all clips but the query itself
-    same action    of those, clips with the query's action: where an action tells who, a perfect action feature must not
-                   count as a leak
+    same action    of those, clips with the query's action: where an action identifies people, a perfect action feature
+                   must not count as a leak
     other action   of those, clips with other actions: where a person does each action once
 
 The query's own clip is never in its gallery, not even as its raw version when anonymized clips are looked up among raw
-ones. Queries with no clip of their person in the gallery cannot be answered by anybody: left out, and counted.
+ones. Queries with no clip of their person in the gallery cannot be answered by anybody, and are left out.
 
 **Ties.** A method that makes all videos black makes all clips equally similar. Whichever was listed first would be
-"nearest", and lists are sorted by person. So ties are broken at random, and the number is its mean over all outcomes: tied
-clips share the hit. Similarities that agree to 1e-6 are tied. Of identical clips linkage is at its floor, exactly.
+"nearest", and lists are sorted by person. So ties are broken at random, and the number is its mean over all outcomes:
+tied clips share the hit. Similarities that agree to 1e-6 are tied. Of identical clips linkage is at its floor, exactly.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ _AT_ONCE = 2_000_000  # similarities in memory at a time: 16 MB an array
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkageSetup:
-    """Who is looked for among whom. All arrays have one entry a clip."""
+    """Who is looked for among whom. All arrays have one entry per clip."""
 
     person: Ints
     """Identity; -1 where nobody knows: such clips are no queries, and in no gallery, since they may be anyone."""
@@ -54,11 +54,9 @@ class LinkageSetup:
     """Which clips are queries; all, if None."""
     among: Bools | None = None
     """Which clips may be in a gallery; all, if None."""
-    apart: Ints | None = None
-    """A tag, such as the camera, that a clip of the gallery must not share with the query."""
 
     def __post_init__(self) -> None:
-        for name in ("person", "action", "outfit", "probes", "among", "apart"):
+        for name in ("person", "action", "outfit", "probes", "among"):
             column = getattr(self, name)
             if column is not None and np.shape(column) != (len(self.person),):
                 raise UsageError(f"linkage: {len(self.person)} people, but {name} is {np.shape(column)}")
@@ -84,8 +82,6 @@ class LinkageSetup:
             inside &= self.among
         if self.rule != "any" and self.action is not None:
             inside &= (self.action[rows][:, None] == self.action) == (self.rule == "same action")
-        if self.apart is not None:
-            inside &= self.apart[rows][:, None] != self.apart
         return np.asarray(inside)
 
     def removed(self, query: Ints, other: Ints) -> Bools:
@@ -98,7 +94,7 @@ class LinkageSetup:
 
 @dataclass(frozen=True, eq=False)
 class Linkage:
-    """What was found, one entry a clip; NaN for clips that are no query or have no clip of their person to find."""
+    """What was found, one entry per clip; NaN for clips that are no query or have no clip of their person to find."""
 
     hit: Floats
     """Rank-1: the probability that the nearest clip is of the same person, 0 or 1 but for ties."""
@@ -114,8 +110,6 @@ class Linkage:
     tied: Ints
     """Clips exactly as near as that one, itself included."""
     tied_positives: Ints
-    left_out: int
-    """Queries whose person is nowhere in their gallery."""
 
     @property
     def queries(self) -> Bools:
@@ -173,19 +167,15 @@ def rank(
         chance[rows] = positives[rows] / size[rows]
         if precision:
             precisions[rows] = _average_precisions(similar, match)
-    asked = (setup.person >= 0) & (True if setup.probes is None else setup.probes)
-    left_out = int((asked & (positives == 0)).sum())
-    return Linkage(hit, precisions, chance, positives, size, ahead, tied, tied_positives, left_out)
+    return Linkage(hit, precisions, chance, positives, size, ahead, tied, tied_positives)
 
 
-def nearest(
-    embeddings: ArrayLike, setup: LinkageSetup, *, gallery: ArrayLike | None = None, depth: int = 1, seed: int = 0
-) -> Ints:
+def nearest(embeddings: ArrayLike, setup: LinkageSetup, *, gallery: ArrayLike | None = None, depth: int = 1) -> Ints:
     """The `depth` nearest clips of each query in the gallery as it is before clothes, ties in random order. (N, depth)
 
     -1 where the gallery is smaller than that. Knows nothing of who is who, so it stays when people are permuted.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     found = np.full((len(setup), depth), -1, dtype=np.int64)
     for rows, similar, inside in similarities(embeddings, setup, gallery):
         noise = rng.random(similar.shape) * (0.4 * 10.0**-DECIMALS)  # less than two similarities differ by

@@ -1,7 +1,7 @@
-"""Floors of linkage by permutation: people dealt over the clips of each action, under the same embeddings.
+"""Floors of linkage by permutation: people permuted over the clips of each action, under the same embeddings.
 
-Who is near whom does not depend on who is who, so neighbours are looked up once, and each of 1,000 deals only reads
-off whose clips they are. Why clips are dealt, and not people, is told in `floors`.
+Who is near whom does not depend on who is who, so neighbours are looked up once, and each of 1,000 permutations only
+reads off whose clips they are. `floors` explains why clips are permuted, and not people.
 """
 
 import numpy as np
@@ -27,12 +27,11 @@ def linkage_floor(
     *,
     gallery: ArrayLike | None = None,
     permutations: int = PERMUTATIONS,
-    seed: int = 0,
 ) -> Floor:
-    """Floor of rank-1: people (with their outfits) dealt over the clips of each action. `found` is what `rank` gave.
+    """Floor of rank-1: people (with their outfits) permuted over the clips of each action. `found` is what `rank` gave.
 
-    Neighbours do not depend on who is who, so they are looked up once. Dealing within an action leaves every
-    (person, outfit, action) as often as it was, so a clip's number of positives travels with its label.
+    Permuting within an action leaves every (person, outfit, action) as often as it was, so a clip's number of positives
+    travels with its label.
     """
     depth = 1
     if setup.clothes != "any" and setup.outfit is not None:  # so many of the nearest may be taken out of the gallery
@@ -40,10 +39,10 @@ def linkage_floor(
         depth += int(
             same if setup.clothes == "changed" else np.unique(setup.person, return_counts=True)[1].max(initial=0)
         )
-    neighbours = nearest(embeddings, setup, gallery=gallery, depth=min(depth, max(1, len(setup))), seed=seed)
+    neighbours = nearest(embeddings, setup, gallery=gallery, depth=min(depth, max(1, len(setup))))
     values = np.empty(permutations)
-    for start, stop, permuted in permutation_batches(permute_within, _strata(setup), permutations, seed, len(setup)):
-        # dealt: (b, N) the clip whose person stands here now
+    for start, stop, permuted in permutation_batches(permute_within, _strata(setup), permutations, len(setup)):
+        # permuted: (b, N) the clip whose person stands here now
         asked = found.queries[permuted]
         hits = np.zeros(permuted.shape, dtype=np.bool_)
         open_ = asked.copy()  # nearest clip that is in the gallery not reached yet
@@ -57,7 +56,7 @@ def linkage_floor(
                 break
         count = asked.sum(axis=1)
         values[start:stop] = np.divide(hits.sum(axis=1), count, out=np.full(stop - start, np.nan), where=count > 0)
-    return floor_of(values, found.rank1, seed)
+    return floor_of(values, found.rank1)
 
 
 def linkage_map_floor(
@@ -67,25 +66,24 @@ def linkage_map_floor(
     *,
     gallery: ArrayLike | None = None,
     permutations: int = PERMUTATIONS,
-    seed: int = 0,
 ) -> Floor:
-    """Floor of linkage's mAP, dealt in the same way.
+    """Floor of linkage's mAP, permuted in the same way.
 
     A clip's average precision depends on the places of its person's clips in its ranking and on nothing else, so the
     places of all clips are looked up once, and of each permutation only those of the same person are read. The places
-    take 12 bytes a pair of clips: 1.2 GB for 10,000.
+    take 12 bytes per pair of clips: 1.2 GB for 10,000.
     """
     count = len(setup)
-    order = nearest(embeddings, setup, gallery=gallery, depth=count, seed=seed)
+    order = nearest(embeddings, setup, gallery=gallery, depth=count)
     places = np.full((count, count + 1), count, dtype=np.int32)  # the last column takes what is outside the gallery
     np.put_along_axis(places, np.where(order >= 0, order, count), np.arange(count, dtype=np.int32)[None], axis=1)
     values = np.empty(permutations)
     slots = _slots(setup.person) if setup.clothes == "any" else None
-    for start, stop, dealt_all in permutation_batches(permute_within, _strata(setup), permutations, seed, count):
+    for start, stop, batch in permutation_batches(permute_within, _strata(setup), permutations, count):
         if slots is not None:
-            values[start:stop] = _mean_precisions(places, setup.person, found, dealt_all, slots)
+            values[start:stop] = _mean_precisions(places, setup.person, found, batch, slots)
             continue
-        for permutation, permuted in enumerate(dealt_all, start):
+        for permutation, permuted in enumerate(batch, start):
             query, other = _pairs_of_a_person(setup.person, permuted)
             place = places[query, other]
             inside = (place < count) & found.queries[permuted[query]]
@@ -100,18 +98,18 @@ def linkage_map_floor(
             precision = np.where(gone, 0.0, nth / (place + 1 - (passed - passed[starts])))
             sums = np.bincount(query, weights=precision, minlength=count)
             values[permutation] = np.mean((sums / np.maximum(found.positives[permuted], 1))[found.queries[permuted]])
-    return floor_of(values, found.mean_average_precision, seed)
+    return floor_of(values, found.mean_average_precision)
 
 
 def _strata(setup: LinkageSetup) -> Ints:
-    """What a clip's gallery depends on besides identity: clips are dealt among those where this is the same."""
-    fixed = [column for column in (setup.action, setup.apart, setup.probes, setup.among) if column is not None]
+    """What a clip's gallery depends on besides identity: clips are permuted among those where this is the same."""
+    fixed = [column for column in (setup.action, setup.probes, setup.among) if column is not None]
     return np.unique(np.stack([setup.person < 0, *fixed]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _slots(person: Ints) -> Ints | None:
     """(P, m): after sorting clips by person, where those of each known person stand; -1 where they have fewer than m.
-    Dealing does not change it. None if people's numbers of clips differ so much that most of it would be empty."""
+    Permuting does not change it. None if people's numbers of clips differ so much that most of it would be empty."""
     unknown, sizes = int((person < 0).sum()), np.unique(person[person >= 0], return_counts=True)[1]
     if not len(sizes) or len(sizes) * sizes.max() ** 2 > 4 * (sizes**2).sum():
         return None
@@ -120,17 +118,15 @@ def _slots(person: Ints) -> Ints | None:
     return np.where(within < sizes[:, None], begins[:, None] + within, -1)
 
 
-def _mean_precisions(
-    places: NDArray[np.int32], person: Ints, found: Linkage, permutation_batches: Ints, slots: Ints
-) -> Floats:
-    """mAP under each deal (b, N) -> (b,), for galleries that nothing is taken out of: a person's clips, sorted by their
-    places in the ranking of each other, many deals at a time."""
+def _mean_precisions(places: NDArray[np.int32], person: Ints, found: Linkage, batch: Ints, slots: Ints) -> Floats:
+    """mAP under each permutation (b, N) -> (b,), for galleries that nothing is taken out of: a person's clips, sorted
+    by their places in the ranking of each other, many permutations at a time."""
     count, (people, most) = len(person), slots.shape
-    values = np.empty(len(permutation_batches))
+    values = np.empty(len(batch))
     step = max(1, AT_ONCE // (people * most**2))
     nth = np.arange(1, most + 1)
-    for start in range(0, len(permutation_batches), step):
-        permuted = permutation_batches[start : start + step]  # (b, N)
+    for start in range(0, len(batch), step):
+        permuted = batch[start : start + step]  # (b, N)
         clips = np.argsort(person[permuted], axis=1, kind="stable")[:, slots]  # (b, P, m)
         place = places[clips[..., None], clips[:, :, None, :]]  # (b, P, m, m): query, other
         place[np.broadcast_to(slots[:, None, :] < 0, place.shape)] = count
@@ -145,7 +141,7 @@ def _mean_precisions(
 
 
 def _pairs_of_a_person(person: Ints, permuted: Ints) -> tuple[Ints, Ints]:
-    """All pairs of different places at which the same known person stands after dealing."""
+    """All pairs of different places at which the same known person stands after permuting."""
     who = person[permuted]
     row = np.argsort(who, kind="stable")
     row = row[who[row] >= 0]

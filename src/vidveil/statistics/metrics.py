@@ -12,8 +12,7 @@ What is undefined is NaN, never 0 and never a warning: an AUROC without negative
 Scores that are not finite are an error, since a ranking of NaN is arbitrary.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -27,25 +26,17 @@ Weighted = Callable[[Floats, Floats, Floats | None], Floats]
 """(labels (..., N), scores (N,), weights (..., N) or None) -> (...)."""
 
 
-def mean_softmax(logits: ArrayLike) -> Floats:
-    """Probabilities of each clip: the softmax of every view, averaged over views. (N, V, C) or (N, C) -> (N, C)."""
-    values = _finite(logits)
-    if values.ndim not in (2, 3) or 0 in values.shape[1:]:
-        raise UsageError(f"logits are (clips, views, classes) or (clips, classes), got {values.shape}")
-    values = values[:, None] if values.ndim == 2 else values  # (N, V, C)
-    powers = np.exp(values - values.max(axis=-1, keepdims=True))
-    probabilities: Floats = (powers / powers.sum(axis=-1, keepdims=True)).mean(axis=1)
-    return probabilities
-
-
 def top1_hits(logits: ArrayLike, labels: ArrayLike) -> Floats:
-    """1 where the class of the mean softmax over views is the label, else 0. The mean of this is top-1.
+    """1 where the most probable class is the label, else 0. The mean of this is top-1. (N, C), (N,) -> (N,)
 
-    Of several classes with the same probability each has the same chance to be said: a network that says nothing gets
-    1 / C, whichever class is numbered 0. Probabilities closer than 1e-9 are the same.
+    Of several classes with the same probability each has the same chance to be predicted: a network that has learned
+    nothing gets 1 / C, whichever class is numbered 0. Probabilities closer than 1e-9 are the same.
     """
-    probabilities = mean_softmax(logits)
-    classes = np.asarray(labels)
+    values, classes = _finite(logits), np.asarray(labels)
+    if values.ndim != 2 or not values.shape[1]:
+        raise UsageError(f"logits are (clips, classes), got {values.shape}")
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    probabilities = powers / powers.sum(axis=1, keepdims=True)
     if classes.shape != probabilities.shape[:1]:
         raise UsageError(f"{len(probabilities)} clips, but labels of shape {classes.shape}")
     if len(classes) and not 0 <= classes.min() <= classes.max() < probabilities.shape[1]:
@@ -55,13 +46,6 @@ def top1_hits(logits: ArrayLike, labels: ArrayLike) -> Floats:
     best = probabilities >= probabilities.max(axis=1, keepdims=True) - 1e-9  # (N, C)
     hits: Floats = best[np.arange(len(classes)), classes] / best.sum(axis=1)
     return hits
-
-
-def per_class(hits: ArrayLike, labels: ArrayLike, classes: int) -> Floats:
-    """Mean hit of the clips of each class, NaN for a class without clips. (N,) -> (classes,)"""
-    labels = np.asarray(labels, dtype=np.int64)
-    total = _floats(np.bincount(labels, weights=_floats(hits), minlength=classes))
-    return _divided(total, np.bincount(labels, minlength=classes).astype(np.float64))
 
 
 def average_precision(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike | None = None) -> Floats:
@@ -139,54 +123,27 @@ def f1_by_clip(labels: ArrayLike, logits: ArrayLike, *, threshold: Threshold = "
     return _floats(value + len(yes) * (both - value * counted) / total)
 
 
-@dataclass(frozen=True)
-class AttributeScores:
-    """One metric over several attributes."""
-
-    values: dict[str, float]
-    """Of each attribute that both occurs and is absent in the set."""
-    constant: tuple[str, ...]
-    """Attributes that are the same in every clip: left out of the mean, and named: there is nothing to learn."""
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(list(self.values.values()))) if self.values else float("nan")
-
-
 def varying(labels: ArrayLike) -> NDArray[np.bool_]:
     """Which attributes have both values among the known labels. (N, A) -> (A,)"""
     columns = _floats(labels)
     return np.asarray((columns == 1).any(axis=0) & (columns == 0).any(axis=0))
 
 
-def over_attributes(metric: Weighted, labels: ArrayLike, scores: ArrayLike, names: Sequence[str]) -> AttributeScores:
-    """A metric of every column. Labels and scores are (N, A)."""
-    truth, said = _floats(labels), _floats(scores)
-    if truth.shape != said.shape or truth.ndim != 2 or truth.shape[1] != len(names):
-        raise UsageError(f"labels {truth.shape} and scores {said.shape} of {len(names)} attributes do not fit")
-    alive = varying(truth)
-    values = {name: float(metric(truth[:, a], said[:, a], None)) for a, name in enumerate(names) if alive[a]}
-    return AttributeScores(values, tuple(name for a, name in enumerate(names) if not alive[a]))
-
-
-def cmap(labels: ArrayLike, scores: ArrayLike, names: Sequence[str]) -> AttributeScores:
-    """cMAP: the mean over attributes of average precision."""
-    return over_attributes(average_precision, labels, scores, names)
-
-
-def macro_f1(
-    labels: ArrayLike, logits: ArrayLike, names: Sequence[str], *, threshold: Threshold = "probability"
-) -> AttributeScores:
-    """F1 of every attribute, and as `mean` their macro average, over the same attributes as cMAP."""
-    return over_attributes(lambda y, s, w: f1(y, s, w, threshold=threshold), labels, logits, names)
+def cmap(labels: ArrayLike, scores: ArrayLike) -> float:
+    """cMAP: average precision, averaged over the attributes that vary; NaN if none does. (N, A), (N, A)"""
+    truth, values = _floats(labels), _floats(scores)
+    if truth.shape != values.shape or truth.ndim != 2:
+        raise UsageError(f"labels {truth.shape} and scores {values.shape} do not fit")
+    each = [float(average_precision(truth[:, a], values[:, a])) for a in np.flatnonzero(varying(truth))]
+    return float(np.mean(each)) if each else float("nan")
 
 
 def settled(scores: ArrayLike, step: float = 1e-5) -> Floats:
     """Scores rounded to a grid, so that what differs by the noise of arithmetic is a tie.
 
-    A network that sees the same black clip 700 times does not say the same number 700 times: the last, smaller batch
-    takes another path through the processor. Batches follow people, and a metric that ranks the last bit of a float
-    would find a leak where there is none. Scores are logits here: probabilities crowd near 0 and 1.
+    A network does not give the same black clip the same number 700 times: the last, smaller batch takes another path
+    through the processor. Batches follow people, and a metric that ranks the last bit of a float would find a leak
+    where there is none. Scores are logits here: probabilities crowd near 0 and 1.
     """
     rounded: Floats = np.round(_finite(scores) / step) * step
     return rounded

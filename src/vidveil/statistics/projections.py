@@ -1,4 +1,4 @@
-"""Spaces in which an attacker compares embeddings: as they are, whitened, or by what tells training people apart.
+"""Spaces in which an attacker compares embeddings: as they are, whitened, or by what separates training people.
 
 Cosine in a network's own space is dominated by whatever varies most, often the action. An attacker who has training
 clips does better, and needs no test label for it:
@@ -41,19 +41,19 @@ class Projection:
         return result
 
 
-def whitening(train: ArrayLike, *, components: int | None = None) -> Projection:
-    """Principal components of training embeddings (N, D), the largest `components` of them, each with variance 1.
+def whitening(train: ArrayLike) -> Projection:
+    """The largest principal components of training embeddings (N, D), each with variance 1.
 
-    By default as many as are known with some certainty: half the number of training clips, at most. The smallest
-    variances of a small sample are far too small, and dividing by them blows up noise.
+    As many as are known with some certainty: half the number of training clips, at most. The smallest variances of a
+    small sample are far too small, and dividing by them blows up noise.
     """
     vectors = _training(train)
     mean, axes, variances = _spread(vectors)
-    keep = min(len(variances), components or max(1, len(vectors) // 2))
+    keep = min(len(variances), max(1, len(vectors) // 2))
     return Projection(mean, axes[:, :keep] / np.sqrt(variances[:keep]))
 
 
-def lda(train: ArrayLike, person: ArrayLike, *, components: int | None = None) -> Projection:
+def lda(train: ArrayLike, person: ArrayLike) -> Projection:
     """Linear discriminants of training people: embeddings (N, D), person (N,); people who are seen once help little,
     but do no harm. At most P − 1 directions for P people. Clips with person −1 are left out."""
     vectors, names = _training(train), np.asarray(person)
@@ -76,7 +76,7 @@ def lda(train: ArrayLike, person: ArrayLike, *, components: int | None = None) -
     sphere = inner.eigenvectors / np.sqrt(np.maximum(inner.eigenvalues, level * 1e-9))  # Σ_w becomes 1
     spread = (centres @ sphere) * np.sqrt(sizes / sizes.sum())[:, None]  # (P, K)
     _, strengths, directions = np.linalg.svd(spread, full_matrices=False)
-    keep = min(len(people) - 1, int((strengths > strengths[0] * 1e-9).sum()), components or len(strengths))
+    keep = min(len(people) - 1, int((strengths > strengths[0] * 1e-9).sum()))
     return Projection(mean, axes @ sphere @ directions[:keep].T)
 
 

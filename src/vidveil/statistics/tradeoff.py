@@ -1,4 +1,4 @@
-"""Leakage against use: excess, retention, methods at equal retention, and one number for a whole curve.
+"""Leakage against utility: excess, retention, methods at equal retention, and one number for a whole curve.
 
     excess leakage   (v − f) / (R − f)          share of what raw video gives away beyond chance that is still there
     retention        top-1 / raw top-1
@@ -24,7 +24,6 @@ from vidveil.core.errors import UsageError
 from vidveil.statistics.intervals import Difference, Estimate, combined, difference, must_pair
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 MEASURABLE = 0.05
 """What raw video must give away beyond its floor: shares of less than this are shares of noise."""
@@ -207,7 +206,7 @@ def usefulness(top1: Estimate, raw: Estimate, chance: float) -> Estimate:
 def trade_off(points: Sequence[tuple[Estimate, Estimate]]) -> Estimate:
     """NHV of (usefulness, excess) of a method's operating points, which were fixed on validation.
 
-    1 is all the use and no leakage. Raw video has none of the privacy, noise none of the use: both get 0.
+    1 is all utility and no leakage. Raw video has no privacy, noise no utility: both get 0.
     """
     if not 1 <= len(points) <= OPERATING_POINTS:
         raise UsageError(f"the trade-off is of 1 to {OPERATING_POINTS} operating points, got {len(points)}")
@@ -231,16 +230,6 @@ def hypervolume(u: ArrayLike, p: ArrayLike) -> Floats:
     steps = wide - np.concatenate([wide[..., 1:], np.zeros_like(wide[..., :1])], axis=-1)
     area: Floats = (steps * np.maximum.accumulate(high, axis=-1)).sum(axis=-1)
     return area
-
-
-def pareto_front(utility: ArrayLike, leakage: ArrayLike) -> NDArray[np.int64]:
-    """Which points no other beats: none has at least as much utility and at most as much leakage, and one of them
-    better. By falling utility; points that are the same in both are all there."""
-    utility, leak = np.asarray(utility, dtype=np.float64), np.asarray(leakage, dtype=np.float64)
-    no_worse = (utility[:, None] >= utility) & (leak[:, None] <= leak)  # (by, of)
-    better = no_worse & ((utility[:, None] > utility) | (leak[:, None] < leak))
-    front = np.flatnonzero(~better.any(axis=0))
-    return front[np.lexsort((leak[front], -utility[front]))]
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

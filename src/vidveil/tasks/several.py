@@ -35,4 +35,4 @@ class Several(Task):
 
     def score(self, predictions: Predictions) -> float:
         """Over labels that differ among these clips; NaN if none does."""
-        return cmap(self.truth[predictions.rows], predictions.probabilities[self.name], self.names).mean
+        return cmap(self.truth[predictions.rows], predictions.probabilities[self.name])

@@ -1,4 +1,4 @@
-"""The table of tasks: no adapter is trained on what it is evaluated on, and summaries join folds and earlier results."""
+"""The table of tasks: adapters are not trained on test videos, and summaries join folds and earlier results."""
 
 import json
 
@@ -85,7 +85,7 @@ def test_earlier_settings_stay_if_raw_features_had_the_same_results(tmp_path, ca
     assert list(found["puppets"]) == ["raw", "ours-action", "ours-detection"]
     assert found["puppets"]["ours-action"] == earlier
     assert found["puppets"]["ours-detection"]["detection"]["detection_map"]["value"][0] == pytest.approx(0.81)
-    assert found["puppets"]["ours-detection"]["commits"] == {"detection": "abc"}  # of other adapters, so nothing is kept
+    assert found["puppets"]["ours-detection"]["commits"] == {"detection": "abc"}  # nothing of other adapters is kept
     assert found["ucf101_5"] == {"raw": {}}
     raw["detection"]["detection_map"]["value"][0] = 0.91
     assert list(summary(tmp_path, before)["puppets"]) == ["raw", "ours-detection"]

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader
+from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader, average_neighbours
 
 WIDTH, HEADS, LIVE, FUSED = 24, 3, 17, 2
 MODES = {
@@ -150,3 +150,55 @@ def test_keys_and_values_are_read_where_they_lie(mode):
     with torch.no_grad(), Copies() as copies:
         seen = attention(x, LIVE)
     assert copies.most < seen.keys.numel()
+
+
+# ---- averages over neighbours
+
+GRID = (3, 4, 5)
+PLACES = 60
+
+
+def pairwise_average(scores: Tensor, live: Tensor) -> Tensor:
+    """(m,), (m,) → (m,): the definition, a pair at a time."""
+    places = [(n // 20, n // 5 % 4, n % 5) for n in live.tolist()]
+    found = []
+    for t, y, x in places:
+        total = weight = 0.0
+        for score, (t2, y2, x2) in zip(scores.tolist(), places, strict=True):
+            steps = abs(t - t2), abs(y - y2), abs(x - x2)
+            if max(steps) <= 1:
+                w = 0.5 ** steps[0] * 0.25 ** (steps[1] + steps[2])
+                total, weight = total + w * score, weight + w
+        found.append(total / weight)
+    return torch.tensor(found)
+
+
+def random_scores(live: int, clips: int = 2) -> tuple[Tensor, Tensor]:
+    torch.manual_seed(4)
+    numbers = torch.stack([torch.randperm(PLACES)[:live] for _ in range(clips)])
+    return torch.randn(clips, live), numbers
+
+
+@pytest.mark.parametrize("live", [1, 7, 45, PLACES])
+def test_the_average_is_the_weighted_mean_over_live_neighbours(live):
+    scores, numbers = random_scores(live)
+    wanted = torch.stack([pairwise_average(*clip) for clip in zip(scores, numbers, strict=True)])
+    torch.testing.assert_close(average_neighbours(scores, numbers, GRID), wanted, atol=1e-6, rtol=1e-5)
+
+
+def test_holes_and_the_rim_do_not_lower_the_average():
+    scores, numbers = random_scores(20)
+    torch.testing.assert_close(average_neighbours(torch.ones_like(scores), numbers, GRID), torch.ones_like(scores))
+
+
+def test_a_tubelet_without_neighbours_keeps_its_score():
+    far_apart = torch.tensor([[0, 4, 15, 19, 52]])
+    scores = torch.randn(1, 5)
+    torch.testing.assert_close(average_neighbours(scores, far_apart, GRID), scores)
+
+
+def test_gradients_of_the_average_are_those_of_the_definition():
+    scores, numbers = random_scores(30, clips=1)
+    ours = torch.autograd.functional.jacobian(lambda s: average_neighbours(s, numbers, GRID), scores)[0, :, 0]
+    columns = [pairwise_average(row, numbers[0]) for row in torch.eye(30)]
+    torch.testing.assert_close(ours, torch.stack(columns, 1), atol=1e-6, rtol=1e-5)

@@ -54,7 +54,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor) -> tuple[Tensor, Te
     return (weights @ split[2]).transpose(0, 1).flatten(1), weights.mean(0)
 
 
-def beside_each_other(numbers: Tensor, grid: tuple[int, int, int]) -> Tensor:
+def neighbour_weights(numbers: Tensor, grid: tuple[int, int, int]) -> Tensor:
     """(m,) → (m, m): how much each counts for each, with rows of the sum 1."""
     places = torch.stack(torch.unravel_index(numbers, grid), 1)
     steps = (places[:, None] - places).abs()  # (m, m, 3)
@@ -104,7 +104,7 @@ def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tenso
             a_act, a_priv = looks[:, rivals] / looks[:, rivals].sum(1, keepdim=True)
             score = -a_priv if weight == math.inf else a_act - weight * a_priv
             if mode.smooth:
-                score = score @ beside_each_other(torch.tensor(rivals) - 2, net.grid).T
+                score = score @ neighbour_weights(torch.tensor(rivals) - 2, net.grid).T
             order = score.argsort(descending=True)
             dropped = order[math.ceil(keep * len(rivals)) :].tolist()
             alive[[rivals[place] for place in dropped]] = False
@@ -113,8 +113,8 @@ def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tenso
                 fused = sum(a_act[place] * x[rivals[place]] for place in dropped)
                 x, alive = torch.cat([x, fused[None]]), torch.cat([alive, alive.new_ones(1)])
         x = x + block.mlp(block.norm2(x))
-    told = net.priv_norm(next_to[0]) if detector else net.norm(x[1])
-    return net.action_head(net.norm(x[0])), told, kept, x[2 : 2 + count]
+    features = net.priv_norm(next_to[0]) if detector else net.norm(x[1])
+    return net.action_head(net.norm(x[0])), features, kept, x[2 : 2 + count]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -122,17 +122,17 @@ def plain(net: DualCLS, clip: Tensor, keep: float, weight: float) -> tuple[Tenso
 def test_the_network_is_the_paper_written_out(mode, keep, weight):
     net, video = built(mode), clips()
     with torch.no_grad():
-        seen = net(video, keep, weight)
+        output = net(video, keep, weight)
         for number, clip in enumerate(video):
-            action, told, kept, tokens = plain(net, clip, keep, weight)
-            for chosen, wanted in zip(seen.selections, kept, strict=True):
+            action, features, kept, tokens = plain(net, clip, keep, weight)
+            for chosen, wanted in zip(output.selections, kept, strict=True):
                 stays = chosen.live[number, chosen.kept[number]]
                 assert {place for place in stays.tolist() if place < net.count} == wanted
-            assert set(seen.kept[number].nonzero()[:, 0].tolist()) == kept[-1]
-            torch.testing.assert_close(seen.action[number], action, atol=1e-4, rtol=1e-4)
-            torch.testing.assert_close(seen.told[number], told, atol=1e-4, rtol=1e-4)
-            last = seen.selections[-1]
-            for place, token in zip(last.live[number, last.kept[number]], seen.tokens[number], strict=True):
+            assert set(output.kept[number].nonzero()[:, 0].tolist()) == kept[-1]
+            torch.testing.assert_close(output.action[number], action, atol=1e-4, rtol=1e-4)
+            torch.testing.assert_close(output.privacy_features[number], features, atol=1e-4, rtol=1e-4)
+            last = output.selections[-1]
+            for place, token in zip(last.live[number, last.kept[number]], output.tokens[number], strict=True):
                 if place < net.count:
                     torch.testing.assert_close(token, tokens[place], atol=1e-4, rtol=1e-4)
 
@@ -141,10 +141,12 @@ def test_the_network_is_the_paper_written_out(mode, keep, weight):
 def test_gradients_are_those_of_the_paper_written_out(mode):
     net, video = built(mode), clips(1)
     wanted = [p for name, p in net.named_parameters() if not name.startswith(("budget_heads", "decoder", "priv_norm"))]
-    seen = net(video)
-    fast = torch.autograd.grad(seen.action.square().sum() + seen.told.square().sum(), wanted, allow_unused=True)
-    action, told, *_ = plain(net, video[0], 0.7, 0.5)
-    slow = torch.autograd.grad(action.square().sum() + told.square().sum(), wanted, allow_unused=True)
+    output = net(video)
+    fast = torch.autograd.grad(
+        output.action.square().sum() + output.privacy_features.square().sum(), wanted, allow_unused=True
+    )
+    action, features, *_ = plain(net, video[0], 0.7, 0.5)
+    slow = torch.autograd.grad(action.square().sum() + features.square().sum(), wanted, allow_unused=True)
     for ours, theirs in zip(fast, slow, strict=True):
         torch.testing.assert_close(ours, theirs, atol=2e-3, rtol=2e-3)
 
@@ -152,24 +154,24 @@ def test_gradients_are_those_of_the_paper_written_out(mode):
 def test_a_vit_b_at_224_leaves_1412_1271_1144_of_1568():
     with torch.device("meta"):
         net = DualCLS(Network(size="vit_b", frames=16, side=224, actions=2, budget={}))
-        seen = net(torch.empty(1, 3, 16, 224, 224))
-    assert [chosen.live.shape[1] for chosen in seen.selections] == [1568, 1412, 1271]
-    assert [chosen.kept.shape[1] for chosen in seen.selections] == [1412, 1271, 1144]
+        output = net(torch.empty(1, 3, 16, 224, 224))
+    assert [chosen.live.shape[1] for chosen in output.selections] == [1568, 1412, 1271]
+    assert [chosen.kept.shape[1] for chosen in output.selections] == [1412, 1271, 1144]
 
 
 @pytest.mark.parametrize(("mode", "counts"), [("paper", [45, 32, 23]), ("reference", [45, 33, 24])])
 def test_fuse_tokens_are_not_counted_except_in_reference(mode, counts):
-    seen = built(mode)(clips())
-    assert [chosen.kept.shape[1] for chosen in seen.selections] == counts
+    output = built(mode)(clips())
+    assert [chosen.kept.shape[1] for chosen in output.selections] == counts
 
 
 def test_in_reference_a_fuse_token_can_be_kept_and_takes_a_tubelets_place():
     net = built("reference")
-    seen = net(clips(), 0.95, 0.0)
-    assert (seen.selections[-1].live == net.count).any()
-    stays = seen.selections[-1].live.gather(1, seen.selections[-1].kept)
+    output = net(clips(), 0.95, 0.0)
+    assert (output.selections[-1].live == net.count).any()
+    stays = output.selections[-1].live.gather(1, output.selections[-1].kept)
     tubelets = (stays < net.count).sum(1)
-    assert torch.equal(seen.kept.sum(1), tubelets)
+    assert torch.equal(output.kept.sum(1), tubelets)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -213,33 +215,33 @@ def test_clips_of_a_batch_get_what_they_get_alone(mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_the_mask_alone_is_the_mask_of_the_whole_network(mode):
     net, video = built(mode), clips()
-    seen, (kept, scores) = net(video, 0.6, 0.3), net.mask(video, 0.6, 0.3)
-    assert torch.equal(seen.kept, kept)
-    torch.testing.assert_close(seen.scores, scores)
+    output, (kept, scores) = net(video, 0.6, 0.3), net.mask(video, 0.6, 0.3)
+    assert torch.equal(output.kept, kept)
+    torch.testing.assert_close(output.scores, scores)
 
 
 def test_scores_rank_the_kept_above_the_dropped_and_the_longer_kept_above_the_sooner_dropped():
     net, video = built(), clips()
-    seen = net(video)
+    output = net(video)
     for number in range(2):
-        scores = seen.scores[number]
+        scores = output.scores[number]
         assert len(scores.unique()) == net.count
         alive = torch.ones(net.count, dtype=torch.bool)
-        for chosen in seen.selections:
+        for chosen in output.selections:
             stays = torch.zeros(net.count, dtype=torch.bool)
             stays[chosen.live[number, chosen.kept[number]]] = True
             assert scores[alive & stays].min() > scores[alive & ~stays].max()
             alive = stays
-        assert torch.equal(alive, seen.kept[number])
+        assert torch.equal(alive, output.kept[number])
 
 
 def test_everything_kept_prunes_nothing():
     assert built()(clips(), 1.0).kept.all()
 
 
-def test_with_a_detector_what_the_budget_teaches_does_not_touch_the_trunk():
+def test_with_a_detector_the_budget_loss_does_not_reach_the_backbone():
     net = built("detector")
-    net.budget_heads["attributes"](net(clips()).told).square().sum().backward()
+    net.budget_heads["attributes"](net(clips()).privacy_features).square().sum().backward()
     theirs = (".reader.", "priv_norm.", "budget_heads.", "cls_token")
     for name, parameter in net.named_parameters():
         touched = parameter.grad is not None and bool(parameter.grad.any())
@@ -247,28 +249,28 @@ def test_with_a_detector_what_the_budget_teaches_does_not_touch_the_trunk():
     assert not net.cls_token.grad[:, 0].any()  # act_CLS is the backbone's
 
 
-def test_in_the_papers_mode_what_the_budget_teaches_reaches_the_trunk():
+def test_in_the_papers_mode_the_budget_loss_reaches_the_backbone():
     net = built()
-    net.budget_heads["attributes"](net(clips()).told).square().sum().backward()
+    net.budget_heads["attributes"](net(clips()).privacy_features).square().sum().backward()
     assert net.blocks[0].attn.qkv.weight.grad.any()
 
 
 def test_a_decoded_clip_is_black_where_tubelets_were_pruned_and_shows_each_token_in_its_place():
     net, video = built("decode"), clips()
-    seen = net(video)
-    out = net.decode(seen)
+    output = net(video)
+    out = net.decode(output)
     assert out.shape == video.shape
-    shown = over_pixels(seen.kept.view(-1, *net.grid), net.tubelet).unsqueeze(1).expand_as(out)
+    shown = over_pixels(output.kept.view(-1, *net.grid), net.tubelet).unsqueeze(1).expand_as(out)
     assert out[~shown].eq(0).all()
     assert out[shown].gt(0).all()
-    last = seen.selections[-1]
+    last = output.selections[-1]
     place = int(last.live[1, last.kept[1, 3]])
     time, row, column = place // 16, place // 4 % 4, place % 4
-    pixels = net.decoder(net.norm(seen.tokens[1, 3])).sigmoid().view(3, 2, 8, 8)
+    pixels = net.decoder(net.norm(output.tokens[1, 3])).sigmoid().view(3, 2, 8, 8)
     cell = out[1, :, 2 * time : 2 * time + 2, 8 * row : 8 * row + 8, 8 * column : 8 * column + 8]
     torch.testing.assert_close(cell, pixels)
     with pytest.raises(UsageError, match="output: decode"):
-        built().decode(seen)
+        built().decode(output)
 
 
 def test_drop_path_skips_whole_branches_in_training_and_none_after():
@@ -287,9 +289,9 @@ def test_one_graph_without_a_break_compiles(mode, hopper, monkeypatch):
     monkeypatch.setitem(dual_cls.SIZES, "tiny", (WIDTH, 2, HEADS, (1,), (2, 8, 8)))
     net, video = built(mode), clips()
     torch.compiler.reset()
-    seen = torch.compile(net, fullgraph=True, backend="eager")(video)
-    assert torch.equal(seen.kept, net(video).kept)
-    seen.action.sum().backward()
+    output = torch.compile(net, fullgraph=True, backend="eager")(video)
+    assert torch.equal(output.kept, net(video).kept)
+    output.action.sum().backward()
     assert net.blocks[0].attn.qkv.weight.grad is not None
     torch.compiler.reset()
 
@@ -299,7 +301,7 @@ def test_one_graph_without_a_break_compiles(mode, hopper, monkeypatch):
     [
         ({"size": "vit_xl"}, "no network is called"),
         ({"reference": True, "privacy_attention": "detector"}, "no detector"),
-        ({"reference": True, "smooth": True}, "asks no neighbours"),
+        ({"reference": True, "smooth": True}, "averages no neighbours"),
         ({"output": "decode"}, "fusion: false"),
         ({"privacy_weight": -1.0}, "0 or more"),
         ({"privacy_weight": math.nan}, "0 or more"),

@@ -1,4 +1,4 @@
-"""Every way of training: who learns from whom, and what does not change."""
+"""Every way of training: which loss reaches which network."""
 
 import math
 from dataclasses import replace
@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.evaluation.masked import FRAMES, SIZE, people
+from tests.evaluation.masked import FRAMES, SIZE
 from vidveil.core.errors import RecipeError
 from vidveil.data.loader import Loader
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 from vidveil.methods.dual_cls.train import DualCLSNetworks
-from vidveil.methods.masking.train import Timed
+from vidveil.methods.masking.train import BatchesWithProgress
 
 RECIPE = DualCLSRecipe(
     name="t", data="puppets", frames=FRAMES, size=SIZE, network="mini", budget=("attributes", "identity"), keep=0.8
@@ -24,17 +24,12 @@ WAYS = {
     "heads/reference": {"train_on": "heads", "privacy_attention": "reversed", "reference": True, "smooth": False},
     "pixels/reversed": {"train_on": "pixels", "privacy_attention": "reversed"},
     "pixels/detector": {"train_on": "pixels", "privacy_attention": "detector"},
-    "credit/plain": {"train_on": "credit", "privacy_attention": "plain"},
-    "credit/detector": {"train_on": "credit", "privacy_attention": "detector"},
+    "attribution/plain": {"train_on": "attribution", "privacy_attention": "plain"},
+    "attribution/detector": {"train_on": "attribution", "privacy_attention": "detector"},
     "both/plain": {"train_on": "both", "privacy_attention": "plain"},
     "both/sharp": {"train_on": "both", "smooth": False},
     "decode": {"train_on": "pixels", "privacy_attention": "reversed", "output": "decode", "fusion": False},
 }
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return people(tmp_path_factory.mktemp("drawn"))
 
 
 @pytest.fixture(autouse=True)
@@ -42,16 +37,9 @@ def _small(monkeypatch):
     monkeypatch.setitem(dual_cls.SIZES, "mini", (24, 3, 3, (1, 2, 3), (2, 8, 8)))
 
 
-def game(data, way, **changes):
+def networks_of(data, way, **changes):
     torch.manual_seed(7)
     return DualCLSNetworks(replace(RECIPE, **WAYS[way] | changes), data, "cpu")
-
-
-@pytest.fixture
-def batch(data):
-    loader = Loader(data, data.indices("train")[:6], frames=FRAMES, size=SIZE, batch=6)
-    (found,) = loader.epoch(0)
-    return found
 
 
 def moved(module):
@@ -60,18 +48,18 @@ def moved(module):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_gives_a_finite_loss_and_teaches_everybody_who_plays(data, batch, way):
-    made = game(data, way)
+def test_every_way_gives_a_finite_loss_whose_gradients_reach_all_networks(data, batch, way):
+    made = networks_of(data, way)
     loss = made(batch.video, batch.index, 0.5)
     loss.backward()
     assert loss.ndim == 0
     assert loss.isfinite()
     assert all(p.grad is None or p.grad.isfinite().all() for p in made.parameters())
     trained = moved(made)
-    networks = [name for name in ("utility", "attacker", "votes") if getattr(made, name) is not None]
-    expected = {"heads": [], "pixels": ["utility", "attacker"], "credit": ["votes"]}
-    expected["both"] = expected["pixels"] + expected["credit"]
-    assert networks == expected[made.recipe.train_on]
+    learning = [name for name in ("utility", "attacker", "votes") if getattr(made, name) is not None]
+    expected = {"heads": [], "pixels": ["utility", "attacker"], "attribution": ["votes"]}
+    expected["both"] = expected["pixels"] + expected["attribution"]
+    assert learning == expected[made.recipe.train_on]
     wanted = [f"anonymizer.{part}" for part in ("blocks.0.attn.qkv.weight", "action_head.weight", "cls_token")]
     wanted += [f"anonymizer.budget_heads.{name}.weight" for name in ("attributes", "identity")]
     if made.utility is not None:
@@ -83,7 +71,7 @@ def test_every_way_gives_a_finite_loss_and_teaches_everybody_who_plays(data, bat
 
 @pytest.mark.parametrize("way", ["heads/reversed", "pixels/reversed"])
 def test_a_few_steps_make_the_loss_smaller(data, batch, way):
-    made = game(data, way, share_range=(0.5, 0.5), label_smoothing=0.0)
+    made = networks_of(data, way, share_range=(0.5, 0.5), label_smoothing=0.0)
     optimizer = torch.optim.Adam(made.parameters(), 3e-3)
     losses = []
     for _ in range(12):
@@ -102,8 +90,10 @@ def budget_gradients(made, batch, progress):
     return {name: p.grad.clone() for name, p in made.anonymizer.named_parameters() if p.grad is not None}
 
 
-def test_behind_the_reversal_the_trunk_gets_minus_what_it_would_get_and_the_head_its_own(data, batch):
-    reversed_, plain = (budget_gradients(game(data, f"heads/{way}"), batch, 1.0) for way in ("reversed", "plain"))
+def test_behind_the_reversal_the_backbone_gets_minus_what_it_would_get_and_the_head_its_own(data, batch):
+    reversed_, plain = (
+        budget_gradients(networks_of(data, f"heads/{way}"), batch, 1.0) for way in ("reversed", "plain")
+    )
     strength = 2 / (1 + math.exp(-10)) - 1
     for name in ("budget_heads.attributes.weight", "budget_heads.identity.bias"):
         torch.testing.assert_close(reversed_[name], plain[name])
@@ -114,13 +104,13 @@ def test_behind_the_reversal_the_trunk_gets_minus_what_it_would_get_and_the_head
 
 
 def test_at_the_start_nothing_is_pulled_and_the_privacy_heads_learn_first(data, batch):
-    gradients = budget_gradients(game(data, "heads/reversed"), batch, 0.0)
+    gradients = budget_gradients(networks_of(data, "heads/reversed"), batch, 0.0)
     assert gradients["budget_heads.attributes.weight"].any()
     assert not gradients["blocks.0.attn.qkv.weight"].any()
 
 
-def test_with_a_detector_the_privacy_loss_leaves_the_trunk_alone(data, batch):
-    made = game(data, "heads/detector")
+def test_with_a_detector_the_privacy_loss_leaves_the_backbone_alone(data, batch):
+    made = networks_of(data, "heads/detector")
     assert not made.anonymizer.network.shared_keys
     gradients = budget_gradients(made, batch, 0.9)
     theirs = (".reader.", "priv_norm.", "budget_heads.", "cls_token")
@@ -128,80 +118,83 @@ def test_with_a_detector_the_privacy_loss_leaves_the_trunk_alone(data, batch):
         assert bool(gradient.any()) is any(part in name for part in theirs), name
 
 
-def test_with_credit_the_keys_learn_what_the_privacy_token_has_to_point_at(data, batch):
-    made = game(data, "credit/detector")
+def test_with_attribution_the_keys_learn_what_the_privacy_token_has_to_point_at(data, batch):
+    made = networks_of(data, "attribution/detector")
     assert made.anonymizer.network.shared_keys
-    seen = made.anonymizer(batch.video, 0.8)
-    seen.selections[0].priv.square().sum().backward()
+    output = made.anonymizer(batch.video, 0.8)
+    output.selections[0].priv.square().sum().backward()
     assert {"blocks.0.attn.qkv.weight", "blocks.0.reader.query.weight"} <= moved(made.anonymizer)
 
 
-@pytest.mark.parametrize(("player", "own", "other"), [("helped", "act", "priv"), ("failed", "priv", "act")])
+@pytest.mark.parametrize(("network", "own", "other"), [("utility", "act", "priv"), ("attacker", "priv", "act")])
 def test_with_a_detector_f_t_moves_the_action_attention_alone_and_f_b_the_privacy_attention(
-    data, batch, player, own, other
+    data, batch, network, own, other
 ):
-    made = game(data, "pixels/detector", random_masks=0.0)
-    seen = made.anonymizer(batch.video, 0.8)
-    for chosen in seen.selections:
+    made = networks_of(data, "pixels/detector", random_masks=0.0)
+    output = made.anonymizer(batch.video, 0.8)
+    for chosen in output.selections:
         chosen.act.retain_grad()
         chosen.priv.retain_grad()
-    pictures = dict(zip(("helped", "failed"), made.shown(batch.video, seen, 1.0), strict=True))
-    pictures[player].square().sum().backward()
-    assert getattr(seen.selections[0], own).grad.any()
-    gradient = getattr(seen.selections[0], other).grad
+    pictures = dict(zip(("utility", "attacker"), made.shown_clips(batch.video, output, 1.0), strict=True))
+    pictures[network].square().sum().backward()
+    assert getattr(output.selections[0], own).grad.any()
+    gradient = getattr(output.selections[0], other).grad
     assert gradient is None or not gradient.any()
 
 
-def test_the_two_players_see_the_same_pixels_and_pull_the_mask_in_opposite_directions(data, batch):
-    made = game(data, "pixels/reversed", random_masks=0.0)
-    seen = made.anonymizer(batch.video, 0.8)
-    helped, failed = made.shown(batch.video, seen, 1.0)
-    assert torch.equal(helped, failed)
-    hidden = ~seen.kept.view(-1, *made.anonymizer.grid)
-    cells = torch.nn.functional.max_pool3d(helped.detach(), made.anonymizer.tubelet).amax(1)  # (B, L, h, w)
+def test_both_recognizers_see_the_same_pixels_and_pull_the_mask_in_opposite_directions(data, batch):
+    made = networks_of(data, "pixels/reversed", random_masks=0.0)
+    output = made.anonymizer(batch.video, 0.8)
+    for_utility, for_attacker = made.shown_clips(batch.video, output, 1.0)
+    assert torch.equal(for_utility, for_attacker)
+    hidden = ~output.kept.view(-1, *made.anonymizer.grid)
+    cells = torch.nn.functional.max_pool3d(for_utility.detach(), made.anonymizer.tubelet).amax(1)  # (B, L, h, w)
     assert hidden.any()
     assert (cells[hidden] == 0).all()
     assert (cells[~hidden] > 0).all()
-    act = seen.selections[0].act
-    one, two = (torch.autograd.grad(video.sum(), act, retain_graph=True)[0] for video in (helped, failed))
+    act = output.selections[0].act
+    one, two = (torch.autograd.grad(video.sum(), act, retain_graph=True)[0] for video in (for_utility, for_attacker))
     assert one.any()
     torch.testing.assert_close(two, -one)
 
 
-def test_masks_drawn_by_lot_show_as_many_tubelets_and_still_teach_the_gate(data, batch):
-    made = game(data, "pixels/reversed", random_masks=1.0)
-    seen = made.anonymizer(batch.video, 0.6)
-    at_random, _ = made.shown(batch.video, seen, 1.0)
-    learned, _ = made.shown(batch.video, seen, 1.0, lots=False)
+def test_random_masks_show_as_many_tubelets_and_still_teach_the_gate(data, batch):
+    made = networks_of(data, "pixels/reversed", random_masks=1.0)
+    output = made.anonymizer(batch.video, 0.6)
+    at_random, _ = made.shown_clips(batch.video, output, 1.0)
+    learned, _ = made.shown_clips(batch.video, output, 1.0, random_masks=False)
     shown = [torch.nn.functional.max_pool3d(v.detach(), (2, 8, 8)).amax(1).flatten(1) > 0 for v in (at_random, learned)]
-    assert torch.equal(shown[1], seen.kept)
+    assert torch.equal(shown[1], output.kept)
     assert not torch.equal(*shown)
     assert torch.equal(shown[0].sum(1), shown[1].sum(1))
-    assert torch.autograd.grad(at_random.sum(), seen.selections[0].act)[0].any()
+    assert torch.autograd.grad(at_random.sum(), output.selections[0].act)[0].any()
 
 
-def opinions(made):
-    """At the start no tubelet votes."""
+def with_random_votes(made):
+    """At the start all votes are 0."""
     for head in made.votes.heads.values():
         torch.nn.init.normal_(head.weight, std=0.1)
     return made
 
 
-@pytest.mark.parametrize("way", ["credit/plain", "credit/detector"])
-def test_with_credit_the_reader_learns_from_its_votes_alone_and_the_anonymizer_from_the_lessons_alone(data, batch, way):
-    made = opinions(game(data, way))
-    losses = made.losses(batch.video, batch.index, made.anonymizer(batch.video, 0.8))
-    told, trained = losses[:3], losses[3:]  # action and two budgets; act and priv of each selection
-    assert len(trained) == 2 * len(made.anonymizer.prune_at)
-    torch.stack(told).sum().backward(retain_graph=True)
+@pytest.mark.parametrize("way", ["attribution/plain", "attribution/detector"])
+def test_with_attribution_votes_learn_from_their_losses_alone_and_the_anonymizer_from_attention_losses_alone(
+    data, batch, way
+):
+    made = with_random_votes(networks_of(data, way))
+    output = made.anonymizer(batch.video, 0.8)
+    of_votes, of_attention = made.attribution_losses(batch.video, batch.index, output)
+    assert len(of_votes) == 3  # the action and two budgets
+    assert len(of_attention) == 2 * len(made.anonymizer.prune_at)
+    torch.stack(of_votes).sum().backward(retain_graph=True)
     assert {name.split(".")[0] for name in moved(made)} == {"votes"}
     made.zero_grad()
-    torch.stack(trained).sum().backward()
+    torch.stack(of_attention).sum().backward()
     assert {name.split(".")[0] for name in moved(made)} == {"anonymizer"}
 
 
-class Loud(torch.nn.Module):
-    """Tubelet 5 alone tells the action, tubelet 9 alone what is private."""
+class TwoTubelets(torch.nn.Module):
+    """Tubelet 5 alone votes for an action, tubelet 9 alone for what is private."""
 
     def forward(self, clip):
         votes = {name: torch.zeros(len(clip), 32, 2) for name in ("action", "attributes", "identity")}
@@ -210,14 +203,15 @@ class Loud(torch.nn.Module):
         return votes | {"attributes": votes["attributes"][..., :1]}
 
 
-def test_each_attention_comes_to_where_the_votes_on_its_question_are_loud(data, batch):
-    made = game(data, "credit/detector")  # two tokens of one backbone begin alike, and take longer to part
-    made.votes = Loud()
+def test_each_attention_comes_to_where_the_votes_on_its_task_are_strong(data, batch):
+    made = networks_of(data, "attribution/detector")  # two tokens of one backbone begin alike, and take longer to part
+    made.votes = TwoTubelets()
     optimizer = torch.optim.Adam(made.anonymizer.parameters(), 3e-3)
     for _ in range(25):
-        seen = made.anonymizer(batch.video, 1.0)
+        output = made.anonymizer(batch.video, 1.0)
         optimizer.zero_grad()
-        torch.stack(made.losses(batch.video, batch.index, seen)).sum().backward()
+        of_votes, of_attention = made.attribution_losses(batch.video, batch.index, output)
+        torch.stack(of_votes + of_attention).sum().backward()
         optimizer.step()
     first = made.anonymizer(batch.video, 1.0).selections[0]  # at random each attention would be 1 / 32
     assert (first.act.argmax(1) == 5).all()
@@ -227,9 +221,9 @@ def test_each_attention_comes_to_where_the_votes_on_its_question_are_loud(data, 
     assert not kept[:, 9].any()
 
 
-def test_the_reader_that_is_trained_hears_each_tubelet_alone(data, batch):
+def test_the_votes_of_a_tubelet_depend_on_its_pixels_alone(data, batch):
     """In eval mode: while it learns, its norms know the mean of the batch."""
-    made = opinions(game(data, "credit/detector")).eval()
+    made = with_random_votes(networks_of(data, "attribution/detector")).eval()
     changed = batch.video.clone()
     changed[:, :, 2:4, 8:16, 24:32] = torch.rand(6, 3, 2, 8, 8)  # second segment, second row, last column
     for name, before in made.votes(batch.video).items():
@@ -237,63 +231,64 @@ def test_the_reader_that_is_trained_hears_each_tubelet_alone(data, batch):
         assert moved_votes.nonzero().tolist() == [[16 + 4 + 3]], name
 
 
-def test_a_plain_token_is_taught_by_the_votes_on_its_own_question(data, batch):
-    made = game(data, "credit/plain")
-    made.votes = Loud()
-    seen = made.anonymizer(batch.video, 0.8)
-    losses = made.losses(batch.video, batch.index, seen)[3:]
+def test_a_plain_token_learns_from_the_votes_on_its_own_task(data, batch):
+    made = networks_of(data, "attribution/plain")
+    made.votes = TwoTubelets()
+    output = made.anonymizer(batch.video, 0.8)
+    _, losses = made.attribution_losses(batch.video, batch.index, output)
     act, priv = (
-        torch.autograd.grad(loss, alpha)[0] for loss, alpha in zip(losses, seen.selections[0][1:3], strict=False)
+        torch.autograd.grad(loss, alpha)[0] for loss, alpha in zip(losses, output.selections[0][1:3], strict=False)
     )
     for gradient, place in ((act, 5), (priv, 9)):
-        assert (gradient[:, place] < 0).all()  # a step against it looks there more
+        assert (gradient[:, place] < 0).all()  # a step against it attends there more
         assert not gradient[:, [*range(place), *range(place + 1, 32)]].any()
 
 
-def test_a_vote_half_as_loud_counts_by_half(data, batch):
-    class HalfAsLoud(Loud):
+def test_a_vote_half_as_strong_counts_half(data, batch):
+    class Halved(TwoTubelets):
         def forward(self, clip):
             votes = super().forward(clip)
             for each in votes.values():
                 each[:, 20] = (each[:, 5] + each[:, 9]) / 2
             return votes
 
-    made = game(data, "credit/plain")
-    made.votes = HalfAsLoud()
-    seen = made.anonymizer(batch.video, 1.0)
-    losses = made.losses(batch.video, batch.index, seen)[3:]
-    for loss, alpha, place in zip(losses, seen.selections[0][1:3], (5, 9), strict=False):
+    made = networks_of(data, "attribution/plain")
+    made.votes = Halved()
+    output = made.anonymizer(batch.video, 1.0)
+    _, losses = made.attribution_losses(batch.video, batch.index, output)
+    for loss, alpha, place in zip(losses, output.selections[0][1:3], (5, 9), strict=False):
         wanted = -torch.autograd.grad(loss, alpha, retain_graph=True)[0] * alpha  # the target, by clip
         torch.testing.assert_close(wanted[:, 20] / wanted[:, place], torch.full((6,), 0.5), rtol=1e-3, atol=0)
 
 
 @pytest.mark.parametrize(("progress", "weight"), [(0.0, 1.0), (0.25, 0.8), (1.0, 0.2)])
-def test_the_weight_of_credit_goes_straight_from_its_beginning_to_its_end(data, batch, progress, weight, monkeypatch):
-    made = game(data, "both/plain", credit_weight=(1.0, 0.2))
+def test_the_weight_of_attribution_is_linear_from_its_beginning_to_its_end(data, batch, progress, weight, monkeypatch):
+    made = networks_of(data, "both/plain", attribution_weight=(1.0, 0.2))
     given = []
-    monkeypatch.setattr(made, "lessons", lambda *words: given.append(words[-1]) or [])
+    monkeypatch.setattr(made, "attribution_losses", lambda *words: given.append(words[-1]) or ([], []))
     made(batch.video, batch.index, progress)
     assert given == pytest.approx([weight])
 
 
-def test_credit_without_weight_teaches_the_reader_alone(data, batch):
-    made = game(data, "credit/plain")
-    torch.stack(made.losses(batch.video, batch.index, made.anonymizer(batch.video, 1.0), 0.0)).sum().backward()
+def test_attribution_without_weight_trains_the_votes_alone(data, batch):
+    made = networks_of(data, "attribution/plain")
+    of_votes, of_attention = made.attribution_losses(batch.video, batch.index, made.anonymizer(batch.video, 1.0), 0.0)
+    torch.stack(of_votes + of_attention).sum().backward()
     assert moved(made.votes)
     assert not moved(made.anonymizer)
 
 
 def test_the_keep_rate_falls_from_1_to_r_along_a_cosine(data):
-    made = game(data, "heads/reversed", keep=0.6, keep_warmup=(0.2, 0.6))
+    made = networks_of(data, "heads/reversed", keep=0.6, keep_warmup=(0.2, 0.6))
     assert [made.keep_at(at) for at in (0.0, 0.1, 0.2)] == [1.0] * 3
     assert made.keep_at(0.4) == pytest.approx(0.8)
     assert made.keep_at(0.3) == pytest.approx(0.6 + 0.4 * 0.5 * (1 + math.cos(math.pi / 4)))
     assert [made.keep_at(at) for at in (0.6, 0.9, 1.0)] == pytest.approx([0.6] * 3)
 
 
-@pytest.mark.parametrize("way", ["pixels/detector", "credit/detector"])
+@pytest.mark.parametrize("way", ["pixels/detector", "attribution/detector"])
 def test_drawn_keep_rates_leave_shares_in_the_range(data, way):
-    made = game(data, way, share_range=(0.2, 0.7))
+    made = networks_of(data, way, share_range=(0.2, 0.7))
     shares = [made.keep_at(0.1) ** len(made.anonymizer.prune_at) for _ in range(300)]
     assert 0.2 - 1e-6 <= min(shares) < 0.25
     assert 0.65 < max(shares) <= 0.7 + 1e-6
@@ -301,13 +296,13 @@ def test_drawn_keep_rates_leave_shares_in_the_range(data, way):
 
 def test_batches_know_how_far_training_is_wherever_it_is_taken_up(data):
     loader = Loader(data, data.indices("train"), frames=FRAMES, size=SIZE, batch=3, seed=1, augment="light")
-    timed = Timed(loader, epochs=5)
+    timed = BatchesWithProgress(loader, epochs=5)
     assert len(timed) == 4
     whole = [list(timed.epoch(epoch)) for epoch in (0, 2)]
     assert [moment.progress for moment in whole[0]] == pytest.approx([0, 0.05, 0.1, 0.15])
     assert [moment.progress for moment in whole[1]] == pytest.approx([0.4, 0.45, 0.5, 0.55])
     for start in range(5):
-        rest = list(Timed(loader, epochs=5).epoch(2, start=start))
+        rest = list(BatchesWithProgress(loader, epochs=5).epoch(2, start=start))
         assert len(rest) == 4 - start
         for again, first in zip(rest, whole[1][start:], strict=True):
             assert again.progress == first.progress
@@ -316,25 +311,25 @@ def test_batches_know_how_far_training_is_wherever_it_is_taken_up(data):
 
 
 def test_the_network_is_built_for_the_data_and_as_the_recipe_says(data):
-    network = game(data, "both/plain", fill="mean", privacy_weight=2.0).anonymizer.network
+    network = networks_of(data, "both/plain", fill="mean", privacy_weight=2.0).anonymizer.network
     assert (network.frames, network.side, network.actions) == (FRAMES, SIZE, 2)
     assert network.budget == {"attributes": 1, "identity": 2}
     assert (network.keep, network.privacy_weight, network.fill) == (0.8, 2.0, "mean")
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"budget": ()}, "budget must name"),
         ({"output": "decode", "train_on": "heads"}, "train_on: pixels"),
-        ({"credit_weight": (1.0,)}, "credit_weight is two numbers"),
-        ({"credit_weight": (1.0, -0.1)}, "credit_weight is two numbers"),
-        ({"output": "decode", "train_on": "credit", "fusion": False}, "train_on: pixels"),
+        ({"attribution_weight": (1.0,)}, "attribution_weight is two numbers"),
+        ({"attribution_weight": (1.0, -0.1)}, "attribution_weight is two numbers"),
+        ({"output": "decode", "train_on": "attribution", "fusion": False}, "train_on: pixels"),
         ({"share_range": (0.0, 0.9)}, "share_range begins above 0"),
         ({"share_range": (0.9, 0.1)}, "share_range is two rising numbers"),
         ({"share_range": (0.5,)}, "share_range is two rising numbers"),
-        ({"company": 0.0}, r"company is in \(0, 1\]"),
-        ({"company": 1.5}, r"company is in \(0, 1\]"),
+        ({"shown_share": 0.0}, r"shown_share is in \(0, 1\]"),
+        ({"shown_share": 1.5}, r"shown_share is in \(0, 1\]"),
         ({"deploy_stride": -1}, "deploy_stride is 0 or more"),
         ({"keep_warmup": (0.1, 1.5)}, "keep_warmup is two rising numbers"),
         ({"keep": 0.0}, r"keep is in \(0, 1\]"),
@@ -342,6 +337,6 @@ def test_the_network_is_built_for_the_data_and_as_the_recipe_says(data):
         ({"pretrained": True}, "vit_s alone"),
     ],
 )
-def test_recipes_that_make_no_sense_are_refused(changes, said):
-    with pytest.raises(RecipeError, match=said):
+def test_recipes_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(RecipeError, match=message):
         replace(RECIPE, **changes)

@@ -11,10 +11,9 @@ from torch.nn import functional as F
 from tests.evaluation.made_features import WIDTH, directions, made, read
 from tests.evaluation.made_videos import BEND, anomaly_videos, detection_videos
 from vidveil.core.errors import DataError, RecipeError
-from vidveil.methods.splavu.train import chance, nt_xent
 from vidveil.methods.splavu.long_videos import classes_of, fingerprint, means_of_classes
 from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.splavu.train import Draws, Joint, erasing_of, refuse
+from vidveil.methods.splavu.train import Draws, Joint, chance, erasing_of, nt_xent, refuse
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.segments import all_into_segments
 

@@ -10,10 +10,9 @@ from torch.nn import functional as F
 from tests.evaluation.made_features import WIDTH, clips_of, directions, made, read
 from tests.methods.splavu.test_contrastive import plain
 from vidveil.core.errors import DataError, RecipeError
-from vidveil.methods.splavu.train import chance
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.splavu.train import Copying, Draws, Joint, Moment, refuse
+from vidveil.methods.splavu.train import Copying, Draws, Joint, Moment, chance, refuse
 from vidveil.models.layers.gradient_reversal import ramp
 
 RECIPE = SplavuRecipe(

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from vidveil.methods.stprivacy.recognizers import KeptViT
 
 from tests.methods.dual_cls.test_weights import picture_vit
 from vidveil.core.errors import RecipeError, UsageError, WeightsError
@@ -17,7 +16,7 @@ from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.methods.stprivacy.model import Network, STPrivacy, stage_count
 from vidveil.methods.stprivacy.token_retention import Predictor, averages, sampled, sparsity
-from vidveil.methods.stprivacy.train import load_picture_weights
+from vidveil.methods.stprivacy.train import KeptViT, load_picture_weights
 from vidveil.models.layers.tubelets import cut, over_pixels
 
 WIDTH, HEADS = 24, 3
@@ -196,18 +195,18 @@ def test_while_it_learns_the_network_is_the_paper_written_out_with_its_gradients
     net, video = built().train(), clips(1)
     noise = drawn_by(9, 1)
     torch.manual_seed(9)
-    seen = net(video)
+    output = net(video)
     action, decisions, shown = plain(net, video[0], [each[0] for each in noise])
-    torch.testing.assert_close(seen.action[0], action, atol=1e-4, rtol=1e-4)
-    for ours, theirs in zip(seen.decisions, decisions, strict=True):
+    torch.testing.assert_close(output.action[0], action, atol=1e-4, rtol=1e-4)
+    for ours, theirs in zip(output.decisions, decisions, strict=True):
         assert torch.equal(ours.detach().flatten(), theirs.detach().round())
         assert 0 < ours.mean() < 1
-    torch.testing.assert_close(net.shown(seen)[0], shown, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(net.shown(output)[0], shown, atol=1e-5, rtol=1e-4)
     pull = torch.randn_like(shown)
     parameters = list(net.parameters())
     fast, slow = (
-        torch.autograd.grad(told.square().sum() + (video_ * pull).sum(), parameters)
-        for told, video_ in ((seen.action, net.shown(seen)[0]), (action, shown))
+        torch.autograd.grad(logits.square().sum() + (video_ * pull).sum(), parameters)
+        for logits, video_ in ((output.action, net.shown(output)[0]), (action, shown))
     )
     for (name, _), ours, theirs in zip(net.named_parameters(), fast, slow, strict=True):
         scale = theirs.abs().max()
@@ -231,10 +230,10 @@ def test_taking_tokens_out_gives_the_values_of_masking_them(select, alpha):
 def test_each_stage_keeps_the_most_likely_of_those_that_are_left(select):
     net, video = built(), clips(1)
     with torch.no_grad():
-        seen = net(video, 0.6, select)
+        output = net(video, 0.6, select)
         live = torch.ones(SEGMENTS, PLACES)
-        for stage, kept in enumerate(seen.decisions, 1):
-            likely = seen_likely(net, video, seen.decisions[: stage - 1])  # (L, N)
+        for stage, kept in enumerate(output.decisions, 1):
+            likely = likelihoods(net, video, output.decisions[: stage - 1])  # (L, N)
             groups = [live.bool()] if select == "clip" else [mask_of(live, segment) for segment in range(SEGMENTS)]
             wanted = torch.zeros(SEGMENTS, PLACES)
             for group in groups:
@@ -252,7 +251,7 @@ def mask_of(live: Tensor, segment: int) -> Tensor:
     return mask
 
 
-def seen_likely(net: STPrivacy, video: Tensor, before: Sequence[Tensor]) -> Tensor:
+def likelihoods(net: STPrivacy, video: Tensor, before: Sequence[Tensor]) -> Tensor:
     """z of the next stage after these, by masking."""
     x, stage = net.embed(video), len(before)
     for number in range(stage + 1):
@@ -266,9 +265,9 @@ def test_of_49_tubelets_of_a_segment_34_24_and_16_stay():
     assert [stage_count(49, 0.7, m) for m in (1, 2, 3)] == [34, 24, 16]
     net = STPrivacy(Network(size="vit_ti", frames=4, side=112, actions=2)).eval()
     with torch.no_grad():
-        seen = net(clips(1, 4, 112))
+        output = net(clips(1, 4, 112))
         over_clip = net(clips(1, 4, 112), select="clip")
-    assert [each.sum(2).unique().tolist() for each in seen.decisions] == [[34], [24], [16]]
+    assert [each.sum(2).unique().tolist() for each in output.decisions] == [[34], [24], [16]]
     assert [each.sum().item() for each in over_clip.decisions] == [math.floor(98 * 0.7**m) for m in (1, 2, 3)]
 
 
@@ -294,11 +293,11 @@ def test_tubelets_are_as_long_as_asked_for(size, times):
     side = 32 if size == "mini" else 64
     net = STPrivacy(Network(size=size, frames=8, side=side, actions=3, tubelet_frames=times))
     assert net.grid == (8 // times, 4, 4)
-    seen = net(clips(2, 8, side))
-    assert seen.decisions[2].shape == (2, 8 // times, 16)
-    assert net.shown(seen).shape == (2, 3, 8, side, side)
-    player = KeptViT(net.network, {"action": 3})
-    assert player(seen.pixels, seen.decision)["action"].shape == (2, 3)
+    output = net(clips(2, 8, side))
+    assert output.decisions[2].shape == (2, 8 // times, 16)
+    assert net.shown(output).shape == (2, 3, 8, side, side)
+    recognizer = KeptViT(net.network, {"action": 3})
+    assert recognizer(output.pixels, output.decision)["action"].shape == (2, 3)
 
 
 def test_what_is_dropped_is_black_and_what_stays_is_drawn():
@@ -321,9 +320,9 @@ def test_without_anonymization_what_stays_is_shown_as_it_was_filmed():
     assert 0 < kept.float().mean() < 1
     assert torch.equal(shown, video * over_pixels(kept, net.tubelet).unsqueeze(1))
     net.train()
-    seen = net(video)
-    assert net.shown(seen).requires_grad
-    assert torch.equal(seen.pixels, video)
+    output = net(video)
+    assert net.shown(output).requires_grad
+    assert torch.equal(output.pixels, video)
 
 
 def test_without_sparsification_nothing_is_dropped():
@@ -341,13 +340,13 @@ def test_without_sparsification_nothing_is_dropped():
 def test_a_later_stage_stands_higher_and_within_a_stage_who_is_more_likely():
     net, video = built(), clips()
     with torch.no_grad():
-        seen = net(video, 0.6, "clip")
-    dropped = [seen.scores[decision.flatten(1) == 0] for decision in seen.decisions]
-    last = seen.scores[seen.decision > 0.5]
+        output = net(video, 0.6, "clip")
+    dropped = [output.scores[decision.flatten(1) == 0] for decision in output.decisions]
+    last = output.scores[output.decision > 0.5]
     assert (dropped[0] < 1).all()
     assert last.min() > 2
-    for number, clip in enumerate(seen.scores):
-        kept = seen.decision[number] > 0.5
+    for number, clip in enumerate(output.scores):
+        kept = output.decision[number] > 0.5
         assert clip[kept].min() >= clip[~kept].max()
 
 
@@ -360,7 +359,7 @@ def test_a_clip_does_not_depend_on_its_neighbours(select):
             torch.testing.assert_close(whole[number], alone[0], atol=1e-5, rtol=1e-5)
 
 
-def test_while_it_learns_it_draws_lots_and_in_use_it_does_not():
+def test_decisions_are_random_in_training_alone():
     net, video = built(), clips()
     assert torch.equal(net.draw(video)[0], net.draw(video)[0])
     net.train()
@@ -378,18 +377,18 @@ def test_a_dropped_tubelet_gets_a_gradient_by_which_it_may_come_back():
         assert each.grad[each == 0].any()
 
 
-def test_the_players_see_nothing_of_what_is_dropped():
+def test_recognizers_see_nothing_of_what_is_dropped():
     torch.manual_seed(0)
     for size in ("tiny", "mini"):
-        player = KeptViT(Network(size=size, frames=8, side=32, actions=3), {"action": 3, "identity": 4}).eval()
+        recognizer = KeptViT(Network(size=size, frames=8, side=32, actions=3), {"action": 3, "identity": 4}).eval()
         video, decision = clips(), (torch.rand(2, 64) < 0.4).float()
-        hidden = over_pixels(decision.view(2, 4, 4, 4) == 0, player.tubelet).unsqueeze(1)
-        said = player(video, decision)
+        hidden = over_pixels(decision.view(2, 4, 4, 4) == 0, recognizer.tubelet).unsqueeze(1)
+        expected = recognizer(video, decision)
         for other in (torch.rand_like(video), torch.zeros_like(video)):
-            for name, logits in player(torch.where(hidden, other, video), decision).items():
-                torch.testing.assert_close(logits, said[name], atol=1e-5, rtol=1e-5)
+            for name, logits in recognizer(torch.where(hidden, other, video), decision).items():
+                torch.testing.assert_close(logits, expected[name], atol=1e-5, rtol=1e-5)
         shown = torch.where(hidden, video, torch.rand_like(video))
-        assert not torch.allclose(player(shown, decision)["action"], said["action"], atol=1e-4)
+        assert not torch.allclose(recognizer(shown, decision)["action"], expected["action"], atol=1e-4)
 
 
 def test_a_masker_takes_alpha_for_its_keep_rate_and_refuses_a_privacy_weight():
@@ -405,7 +404,7 @@ def test_a_masker_takes_alpha_for_its_keep_rate_and_refuses_a_privacy_weight():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"size": "vit_xl"}, "no network is called 'vit_xl'; there are mini"),
         ({"tubelet_frames": 3}, "tubelet_frames is 1, 2 or 4"),
@@ -415,8 +414,8 @@ def test_a_masker_takes_alpha_for_its_keep_rate_and_refuses_a_privacy_weight():
         ({"sparsify": False, "anonymize": False}, "the video stays as it was filmed"),
     ],
 )
-def test_networks_that_make_no_sense_are_refused(changes, said):
-    with pytest.raises(RecipeError, match=said):
+def test_networks_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(RecipeError, match=message):
         replace(built().network, **changes)
 
 
@@ -429,7 +428,7 @@ def test_a_call_that_makes_no_sense_is_refused(alpha, select):
 # ---- published weights
 
 
-def test_a_pictures_transformer_fills_the_trunk_of_the_network_and_of_its_players():
+def test_a_pictures_transformer_fills_the_backbone_of_the_network_and_of_its_recognizers():
     tensors = picture_vit(WIDTH, 4, side=6, patch=8)
     for net, left in (
         (built(), {"action_head", "decoder", "predictors"}),

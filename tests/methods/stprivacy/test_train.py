@@ -1,25 +1,22 @@
-"""The two phases of training: who learns from whom, and what does not change."""
+"""The two phases of training: which loss reaches which network."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from vidveil.methods.stprivacy.recognizers import KeptViT
 
-from tests.evaluation.masked import FRAMES, SIZE, people
+from tests.evaluation.masked import FRAMES, SIZE
 from tests.evaluation.stopped import bits, events, same, stop_at
 from vidveil import load
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.recipe import as_values
-from vidveil.data.loader import Loader
 from vidveil.methods.masking import train as train_method
 from vidveil.methods.stprivacy import model as stprivacy
-from vidveil.methods.stprivacy import recognizers as stprivacy_players
 from vidveil.methods.stprivacy import train as stprivacy_training
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.token_retention import sparsity
-from vidveil.methods.stprivacy.train import STPrivacyNetworks, run
+from vidveil.methods.stprivacy.train import KeptViT, STPrivacyNetworks, run
 from vidveil.models import recognizers
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels
@@ -40,31 +37,17 @@ ABLATIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return people(tmp_path_factory.mktemp("drawn"))
-
-
 @pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch, data):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+def _small(runs, monkeypatch, data):  # noqa: ARG001
     monkeypatch.setitem(stprivacy.SIZES, "mini", (24, 4, 3, 8))
-    monkeypatch.setitem(stprivacy_players.DEPTHS, "mini", 2)
+    monkeypatch.setitem(stprivacy_training.KEPT_VIT_DEPTHS, "mini", 2)
     monkeypatch.setattr(train_method, "load_data", lambda *_, **__: data)
     torch.set_num_threads(1)
-    return tmp_path / "runs"
 
 
-def game(data, **changes):
+def networks_of(data, **changes):
     torch.manual_seed(7)
     return STPrivacyNetworks(replace(RECIPE, **changes), data, "cpu")
-
-
-@pytest.fixture
-def batch(data):
-    loader = Loader(data, data.indices("train")[:6], frames=FRAMES, size=SIZE, batch=6)
-    (found,) = loader.epoch(0)
-    return found
 
 
 def moved(module):
@@ -82,8 +65,8 @@ def with_seed(seed, function, *words):
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS)
-def test_first_it_learns_by_itself_and_then_everybody_does(data, batch, ablation):
-    made = game(data, **ABLATIONS[ablation])
+def test_first_the_anonymizer_learns_alone_and_then_all_networks_do(data, batch, ablation):
+    made = networks_of(data, **ABLATIONS[ablation])
     made(batch.video, batch.index, FIRST).backward()
     first = moved(made)
     assert {name.split(".")[0] for name in first} == {"anonymizer"}
@@ -107,23 +90,23 @@ def test_first_it_learns_by_itself_and_then_everybody_does(data, batch, ablation
 
 
 def test_the_first_phase_is_equation_12(data, batch):
-    made = game(data)
+    made = networks_of(data)
     loss = with_seed(3, made, batch.video, batch.index, FIRST)
-    seen = with_seed(3, made.anonymizer, batch.video)
-    wanted = sparsity(seen.decisions, 0.7) + made.action.loss(seen.action, batch.index)
+    output = with_seed(3, made.anonymizer, batch.video)
+    wanted = sparsity(output.decisions, 0.7) + made.action.loss(output.action, batch.index)
     torch.testing.assert_close(loss, wanted)
 
 
 def test_the_second_phase_is_equation_13_for_the_anonymizer_and_their_own_losses_for_the_recognizers(data, batch):
-    made = game(data, action_weight=0.3, privacy_weight=0.8)
+    made = networks_of(data, action_weight=0.3, privacy_weight=0.8)
     with_seed(3, made, batch.video, batch.index, SECOND).backward()
     found = gradients(made)
 
     def losses():
-        seen = with_seed(3, made.anonymizer, batch.video)
-        helped, failed = (player(seen.pixels, seen.decision) for player in (made.utility, made.attacker))
-        privacy = sum(task.loss(failed[task.name], batch.index) for task in made.budget) / len(made.budget)
-        return sparsity(seen.decisions, 0.7), made.action.loss(helped["action"], batch.index), privacy
+        output = with_seed(3, made.anonymizer, batch.video)
+        actions, private = (recognizer(output.pixels, output.decision) for recognizer in (made.utility, made.attacker))
+        privacy = sum(task.loss(private[task.name], batch.index) for task in made.budget) / len(made.budget)
+        return sparsity(output.decisions, 0.7), made.action.loss(actions["action"], batch.index), privacy
 
     spars, action, privacy = losses()
     made.zero_grad()
@@ -140,24 +123,24 @@ def test_the_second_phase_is_equation_13_for_the_anonymizer_and_their_own_losses
 
 
 def test_what_is_dropped_is_hidden_from_recognizers_also_while_they_learn(data, batch):
-    made = game(data).train()
-    seen = with_seed(3, made.anonymizer, batch.video)
-    mask = over_pixels(seen.decision.view(-1, *made.anonymizer.grid), made.anonymizer.tubelet).unsqueeze(1) > 0.5
-    others = torch.where(mask, seen.pixels, torch.rand_like(seen.pixels))
-    assert not torch.equal(others, seen.pixels)
-    for player in (made.utility, made.attacker):
-        told, again = (player(pixels, seen.decision) for pixels in (seen.pixels, others))
-        for name, logits in told.items():
-            torch.testing.assert_close(again[name], logits)
+    made = networks_of(data).train()
+    output = with_seed(3, made.anonymizer, batch.video)
+    mask = over_pixels(output.decision.view(-1, *made.anonymizer.grid), made.anonymizer.tubelet).unsqueeze(1) > 0.5
+    others = torch.where(mask, output.pixels, torch.rand_like(output.pixels))
+    assert not torch.equal(others, output.pixels)
+    for recognizer in (made.utility, made.attacker):
+        before, after = (recognizer(pixels, output.decision) for pixels in (output.pixels, others))
+        for name, logits in before.items():
+            torch.testing.assert_close(after[name], logits)
 
 
 def test_any_recognizer_sees_the_shown_clip(data, batch):
-    made = game(data, recognizer="r3d_tiny")
+    made = networks_of(data, recognizer="r3d_tiny")
     shown = []
     made.utility.register_forward_pre_hook(lambda _, words: shown.append(words[0]))
-    seen = with_seed(3, made.anonymizer, batch.video)
-    made.told(made.utility, seen, 1.0)
-    assert torch.equal(shown[0], made.anonymizer.shown(seen))
+    output = with_seed(3, made.anonymizer, batch.video)
+    made.predictions(made.utility, output, 1.0)
+    assert torch.equal(shown[0], made.anonymizer.shown(output))
 
 
 def test_recognizers_that_learned_before_start_from_published_weights_and_are_held_back(data, monkeypatch):
@@ -179,7 +162,7 @@ def test_recognizers_that_learned_before_start_from_published_weights_and_are_he
 
 
 @pytest.mark.parametrize("ablation", ["both", "sparse", "anonymous"])
-def test_the_trunk_of_all_three_transformers_is_held_back_where_it_was_filled(data, ablation):
+def test_the_backbone_of_all_three_transformers_is_held_back_where_it_was_filled(data, ablation):
     recipe = replace(RECIPE, network="vit_s", size=32, pretrained=True, **ABLATIONS[ablation])
     with torch.device("meta"):
         names = {name for name, _ in STPrivacyNetworks(recipe, data, "meta").named_parameters()}
@@ -191,19 +174,19 @@ def test_the_trunk_of_all_three_transformers_is_held_back_where_it_was_filled(da
 
 @pytest.mark.parametrize("ablation", ["both", "sparse", "others", "others sparse"])
 def test_the_recognizers_losses_alone_reach_every_predictor_through_the_hard_selection(data, batch, ablation):
-    made = game(data, **ABLATIONS[ablation])
+    made = networks_of(data, **ABLATIONS[ablation])
     for number in range(2):
         made.zero_grad()
         torch.manual_seed(4)
-        seen = made.anonymizer(batch.video)
-        made.of_recognizers(seen, batch.index)[number].backward()
+        output = made.anonymizer(batch.video)
+        made.recognizer_losses(output, batch.index)[number].backward()
         for stage, predictor in enumerate(made.anonymizer.predictors):
             assert moved(predictor) == {name for name, _ in predictor.named_parameters()}, stage
 
 
 def test_without_weights_the_recognizers_teach_the_anonymizer_nothing(data, batch):
-    made = game(data, action_weight=0.0, privacy_weight=0.0)
-    torch.stack(made.of_recognizers(made.anonymizer(batch.video), batch.index)).sum().backward()
+    made = networks_of(data, action_weight=0.0, privacy_weight=0.0)
+    torch.stack(made.recognizer_losses(made.anonymizer(batch.video), batch.index)).sum().backward()
     assert not moved(made.anonymizer)
     assert moved(made.utility)
     assert moved(made.attacker)
@@ -212,7 +195,7 @@ def test_without_weights_the_recognizers_teach_the_anonymizer_nothing(data, batc
 def test_clips_whose_attributes_are_unknown_teach_the_others_only(data, batch):
     labels = data.attributes.copy()
     labels[batch.index[:3]] = np.nan
-    made = game(replace(data, attributes=labels), budget=("attributes",))
+    made = networks_of(replace(data, attributes=labels), budget=("attributes",))
     loss = made(batch.video, batch.index, SECOND)
     loss.backward()
     assert loss.isfinite()
@@ -221,7 +204,7 @@ def test_clips_whose_attributes_are_unknown_teach_the_others_only(data, batch):
 
 @pytest.mark.parametrize("progress", [FIRST, SECOND])
 def test_a_few_steps_make_the_loss_smaller(data, batch, progress):
-    made = game(data, label_smoothing=0.0, privacy_weight=0.0)
+    made = networks_of(data, label_smoothing=0.0, privacy_weight=0.0)
     optimizer = torch.optim.Adam(made.parameters(), 3e-3)
     losses = []
     for _ in range(16):
@@ -233,7 +216,7 @@ def test_a_few_steps_make_the_loss_smaller(data, batch, progress):
 
 
 def test_sparsity_brings_the_shares_to_what_is_asked_for(data, batch):
-    made = game(data, alpha=0.6)
+    made = networks_of(data, alpha=0.6)
     optimizer = torch.optim.Adam(made.anonymizer.predictors.parameters(), 1e-2)
     for _ in range(60):
         optimizer.zero_grad()
@@ -244,10 +227,10 @@ def test_sparsity_brings_the_shares_to_what_is_asked_for(data, batch):
 
 
 def test_the_network_is_built_for_the_data_and_as_the_recipe_says(data):
-    network = game(data, alpha=0.5, select="clip", tubelet_frames=4, anonymize=False).anonymizer.network
+    network = networks_of(data, alpha=0.5, select="clip", tubelet_frames=4, anonymize=False).anonymizer.network
     assert (network.frames, network.side, network.actions) == (FRAMES, SIZE, 2)
     assert (network.alpha, network.select, network.tubelet_frames, network.anonymize) == (0.5, "clip", 4, False)
-    assert isinstance(game(data).utility, KeptViT)
+    assert isinstance(networks_of(data).utility, KeptViT)
 
 
 # ---- whole trainings
@@ -298,7 +281,7 @@ def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs,
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"size": 36}, "no whole number of tubelets"),
         ({"frames": 6, "tubelet_frames": 4}, "no whole number of tubelets"),
@@ -308,15 +291,15 @@ def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs,
         ({"recognizer": "kept_vit:pretrained"}, "kept_vit has pretrained: true"),
     ],
 )
-def test_what_contradicts_itself_is_told_before_clips_are_drawn(runs, monkeypatch, changes, said):
+def test_contradictions_are_refused_before_clips_are_drawn(runs, monkeypatch, changes, message):
     monkeypatch.setattr(train_method, "load_data", lambda *_, **__: pytest.fail("clips were drawn"))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         run(replace(RECIPE, **changes))
     assert not runs.exists()
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"budget": ()}, "budget must name"),
         ({"alpha": 0.0}, r"alpha is a share in \(0, 1\]"),
@@ -330,8 +313,8 @@ def test_what_contradicts_itself_is_told_before_clips_are_drawn(runs, monkeypatc
         ({"pretrained": True}, "vit_s alone"),
     ],
 )
-def test_recipes_that_make_no_sense_are_refused(changes, said):
-    with pytest.raises(RecipeError, match=said):
+def test_recipes_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(RecipeError, match=message):
         replace(RECIPE, **changes)
 
 

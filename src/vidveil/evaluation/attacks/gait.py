@@ -9,12 +9,12 @@
     any view            one gallery of all views: a probe is looked up among all of it
 
 A set has these where its tags are `gallery` (1: gallery, 0: probe) and `view`. Where its tag is `condition`, probes as
-they are (nm), with a bag (bg) and in a coat (cl) are told apart; the gallery is what the set says. Ties are broken by
-lot, and probes whose person is not in the gallery of a view are left out there, as in `linkage`.
+they are (nm), with a bag (bg) and in a coat (cl) have numbers of their own; the gallery is what the set says. Ties are
+broken at random, and probes whose person is not in the gallery of a view are left out there, as in `linkage`.
 
-**Floors.** By formula the hit of a gallery walk drawn at random. By permutation the people of the gallery are dealt anew,
-each with all of their walks: who is always taken for the same other person is right about some by luck, and about all
-of their walks at once. Dealing single walks would put the range of luck far too narrow.
+**Floors.** By formula the hit of a gallery walk drawn at random. By permutation the people of the gallery are permuted,
+each with all of their walks: an attacker that always takes somebody for the same other person is right about a few by
+luck, and about all of their walks at once. Permuting single walks would make the range far too narrow.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,8 @@ from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
 from vidveil.data.clips import ClipSet, Split
 from vidveil.data.readers.casia_b import CONDITIONS
-from vidveil.evaluation.measures.measure import Measure, choose, mean
+from vidveil.evaluation.measures.measure import Measure
+from vidveil.evaluation.measures.measured import choose, mean
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.results import ByView
 from vidveil.statistics import floors
@@ -38,7 +39,7 @@ from vidveil.statistics.tradeoff import Leak
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Features = Mapping[str, Sequence[Mapping[str, NDArray[np.floating]]]]
-"""(n, D) of each attacker, one entry a seed, by split."""
+"""(n, D) of each attacker, one entry per seed, by split."""
 SCOPES = ("cross_view", "same_view", "all_views", "any_view")
 ALL = -1  # the gallery of all views, in the last column
 ENERGY_SIDE = 64
@@ -46,7 +47,7 @@ ENERGY_SIDE = 64
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """Who walks, seen from where. All arrays have one entry a walk of one split."""
+    """Who walks, seen from where. All arrays have one entry per walk of one split."""
 
     person: Ints
     """0 to P − 1."""
@@ -69,7 +70,7 @@ class Walks:
         return [int(view) for view in np.unique(self.view)]
 
     def conditions(self) -> dict[str, NDArray[np.bool_]]:
-        """Probes of each condition, by what is put behind the name of a number."""
+        """Probes of each condition, by what is appended to the name of a number."""
         if self.condition is None:
             return {"": ~self.gallery}
         each = {f"_{name}": ~self.gallery & (self.condition == number) for number, name in enumerate(CONDITIONS)}
@@ -124,7 +125,7 @@ class Gait:
     def __init__(self, measure: Measure) -> None:
         data = measure.data
         if missing := [tag for tag in ("gallery", "view") if tag not in data.tags]:
-            raise DataError(f"{data.name} does not tell the {missing[0]} of a clip: it has no gaits to look up")
+            raise DataError(f"{data.name} has no tag {missing[0]}: it has no gaits to look up")
         self.measure, self.data = measure, data
         self.walks: dict[str, Walks] = {"test": Walks.of(data, "test")}
         if not self.walks["test"].gallery.any() or self.walks["test"].gallery.all():
@@ -169,7 +170,7 @@ class Gait:
         by_chance = resamples.statistic(_statistic(test[0].chance, walks, scope, suffix))
         floor = floors.over_seeds(
             [
-                floors.floor_of(_permuted(one, walks, scope, suffix, self.measure.permutations), observed, 0)
+                floors.floor_of(_permuted(one, walks, scope, suffix, self.measure.permutations), observed)
                 for one, observed in zip(test, measured.per_seed, strict=True)
             ]
         )
@@ -230,10 +231,10 @@ def _mean(values: Floats, walks: Walks, scope: str, suffix: str, weights: Floats
 
 
 def _permuted(found: Found, walks: Walks, scope: str, suffix: str, permutations: int) -> Floats:
-    """The number under each deal of the gallery's people.
+    """The number under each permutation of the gallery's people.
 
     It depends on how often (in the weights of the mean) person i was taken for person j and on nothing else, so each
-    deal reads one entry of that matrix for every person.
+    permutation reads one entry of that matrix for every person.
     """
     people = int(walks.person.max(initial=-1)) + 1
     taken = np.zeros((people, people))
@@ -249,8 +250,8 @@ def _permuted(found: Found, walks: Walks, scope: str, suffix: str, permutations:
         np.add.at(taken, (walks.person[asked], found.nearest[asked, g]), share)
     there = np.unique(walks.person[walks.gallery])
     rng = np.random.default_rng(0)
-    permutation_batches = rng.permuted(np.tile(there, (permutations, 1)), axis=1)  # (B, K) who they are now
-    values: Floats = taken[permutation_batches, there].sum(axis=1)
+    permuted = rng.permuted(np.tile(there, (permutations, 1)), axis=1)  # (B, K) who they are now
+    values: Floats = taken[permuted, there].sum(axis=1)
     return values
 
 

@@ -2,7 +2,7 @@
 
     black box    the attacker has pairs (z, ẑ) of training videos, and learns ẑ → z: least squares, and a network of
                  two hidden layers for what is left
-    white box    the attacker has the adapter, and looks for an x with adapter(x) = ẑ, from x = ẑ on, by gradient descent
+    white box    the attacker has the adapter, and looks for an x with adapter(x) = ẑ by gradient descent from x = ẑ
 
 Nothing is learned from test videos: pairs are of training videos, and of validation videos to choose by.
 """

@@ -26,7 +26,7 @@ def crossings(
     learned_after: Mapping[str, Sequence[Learned]],
     learned_raw: Mapping[str, Sequence[Learned]],
 ) -> dict[str, list[Crossing]]:
-    """Anonymized and raw clips in the spaces of every attacker, one entry a seed, as in `after`."""
+    """Anonymized and raw clips in the spaces of every attacker, one entry per seed, as in `after`."""
     found: dict[str, list[Crossing]] = {}
     for name in learned_after:
         pairs = list(zip(learned_after[name], learned_raw[name.replace(":raw", "")], strict=True))

@@ -31,7 +31,8 @@ from vidveil.data.features.sets import FeatureSet
 from vidveil.data.views import ORDER, cropped
 from vidveil.evaluation.evaluators.features import features_by_split
 from vidveil.evaluation.evaluators.train import TESTED
-from vidveil.evaluation.measures.measure import Crossing, Measure, mean
+from vidveil.evaluation.measures.measure import Crossing, Measure
+from vidveil.evaluation.measures.measured import mean
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics.projections import lda
 from vidveil.statistics.tradeoff import Leak
@@ -232,12 +233,6 @@ def _similar(a: Tensor, b: Tensor) -> Tensor:
     shared = sample * (local(a * b) - mean_a * mean_b)
     light = (2 * mean_a * mean_b + C1) / (mean_a**2 + mean_b**2 + C1)
     return (light * (2 * shared + C2) / (spread + C2)).mean((1, 2, 3))
-
-
-def reconstruction_numbers(measure: Measure, after: Sequence[FeatureSet], seeds: Sequence[int]) -> dict[str, Number]:
-    """Attack these features, one set a seed."""
-    wanted = pictures(after[0])  # of all seeds: pixels are the same, whatever became of their features
-    return numbers_of(measure, [reconstructed(one, wanted, seed=seed) for one, seed in zip(after, seeds, strict=True)])
 
 
 def numbers_of(measure: Measure, found: Sequence[Reconstruction]) -> dict[str, Number]:

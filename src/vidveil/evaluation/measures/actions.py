@@ -1,6 +1,6 @@
 """Several actions at once: cMAP over those that vary in test, by the network that is best on validation.
 
-How so many are measured together is told in `many_labels`. The floor is a formula, so that nothing is permuted.
+`many_labels` explains how so many are measured together. The floor is a formula, so that nothing is permuted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,13 @@ from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures.many_labels import cmap_number, over_how_many
-from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.number import Number
 from vidveil.statistics import metrics
 
 
 def readable(data: ClipSet) -> bool:
-    """Whether actions can be learned and tested: else none of test was ever shown, or there is nothing to tell apart,
-    and everybody is right."""
+    """Whether actions can be learned and tested: else none of test was ever shown, or there is one alone, and any
+    prediction is right."""
     if data.action_labels is not None:
         varies = [metrics.varying(data.action_labels[data.indices(split)]) for split in ("train", "test")]
         return bool(np.logical_and(*varies).any())
@@ -27,14 +26,14 @@ def readable(data: ClipSet) -> bool:
     return len(seen) > 1 and set(data.action[data.indices("test")].tolist()) <= seen
 
 
-def several_actions(measure: Measure, networks: Mapping[str, Sequence[Learned]]) -> Number:
+def several_actions(measure: MeasuredClips, networks: Mapping[str, Sequence[Learned]]) -> Number:
     """cMAP of a set with `action_labels`. Actions that are the same in all test clips are left out."""
     data = measure.data
     assert data.action_labels is not None
     truth = data.action_labels[measure.rows].astype(np.float64)
     alive = np.flatnonzero(metrics.varying(truth))
     if not len(alive):
-        raise DataError(f"{data.name}: every action is in all test clips or in none, and none can be told by its clips")
+        raise DataError(f"{data.name}: every action is in all test clips or in none, and none can be evaluated")
     note = over_how_many(data.action_labels, data.indices("train"), alive, "actions")
     if len(alive) == len(data.actions) and "training" not in note:
         note = ""  # over all of them, and each could be learned

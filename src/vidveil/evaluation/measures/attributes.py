@@ -1,6 +1,6 @@
 """Attributes: average precision and AUROC of each, cMAP and F1 of all, by whoever is best at it on validation.
 
-Of more than `MANY` no single one is told, and cMAP and F1 are measured of all at once (`many_labels`): anew in each
+Of more than `MANY` no single one is reported, and cMAP and F1 are measured of all at once (`many_labels`): anew in each
 draw of people, 1,678 attributes of 16,012 clips take hours, and the intervals of rare ones are wrong or none.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures.many_labels import cmap_number, f1_by_clip, over_how_many, permuted
-from vidveil.evaluation.measures.measure import Measure, choose, logit_of, mean, on_test
+from vidveil.evaluation.measures.measured import MeasuredClips, choose, logit_of, mean, on_test
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Estimate, combined
@@ -22,13 +22,15 @@ Measured = tuple[Estimate, floors.Floor]
 LOGIT = "yes where the logit is above 0.5"
 MANY = 64
 AFFORDED = 1_000_000_000
-"""Labels that are dealt at most, of clips that have them: about a minute a seed. Ten each of 16,012 clips, dealt 1,000
-times, are a sixth of it."""
+"""Labels that are permuted at most, of clips that have them: about a minute per seed. Ten each of 16,012 clips,
+permuted 1,000 times, are a sixth of it."""
 LEAST_PERMUTATIONS = 100
 """But not fewer than these, unless fewer are asked for: with less, a verdict about three numbers could say nothing."""
 
 
-def attributes(measure: Measure, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
+def attributes(
+    measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]]
+) -> tuple[dict[str, Number], list[str]]:
     """AP and AUROC of every attribute, cMAP and F1 of all, each by the attacker that is best at it on validation; of
     many attributes the latter two alone. And the attributes that are constant in test, which are left out."""
     names, truth = list(measure.data.attribute_names), measure.data.attributes[measure.rows].astype(np.float64)
@@ -59,19 +61,19 @@ def attributes(measure: Measure, attackers: Mapping[str, Sequence[Learned]]) -> 
 
 
 def _on_validation(data: ClipSet, learned: Sequence[Learned], metric: metrics.Weighted, column: int) -> float:
-    said = [one.predictions["val"] for one in learned]
-    truth = [data.attributes[one.rows, column].astype(np.float64) for one in said]
-    scores = [logit_of(one.probabilities["attributes"][:, column]) for one in said]
+    predictions = [one.predictions["val"] for one in learned]
+    truth = [data.attributes[one.rows, column].astype(np.float64) for one in predictions]
+    scores = [logit_of(one.probabilities["attributes"][:, column]) for one in predictions]
     return mean([float(metric(labels, each, None)) for labels, each in zip(truth, scores, strict=True)])
 
 
-def _measured(measure: Measure, metric: metrics.Weighted, truth: Floats, scores: Sequence[Floats]) -> Measured:
+def _measured(measure: MeasuredClips, metric: metrics.Weighted, truth: Floats, scores: Sequence[Floats]) -> Measured:
     value = measure.resamples.statistic([_weighted(metric, truth, each) for each in scores])
     return value, _permuted(measure, metric, truth, scores, value.per_seed)
 
 
 def _attribute(
-    measure: Measure,
+    measure: MeasuredClips,
     metric: metrics.Weighted,
     truth: Floats,
     measured: Measured,
@@ -93,7 +95,11 @@ def _attribute(
 
 
 def _permuted(
-    measure: Measure, metric: metrics.Weighted, truth: Floats, scores: Sequence[Floats], observed: Sequence[float]
+    measure: MeasuredClips,
+    metric: metrics.Weighted,
+    truth: Floats,
+    scores: Sequence[Floats],
+    observed: Sequence[float],
 ) -> floors.Floor:
     return floors.over_seeds(
         [
@@ -106,14 +112,14 @@ def _permuted(
 
 
 def _together(
-    measure: Measure,
+    measure: MeasuredClips,
     attackers: Mapping[str, Sequence[Learned]],
     truth: Floats,
     columns: Sequence[int],
     known: Mapping[tuple[str, int], Measured],
 ) -> dict[str, Number]:
-    """cMAP and macro F1 over the attributes that vary. All of them are dealt to people alike, so the floor of the
-    mean is the mean in each deal. `known` are average precisions by attacker and column: most were measured before."""
+    """cMAP and macro F1 over the attributes that vary. All of them are permuted alike, so the floor of the mean is the
+    mean in each permutation. `known` are average precisions by attacker and column: most were measured before."""
     val = {name: mean([one.scores["attributes"] for one in learned]) for name, learned in attackers.items()}
     best = choose(val, "cMAP", fallback=True)
 
@@ -128,7 +134,7 @@ def _together(
         return metrics.f1(labels, logits, weights, threshold=threshold)
 
     balance = [
-        measure.resamples.statistic([_weighted(balanced, truth[:, a], said) for said in scores[a]]) for a in columns
+        measure.resamples.statistic([_weighted(balanced, truth[:, a], logits) for logits in scores[a]]) for a in columns
     ]
     tried = {
         name: {
@@ -161,25 +167,26 @@ def _together(
     }
 
 
-def _many(measure: Measure, attackers: Mapping[str, Sequence[Learned]], truth: Floats) -> dict[str, Number]:
-    """cMAP and macro F1 of so many attributes that none is told by itself. `truth` is (N, A) of the test clips.
+def _many(measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]], truth: Floats) -> dict[str, Number]:
+    """cMAP and macro F1 of so many attributes that none is reported by itself. `truth` is (N, A) of the test clips.
 
-    Where every clip is somebody else, the floor is a formula. Else people are dealt as wholes, and it is the mean over
-    permutations: clips that are dealt one by one would put it too low (`floors`).
+    Where every clip is somebody else, the floor is a formula. Else people are permuted as wholes, and it is the mean
+    over permutations: clips that are permuted one by one would put it too low (`floors`).
     """
     data, alive = measure.data, np.flatnonzero(metrics.varying(truth))
     found = cmap_number(measure, attackers, "attributes", truth)
-    said = [on_test(one).probabilities["attributes"] for one in attackers[found.measured_by]]
-    rng = min(measure.permutations, max(LEAST_PERMUTATIONS, AFFORDED // int((truth[:, alive] == 1).sum())))
+    probabilities = [on_test(one).probabilities["attributes"] for one in attackers[found.measured_by]]
+    affordable = max(LEAST_PERMUTATIONS, AFFORDED // int((truth[:, alive] == 1).sum()))
+    permutations = min(measure.permutations, affordable)
     floor = floors.over_seeds(
         [
-            permuted(truth, each, measure.people, observed=seen, permutations=rng)
-            for each, seen in zip(said, found.leak.value.per_seed, strict=True)
+            permuted(truth, each, measure.people, observed=observed, permutations=permutations)
+            for each, observed in zip(probabilities, found.leak.value.per_seed, strict=True)
         ]
     )
     alone = measure.resamples.people == len(truth)
     over = over_how_many(data.attributes, data.indices("train"), alive, "attributes")
-    by_clip = np.stack([f1_by_clip(truth, each, measure.f1_threshold) for each in said])  # (S, N)
+    by_clip = np.stack([f1_by_clip(truth, each, measure.f1_threshold) for each in probabilities])  # (S, N)
     always = mean([floors.f1_floor(truth[:, a]) for a in alive])
     return {
         "cmap": replace(
@@ -187,8 +194,8 @@ def _many(measure: Measure, attackers: Mapping[str, Sequence[Learned]], truth: F
             leak=replace(found.leak, floor=found.leak.floor if alone else floor.value),
             floor_range=(floor.low, floor.high),
             p=floor.p,
-            least_p=1 / (1 + rng),
-            note=f"{over}; p by {rng:,} permutations" if rng < measure.permutations else over,
+            least_p=1 / (1 + permutations),
+            note=f"{over}; p by {permutations:,} permutations" if permutations < measure.permutations else over,
         ),
         "f1": Number(
             leak=Leak("F1", measure.resamples.mean(by_clip), always),
@@ -202,7 +209,7 @@ def _many(measure: Measure, attackers: Mapping[str, Sequence[Learned]], truth: F
 
 
 def _scores(learned: Sequence[Learned], column: int) -> list[Floats]:
-    """Logits of one attribute of the test clips, one a seed."""
+    """Logits of one attribute of the test clips, one entry per seed."""
     return [logit_of(on_test(one).probabilities["attributes"][:, column]) for one in learned]
 
 

@@ -1,14 +1,14 @@
-"""cMAP over many labels at once, hundreds of actions or attributes: value, interval and floor without a draw a label.
+"""cMAP over many labels at once, hundreds of actions or attributes: value, interval and floor without a draw per label.
 
 **The interval is that of a mean over clips**, which AP nearly is (`metrics.average_precision_by_clip`). Of hundreds of
 labels most are rare, and measured anew in each draw of people that goes wrong: one that a single clip shows is missing
 from a third of the draws, and in others the clip is there twice and lifts its own precision, so that the interval may
 lie above the very number. It takes seconds, too, and not ten minutes.
 
-**The floor** of clips that are dealt one by one is the mean over all ways to deal them, which has a formula
-(`floors.random_average_precision`). How far lots scatter around it has none: `dealt` deals whole rows of labels, so
-that labels that go together do so at random as well. Were each label dealt for itself, their mean would scatter too
-little, and chance would look like a leak. Only positives are looked at, since AP is a sum over them: of rare labels
+**The floor** of clips that are permuted one by one is the mean over all permutations, which has a formula
+(`floors.random_average_precision`). How far single permutations scatter around it has none: `permuted` moves whole rows
+of labels, so that labels that go together stay together. Were each label permuted for itself, their mean would scatter
+too little, and chance would look like a leak. Only positives are looked at, since AP is a sum over them: of rare labels
 there are few.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.measure import Measure, choose, logit_of, mean, on_test
+from vidveil.evaluation.measures.measured import choose, logit_of, mean, on_test
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.tradeoff import Leak
@@ -27,8 +27,8 @@ Ints = NDArray[np.int64]
 Predicted = NDArray[np.float32]
 
 
-def cmap_number(measure: Measure, networks: Mapping[str, Sequence[Learned]], head: str, truth: Floats) -> Number:
-    """cMAP of what a head says, by the network that is best on validation, with the floor by formula. `truth` are the
+def cmap_number(measure: MeasuredClips, networks: Mapping[str, Sequence[Learned]], head: str, truth: Floats) -> Number:
+    """cMAP of a head, by the network that is best on validation, with the floor by formula. `truth` are the
     labels of the test clips (N, A), at least one of which varies; those that do not are left out."""
     alive = np.flatnonzero(metrics.varying(truth))
     values = {
@@ -52,23 +52,23 @@ def cmap_number(measure: Measure, networks: Mapping[str, Sequence[Learned]], hea
 def over_how_many(labels: NDArray[np.float32], train: Ints, alive: Ints, what: str) -> str:
     """Over how many a mean is taken, and how many of them nobody could learn. `labels` (N, A) are of all clips."""
     never = int((~(labels[train][:, alive] == 1).any(axis=0)).sum())
-    told = f"over {len(alive):,} of {labels.shape[1]:,} {what}"
-    return f"{told}, {never:,} of them in no training clip" if never else told
+    note = f"over {len(alive):,} of {labels.shape[1]:,} {what}"
+    return f"{note}, {never:,} of them in no training clip" if never else note
 
 
-def f1_by_clip(truth: Floats, said: Predicted, threshold: metrics.Threshold) -> Floats:
+def f1_by_clip(truth: Floats, probabilities: Predicted, threshold: metrics.Threshold) -> Floats:
     """What the mean F1 of the labels that vary is the mean of, to first order, as cMAP. (N, A), (N, A) -> (N,)"""
     alive = np.flatnonzero(metrics.varying(truth))
     total = np.zeros(len(truth))
     for a in alive:
-        total += metrics.f1_by_clip(truth[:, a], logit_of(said[:, a]), threshold=threshold)
+        total += metrics.f1_by_clip(truth[:, a], logit_of(probabilities[:, a]), threshold=threshold)
     return total / len(alive)
 
 
 def permuted(
-    truth: Floats, said: Predicted, people: NDArray[np.str_], *, observed: float, permutations: int, seed: int = 0
+    truth: Floats, probabilities: Predicted, people: NDArray[np.str_], *, observed: float, permutations: int
 ) -> floors.Floor:
-    """cMAP of labels that are dealt out to other people, each clip's labels together. (N, A), (N, A), (N,)
+    """cMAP of labels that are given to other people, each clip's labels together. (N, A), (N, A), (N,)
 
     Where some are unknown, they stay so, and the others move up in the same order of people: what
     `floors.permutation_floor` does with one label.
@@ -76,18 +76,16 @@ def permuted(
     alive = np.flatnonzero(metrics.varying(truth))
     seats = np.argsort(people, kind="stable")
     patterns, group = np.unique(np.isnan(truth[:, alive]), axis=1, return_inverse=True)  # (N, G), (A',)
-    places = [_places(truth[:, a], logit_of(said[:, a])) for a in alive]
+    places = [_places(truth[:, a], logit_of(probabilities[:, a])) for a in alive]
     values = np.zeros(permutations)
-    for start, stop, permute in floors.permutation_batches(
-        floors.permute_people, people, permutations, seed, len(truth)
-    ):
+    for start, stop, permute in floors.permutation_batches(floors.permute_people, people, permutations, len(truth)):
         order = permute[:, seats]  # (b, N): who sits down next
         for g, unknown in enumerate(patterns.T):
             seat = _seated(order, seats, ~unknown)
             for i in np.flatnonzero(group.reshape(-1) == g):
                 positives, above = places[i]
                 values[start:stop] += _average_precision(above[seat[:, positives]])
-    return floors.floor_of(values / len(alive), observed, seed)
+    return floors.floor_of(values / len(alive), observed)
 
 
 def _places(truth: Floats, scores: Floats) -> tuple[Ints, NDArray[np.int32]]:
@@ -118,16 +116,16 @@ def _average_precision(above: NDArray[np.int32]) -> Floats:
     return np.asarray((found / rising).sum(axis=1) / count)
 
 
-def _cmap_by_clip(truth: Floats, said: Predicted, columns: Ints) -> Floats:
+def _cmap_by_clip(truth: Floats, probabilities: Predicted, columns: Ints) -> Floats:
     """What cMAP is the mean of. (N, A), (N, A) -> (N,)"""
     total = np.zeros(len(truth))
     for a in columns:
-        total += metrics.average_precision_by_clip(truth[:, a], logit_of(said[:, a]))
+        total += metrics.average_precision_by_clip(truth[:, a], logit_of(probabilities[:, a]))
     return total / len(columns)
 
 
-def _by_chance(truth: Floats, said: Predicted, columns: Ints) -> float:
-    return mean([floors.random_average_precision(truth[:, a], logit_of(said[:, a])) for a in columns])
+def _by_chance(truth: Floats, probabilities: Predicted, columns: Ints) -> float:
+    return mean([floors.random_average_precision(truth[:, a], logit_of(probabilities[:, a])) for a in columns])
 
 
 def _prevalence(truth: Floats, columns: Ints) -> Floats:

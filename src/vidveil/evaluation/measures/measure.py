@@ -1,4 +1,4 @@
-"""From what networks said of clips to numbers: the strongest attacker, chosen on validation, with floor and interval.
+"""From predictions of networks to numbers: the strongest attacker, chosen on validation, with floor and interval.
 
 Which attacker stands behind a number is decided by the mean over seeds of its score on **validation** people. Its
 number on test people is then looked at once; those of the others stand next to it, for the reader, and decide nothing.
@@ -13,20 +13,20 @@ from safetensors.numpy import load_file, save_file
 
 from vidveil.core.atomic import new_path
 from vidveil.core.bounded import regular
-from vidveil.core.errors import DataError
 from vidveil.core.progress import phase
-from vidveil.data.clips import ClipSet, Split
+from vidveil.data.clips import Split
 from vidveil.data.description import UtilityMetric
 from vidveil.evaluation.evaluators.mlp import identity_space
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TESTED, Learned
+from vidveil.evaluation.measures.actions import several_actions
+from vidveil.evaluation.measures.attributes import attributes
+from vidveil.evaluation.measures.measured import MeasuredClips, choose, log_of, mean, on_test
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
-from vidveil.statistics.intervals import Resamples
 from vidveil.statistics.linkage import Clothes, Linkage, LinkageSetup, rank
 from vidveil.statistics.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.statistics.projections import lda, whitening
 from vidveil.statistics.tradeoff import Leak
-from vidveil.tasks import Predictions
 
 TIE = 1e-6
 """What average precision weighs next to rank-1: it decides where that is the same."""
@@ -34,7 +34,7 @@ CLOTHES: dict[str, Clothes] = {"_same_clothes": "same", "_changed_clothes": "cha
 
 
 Ranked = dict[tuple[str, str], list[Linkage]]
-"""By space and split, one entry a seed."""
+"""By space and split, one entry per seed."""
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,8 @@ class Crossing:
     gallery: Mapping[str, Floats]
 
 
-class Measure:
-    """Measures on the test clips of one set, always with the same draws of people: all numbers can be paired."""
-
-    def __init__(
-        self,
-        data: ClipSet,
-        *,
-        permutations: int,
-        resamples: int,
-        f1_threshold: metrics.Threshold = "probability",
-        device: str = "cpu",
-    ) -> None:
-        self.data = data
-        self.device = device
-        self.f1_threshold = f1_threshold
-        self.rows = data.indices("test")
-        self.permutations = permutations
-        known = data.person[self.rows] >= 0  # else the group that the clip was split by is the best guess of who
-        self.people = np.where(known, data.person[self.rows].astype(str), data.group[self.rows])
-        self.resamples = Resamples(self.people, resamples=resamples)
+class Measure(MeasuredClips):
+    """From the predictions of networks on these clips to numbers."""
 
     @property
     def utility(self) -> UtilityMetric:
@@ -75,8 +57,6 @@ class Measure:
     def action(self, networks: Mapping[str, Sequence[Learned]]) -> Number:
         """Top-1, by the network that is best on validation; cMAP, where clips show several actions at once."""
         if self.data.action_labels is not None:
-            from vidveil.evaluation.measures.actions import several_actions
-
             return several_actions(self, networks)
         truth = self.data.action[self.rows]
         hits = {
@@ -125,7 +105,7 @@ class Measure:
 
     def _answerable(self, clothes: Clothes) -> bool:
         """Whether anybody can be found at all, among validation people and among test people."""
-        setups = [self.setup(split, clothes) for split in ("val", "test")]
+        setups = [self.setup(split, clothes) for split in TESTED]
         return all((rank(np.ones((len(one), 1)), one, precision=False).positives > 0).any() for one in setups)
 
     @phase("identity: permutation tests and intervals")
@@ -144,10 +124,10 @@ class Measure:
         values = np.empty(self.permutations)
         strata = self.data.action[self.rows]
         for start, stop, permuted in floors.permutation_batches(
-            floors.permute_within, strata, self.permutations, 0, len(truth)
+            floors.permute_within, strata, self.permutations, len(truth)
         ):
             values[start:stop] = (guesses[best][:, None] == truth[permuted]).mean(axis=(0, 2))
-        floor = floors.floor_of(values, float(hits.mean()), 0)
+        floor = floors.floor_of(values, float(hits.mean()))
         return Number(
             leak=Leak("top-1", self.resamples.mean(hits), floor.value),
             analytic=floors.largest_class(truth),
@@ -162,8 +142,6 @@ class Measure:
     @phase("attributes: permutation tests and intervals")
     def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
         """Of every attribute, and of all together; and those that are constant in test, which are left out."""
-        from vidveil.evaluation.measures.attributes import attributes
-
         return attributes(self, attackers)
 
     @phase("lookups among raw clips: permutation tests and intervals")
@@ -180,8 +158,10 @@ class Measure:
             "whitened": whitening(train.features),
             "LDA": lda(train.features, self.data.person[train.rows]),
         }
-        said = learned.predictions
-        spaces = {name: {split: to(said[split].features) for split in ("val", "test")} for name, to in maps.items()}
+        features = {split: learned.predictions[split].features for split in TESTED}
+        spaces: dict[str, dict[str, Floats]] = {
+            name: {split: to(features[split]) for split in TESTED} for name, to in maps.items()
+        }
         return spaces | ({"MLP": self._mlp_space(learned, seed)} if learned.network.endswith(":frozen") else {})
 
     def _mlp_space(self, learned: Learned, seed: int) -> dict[str, Floats]:
@@ -191,7 +171,7 @@ class Measure:
             train = learned.predictions["train"]
             to = identity_space(train.features, self.data.person[train.rows], seed, self.device)
             with new_path(file) as part:
-                save_file({split: to(learned.predictions[split].features) for split in ("val", "test")}, part)
+                save_file({split: to(learned.predictions[split].features) for split in TESTED}, part)
         found: dict[str, Floats] = load_file(regular(file))
         return found
 
@@ -204,10 +184,10 @@ class Measure:
         seen: Ranked | None = None,
         precision: bool = False,
     ) -> Number:
-        """Probes looked up in the gallery, one entry a seed; both are the same unless they cross. What is in `seen`
+        """Probes looked up in the gallery, one entry per seed; both are the same unless they cross. What is in `seen`
         already is not looked up again."""
         known: Ranked = {} if seen is None else seen
-        setups: dict[str, LinkageSetup] = {split: self.setup(split, clothes) for split in ("val", "test")}
+        setups: dict[str, LinkageSetup] = {split: self.setup(split, clothes) for split in TESTED}
 
         def value(one: Linkage) -> float:
             return one.rank1 if metric == "rank-1" else one.mean_average_precision
@@ -260,36 +240,9 @@ class Measure:
         )
 
 
-def choose(val: Mapping[str, float], what: str, *, fallback: bool = False) -> str:
-    """The best on validation. Where validation says nothing about anybody, nobody can be chosen honestly; with
-    `fallback` the first one stands in, for attributes that happen to be constant among validation people."""
-    known = {name: value for name, value in val.items() if not np.isnan(value)}
-    if not known and not fallback:
-        raise DataError(f"validation cannot choose by {what}: no clip there has another of its person to be found")
-    return max(known, key=lambda name: known[name]) if known else next(iter(val))
-
-
 def _expected_precision(found: Linkage) -> Floats:
     """What average precision is on the mean over all orders of the gallery, a query each. (N,)"""
     expected = np.full(len(found.hit), np.nan)
     asked = found.queries
     expected[asked] = floors.expected_average_precision(found.positives[asked], found.gallery[asked])
     return expected
-
-
-def on_test(learned: Learned) -> Predictions:
-    return learned.predictions["test"]
-
-
-def log_of(probabilities: NDArray[np.float32]) -> Floats:
-    return np.log(np.maximum(probabilities.astype(np.float64), 1e-12))
-
-
-def logit_of(probabilities: NDArray[np.float32]) -> Floats:
-    """Settled: what differs by the noise of arithmetic alone is a tie."""
-    p = np.clip(probabilities.astype(np.float64), 1e-7, 1 - 1e-7)
-    return metrics.settled(np.log(p) - np.log1p(-p))
-
-
-def mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))

@@ -6,14 +6,15 @@ from math import comb
 import numpy as np
 
 from vidveil.core.progress import phase
-from vidveil.evaluation.measures.measure import Measure, choose, mean
+from vidveil.evaluation.measures.measure import Measure
+from vidveil.evaluation.measures.measured import choose, mean
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics.floors import expected_average_precision
 from vidveil.statistics.tradeoff import Leak
 from vidveil.tasks.retrieval import CUTS, Retrieval
 
 Found = Mapping[str, Mapping[str, Sequence[Retrieval]]]
-"""By split, by network, one entry a seed."""
+"""By split, by network, one entry per seed."""
 
 
 @phase("retrieval: permutation tests and intervals")
@@ -48,7 +49,7 @@ def _number(measure: Measure, name: str, found: Found) -> Number:
 
 
 def _by_clip(name: str, found: Retrieval) -> Floats:
-    """The number is the mean of these; one entry a clip, test clips first."""
+    """The number is the mean of these; one entry per clip, test clips first."""
     if name == "retrieval_map":
         return found.ranked.average_precision
     return found.ranked.recall(int(name.removeprefix("retrieval_r")))

@@ -1,16 +1,16 @@
 """Whom a recognizer serves better: the action of each subgroup of test people, and the gap between the two.
 
-    top-1 of f, of m     share of the clips of those people whose action is told rightly
-    mean per class       the same in each class, then averaged: where some actions are rare, top-1 hardly knows of them.
-                         Of subgroups over the classes that both are tested on, so that both sit the same exam
+    top-1 of f, of m     share of the clips of those people whose action is predicted rightly
+    mean per class       the same in each class, then averaged: where some actions are rare, top-1 hardly counts them.
+                         Of subgroups over the classes that both are tested on, so that both have the same task
     gap                  |f − m|
 
-A set has them where its tag `subgroup` (0 f, 1 m, -1 where nobody has said) tells of two test people of each, at least.
-Where the tag `shortcut` marks one action, whose people are of the other subgroup than everywhere else, that action is
-told by itself.
+A set has them where its tag `subgroup` (0 f, 1 m, -1 unknown) names two test people of each, at least. Where the tag
+`shortcut` marks one action, whose people are of the other subgroup than everywhere else, that action has numbers of its
+own.
 
-**Two groups of people always differ.** So the floor of a gap is the gap between people who were put in two groups by
-lot, as large as the subgroups are. Of a few people it is high, and a gap that does not stand out of it is nobody's.
+**Two groups of people always differ.** So the floor of a gap is the gap between people who were put in two groups at
+random, as large as the subgroups are. Of a few people it is high, and a gap inside its range means nothing.
 
 **An absolute value is never below 0**, so its interval would not reach 0 even where there is no gap. The interval is
 that of the difference in the direction in which it was found: where it reaches below 0, other people may turn it round.
@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from vidveil.core.progress import phase
 from vidveil.data.readers.annotations import SUBGROUPS
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.measure import Measure, log_of, on_test
+from vidveil.evaluation.measures.measure import Measure
+from vidveil.evaluation.measures.measured import log_of, on_test
 from vidveil.evaluation.number import Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Estimate
@@ -43,7 +44,7 @@ class Tally:
     """Hits by person and class: all that these numbers depend on."""
 
     hits: Floats
-    """(S, P, C) summed over clips, one table a seed."""
+    """(S, P, C) summed over clips, one table per seed."""
     clips: Floats
     """(P, C)"""
     per_class: bool
@@ -61,7 +62,7 @@ class Tally:
 
 @phase("subgroups: permutation tests and intervals")
 def subgroups(measure: Measure, action: Number, learned: Sequence[Learned]) -> dict[str, Number]:
-    """Next to `action`, the top-1 that `learned` has, one entry a seed. Empty where no subgroups are known."""
+    """Next to `action`, the top-1 that `learned` has, one entry per seed. Empty where no subgroups are known."""
     tags, rows = measure.data.tags, measure.rows
     if SUBGROUP not in tags or action.per_clip is None or measure.data.action_labels is not None:
         return {}  # of several actions at once there is no hit of a clip
@@ -83,7 +84,7 @@ def subgroups(measure: Measure, action: Number, learned: Sequence[Learned]) -> d
 
 
 def too_few(measure: Measure) -> str:
-    """Why nothing is told of subgroups that a set has; empty where all is well, or where it has none."""
+    """Why subgroups that a set has are not measured; empty where they are, or where it has none."""
     if SUBGROUP not in measure.data.tags:
         return ""
     member = measure.data.tags[SUBGROUP][measure.rows]
@@ -92,18 +93,19 @@ def too_few(measure: Measure) -> str:
     counts = [len(np.unique(measure.people[member == number])) for number in range(len(SUBGROUPS))]
     if min(counts) >= FEWEST:
         return ""
-    told = " and ".join(f"{count} {name}" for count, name in zip(counts, SUBGROUPS, strict=True))
-    return f"accuracy by subgroup is not measured: {told} are tested, and two of each are needed"
+    tested = " and ".join(f"{count} {name}" for count, name in zip(counts, SUBGROUPS, strict=True))
+    return f"accuracy by subgroup is not measured: {tested} are tested, and two of each are needed"
 
 
 def _shortcut(
     measure: Measure, member: Ints, action: Number, learned: Sequence[Learned], marked: NDArray[np.bool_]
 ) -> dict[str, Number]:
-    """Of the one action. Always saying it would find all of it, so the floor is how often it is said of anything."""
+    """Of the one action. Always predicting it would find all of it: the floor is how often it is predicted at all."""
     truth = measure.data.action[measure.rows]
     (which,) = np.unique(truth[marked])
     everywhere = np.full(len(truth), which)
-    said = np.stack([metrics.top1_hits(log_of(on_test(one).probabilities["action"]), everywhere) for one in learned])
+    logs = [log_of(on_test(one).probabilities["action"]) for one in learned]
+    predicted = np.stack([metrics.top1_hits(each, everywhere) for each in logs])
     assert action.per_clip is not None
     only = _Subgroups(measure, np.where(marked, member, -1), action)
     found = only.numbers("action_top1_shortcut", truth, np.where(marked, action.per_clip, np.nan))
@@ -111,7 +113,7 @@ def _shortcut(
         these = member == number
         found[f"action_top1_shortcut_{name}"] = only.share(
             np.where(marked & these, action.per_clip, np.nan),
-            floor=float(said[:, these].mean()),
+            floor=float(predicted[:, these].mean()),
             analytic=float((truth[these] == which).mean()),
         )
     return found
@@ -138,7 +140,7 @@ class _Subgroups:
         return found | {f"{name}_{GAP}": self._gap(tally)}
 
     def of_everybody(self, truth: Ints, hits: Floats) -> Number:
-        """The mean per class over all classes, also of people of whom nobody has said anything."""
+        """The mean per class over all classes, also of people whose subgroup is unknown."""
         tally = self._tally(truth, hits, per_class=True)
         return self._class_mean(tally, np.ones(len(self.first)), 1 / len(np.unique(truth)))
 
@@ -178,13 +180,13 @@ class _Subgroups:
         value = Estimate(
             abs(signed.value), sign * signed.samples, tuple(sign * s for s in signed.per_seed), signed.drawn
         )
-        known = np.flatnonzero(f + m)  # people of a subgroup; the others are dealt to nobody
+        known = np.flatnonzero(f + m)  # people of a subgroup; the others are in neither group
         rng = np.random.default_rng(0)
         permuted = rng.permuted(np.tile(f[known], (self.measure.permutations, 1)), axis=1)  # (B, K)
         by_chance, others = (np.zeros((len(permuted), len(f))) for _ in range(2))
         by_chance[:, known], others[:, known] = permuted, 1 - permuted
         gaps = np.mean([tally.of(by_chance, seed) - tally.of(others, seed) for seed in seeds], axis=0)
-        floor = floors.floor_of(np.abs(gaps), value.value, 0)
+        floor = floors.floor_of(np.abs(gaps), value.value)
         better = SUBGROUPS[int(sign < 0)]
         return Number(
             leak=Leak(GAP, value, floor.value),

@@ -7,11 +7,11 @@
     anomaly_video_auc        the same over videos
 
 None of these is a mean over videos, so each is computed anew in each draw of videos: a video that is drawn twice has
-its events and what was said of it twice. Videos of a person or a place are drawn together.
+its events and its predictions twice. Videos of a person or a place are drawn together.
 
-**Floor.** What was said of a video is held against what is true of another, drawn at random, so many times: a network that
-always says the same, or knows when things usually happen, gets that as well. Floor and range are of the mean over
-seeds. Where frames are not labelled there is `anomaly_video_auc` alone.
+**Floor.** The predictions of a video are compared with the labels of another one, drawn at random, so many times: a
+network that always predicts the same, or knows when things usually happen, gets that as well. Floor and range are of
+the mean over seeds. Where frames are not labelled there is `anomaly_video_auc` alone.
 """
 
 import hashlib
@@ -39,13 +39,13 @@ Whole = NDArray[np.int64]
 HALF = THRESHOLDS.index(0.5)
 AT_ONCE = 4_000_000
 """Numbers in memory at a time."""
-LOT = 7
-"""Of the permutations: a stream of chance of their own."""
+SEED = (7, 0)
+"""Of the permutations: a stream of random numbers of their own."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Test videos, drawn again and again; and dealt to others."""
+    """Test videos, drawn again and again; and permuted."""
 
     resamples: Resamples
     permutations: int
@@ -62,13 +62,13 @@ class Drawn:
         """Of the mean over seeds.
 
         Args:
-            each: one a seed, of weights (b, V) of test videos.
-            dealt: the mean over seeds where video i is told by what was said of video `order[i]`.
+            each: one per seed, of weights (b, V) of test videos.
+            permuted: the mean over seeds where video i has the predictions of video `order[i]`.
         """
         value = self.resamples.statistic(each)
-        rng, videos = np.random.default_rng((LOT, 0)), len(self.resamples.row)
+        rng, videos = np.random.default_rng(SEED), len(self.resamples.row)
         values = np.array([permuted(rng.permutation(videos)) for _ in range(self.permutations)])
-        floor = floor_of(values, value.value, 0)
+        floor = floor_of(values, value.value)
         return Number(
             leak=Leak(metric, value, floor.value),
             analytic=floor.value if analytic is None else analytic,
@@ -93,7 +93,7 @@ def detection_numbers(
     place = np.full(len(data), -1, np.int64)
     place[rows] = np.arange(len(rows))
     seeds = [Weighted(truth, one, place) for one in found]
-    memory: dict[bytes, Floats] = {}  # both numbers are dealt alike
+    memory: dict[bytes, Floats] = {}  # both numbers have the same permutations
 
     def permuted(order: Whole) -> Floats:
         """(thresholds,)"""
@@ -171,16 +171,18 @@ class Weighted:
 
 
 @phase("anomalies: permutation tests and intervals")
-def anomaly_numbers(data: AnomalyVideos, said: Sequence[AnomalyScores], val: float, drawn: Drawn) -> dict[str, Number]:
-    """Of what each seed's network said of the test videos."""
+def anomaly_numbers(
+    data: AnomalyVideos, predictions: Sequence[AnomalyScores], val: float, drawn: Drawn
+) -> dict[str, Number]:
+    """Of the scores that each seed's network gave the test videos."""
     rows = data.indices("test")
     truth, frames = data.label[rows].astype(np.float64), data.frame_labels("test")
-    scores = [logits(one.videos) for one in said]
+    scores = [logits(one.videos) for one in predictions]
     numbers = {}
     if frames is not None:
         clips = [len(data.features[row]) for row in rows]
-        numbers["anomaly_frame_auc"] = _of_frames(said, clips, frames, np.ones(len(rows), bool), val, drawn)
-        numbers["anomaly_frame_auc_when"] = _of_frames(said, clips, frames, truth > 0, val, drawn)
+        numbers["anomaly_frame_auc"] = _of_frames(predictions, clips, frames, np.ones(len(rows), bool), val, drawn)
+        numbers["anomaly_frame_auc_when"] = _of_frames(predictions, clips, frames, truth > 0, val, drawn)
     numbers["anomaly_video_auc"] = drawn.number(
         "AUC of videos",
         [partial(auroc, truth, one) for one in scores],
@@ -193,7 +195,7 @@ def anomaly_numbers(data: AnomalyVideos, said: Sequence[AnomalyScores], val: flo
 
 
 def _of_frames(
-    said: Sequence[AnomalyScores],
+    predictions: Sequence[AnomalyScores],
     clips: Sequence[int],
     frames: Sequence[NDArray[np.uint8]],
     counted: NDArray[np.bool_],
@@ -207,19 +209,19 @@ def _of_frames(
         """Each (R,): video, label, score, and how many of its frames have both."""
         parts = []
         for video in which.tolist():
-            told = logits(to_frames(one.segments[order[video]], clips[video], len(frames[video])))
-            kinds, count = np.unique(np.stack([frames[video], told]), axis=1, return_counts=True)
+            scores = logits(to_frames(one.segments[order[video]], clips[video], len(frames[video])))
+            kinds, count = np.unique(np.stack([frames[video], scores]), axis=1, return_counts=True)
             parts.append(np.vstack([np.full(len(count), video), kinds, count]))
-        whose, truth, felt, times = np.concatenate(parts, axis=1)
-        return whose.astype(np.int64), truth, felt, times
+        whose, truth, scores, times = np.concatenate(parts, axis=1)
+        return whose.astype(np.int64), truth, scores, times
 
     def statistic(one: AnomalyScores) -> Statistic:
-        video, truth, felt, times = lists(one, np.arange(len(frames)))
+        video, truth, scores, times = lists(one, np.arange(len(frames)))
         step = max(1, AT_ONCE // len(video))
 
         def of(weights: Floats) -> Floats:
             parts = [weights[start : start + step] for start in range(0, len(weights), step)]
-            return np.concatenate([np.atleast_1d(auroc(truth, felt, part[:, video] * times)) for part in parts])
+            return np.concatenate([np.atleast_1d(auroc(truth, scores, part[:, video] * times)) for part in parts])
 
         return of
 
@@ -228,10 +230,10 @@ def _of_frames(
         moved = np.arange(len(frames))
         moved[which] = which[np.argsort(order[which])]
         values = []
-        for one in said:
-            _, truth, felt, times = lists(one, moved)
-            values.append(float(auroc(truth, felt, times)))
+        for one in predictions:
+            _, truth, scores, times = lists(one, moved)
+            values.append(float(auroc(truth, scores, times)))
         return float(np.mean(values))
 
     name = "AUC of frames" if counted.all() else "AUC of frames of abnormal videos"
-    return drawn.number(name, [statistic(one) for one in said], permuted, "MGFN", val, AUROC_FLOOR)
+    return drawn.number(name, [statistic(one) for one in predictions], permuted, "MGFN", val, AUROC_FLOOR)

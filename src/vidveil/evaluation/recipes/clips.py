@@ -24,7 +24,7 @@ class EvaluateRecipe(AttackRecipe):
     method: str = "raw"
     """What is evaluated: a method from `vidveil ls methods`, a checkpoint or the name of a training run, or a control:
     raw, noise, and tubelets that are random, moving, centre or oracle (`random:8`: of 8 pixels a side). `{seed}` in the
-    name stands for each of `seeds`, so that every seed of the evaluators looks at a training of the method of its own."""
+    name stands for each of `seeds`, so that each seed of the evaluators gets a training of the method of its own."""
     region: str = "frame"
     """Where a classical method works: frame, faces, people."""
     keep: tuple[float, ...] = ()
@@ -58,8 +58,8 @@ class EvaluateRecipe(AttackRecipe):
     first, in the same run."""
 
     tidy: bool = False
-    """Whether anonymized clips are deleted once they were evaluated: a long sweep of a large set fills a disk. A resumed
-    run makes anew what it needs."""
+    """Whether anonymized clips are deleted once they were evaluated: a long sweep of a large set fills a disk. A
+    resumed run makes anew what it needs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,8 +21,8 @@ class FeaturesRecipe(AttackRecipe):
     half: bool = False
     """Whether the encoder computes in bfloat16."""
     method: str = "raw"
-    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that each seed of the
-    evaluators gets an adapter of its own."""
+    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that each seed of
+    the evaluators gets an adapter of its own."""
 
     utility: HeadKind = "linear"
     """Head of the action, trained on anonymized features."""

@@ -1,4 +1,4 @@
-"""What an evaluation on whole videos is asked for: `verb: evaluate` with `protocol: detection` or `protocol: anomaly`."""
+"""What an evaluation of whole videos is asked for: `verb: evaluate` with `protocol: detection` or `anomaly`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -25,8 +25,8 @@ class UntrimmedRecipe(EvaluationRecipe):
     """Frames from one feature to the next; 0: a quarter of a clip for detection, half of one for anomalies, a whole one
     where videos last for minutes."""
     method: str = "raw"
-    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that each seed of the
-    network gets an adapter of its own."""
+    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that each seed of
+    the network gets an adapter of its own."""
     raw: str = ""
     """A finished run whose networks on raw features are used again, of the same recipe but for the method."""
 

@@ -3,7 +3,7 @@
 Straight-through mask: hard forwards, soft backwards.
 
     m_i = 1[i kept] + (g_i − stop(g_i))               over several selections the g multiply
-    g_i = sigmoid((s_i − θ) / (τ · std(s)))           θ lies between the last score that is kept and the first that is not
+    g_i = sigmoid((s_i − θ) / (τ · std(s)))           θ: between the last score that is kept and the first that is not
 
 Additive attribution, from a network whose votes for tubelets add up:
 

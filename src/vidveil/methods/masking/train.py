@@ -26,7 +26,7 @@ from vidveil.methods.masking.baselines import Grid
 from vidveil.methods.masking.ground_truth import ALL_KEPT, of_clips
 from vidveil.methods.masking.masker import loaded_unless_raw
 from vidveil.methods.masking.recipe import MaskerRecipe
-from vidveil.methods.trained import Trained, training_fingerprint, write_checkpoint
+from vidveil.methods.trained import Trained, Validation, finish, training_fingerprint
 from vidveil.statistics.floors import largest_class, prevalence
 from vidveil.tasks import TASKS, Identity, Predictions, Task
 from vidveil.training.loop import fit
@@ -152,12 +152,7 @@ def train(
         )  # fmt: skip
 
     validation = loader("val", "sequential", "none")
-    metrics: dict[str, float] = {}
-
-    def validate(_: nn.Module) -> Mapping[str, float]:
-        metrics.clear()
-        metrics.update(validation_metrics(networks, validation, data))
-        return metrics
+    validate = Validation(lambda: validation_metrics(networks, validation, data))
 
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as run:
         fingerprint = training_fingerprint(
@@ -177,19 +172,16 @@ def train(
                 label=recipe.name if phase == "train" else phase,
             )
             before += epochs
-        if not metrics:  # a run that was resumed after its last epoch
-            validate(networks)
-        floors = validation_floors(metrics, data)
-        folder = write_checkpoint(run, recipe, networks.anonymizer, metrics, floors, data=data_description(data))
-    return Trained(
-        method=recipe.method,
-        name=recipe.name,
-        data=recipe.data,
-        folder=folder,
-        metrics=metrics,
-        floors=floors,
-        shows_filmed=recipe.shows_filmed and (preprocess is None or not preprocess.elsewhere),
-    )
+        metrics = validate.metrics()
+        return finish(
+            run,
+            recipe,
+            networks.anonymizer,
+            metrics,
+            validation_floors(metrics, data),
+            data=data_description(data),
+            shows_filmed=recipe.shows_filmed and (preprocess is None or not preprocess.elsewhere),
+        )
 
 
 def validation_metrics(networks: Networks, loader: Loader, data: ClipSet) -> dict[str, float]:

@@ -22,7 +22,6 @@ Change = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """(n, D) → (n, D)."""
 
 
-
 def load_adapter(method: str) -> tuple[AAM, str] | None:
     """The adapter of a run, and the fingerprint of the encoder that it belongs to; None for raw."""
     if method == "raw":

@@ -11,8 +11,8 @@ directions in which features x of moving clips correlate with them, they encode 
 It is a projection: with ẑ, the map and any number of pairs, no more of the lost directions can be predicted than the
 others correlate with them. (An invertible adapter takes nothing away from an attacker who learns to read it.) No labels
 of people are needed. What separates the classes of the task is kept, also where it identifies people; with several
-tasks T spans what separates the classes of any of them. The idea of erasing by a projection of whitened features is LEACE's
-(Belrose et al. 2023), which erases a label; here it is what stands still.
+tasks T spans what separates the classes of any of them. The idea of erasing by a projection of whitened features is
+LEACE's (Belrose et al. 2023), which erases a label; here it is what stands still.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def erasing(
         share: of the directions that are not kept on purpose, how many are lost.
         ridge: mean variances that are added to each. D/n for n videos is as much as so few of them leave unknown; with
             0, what is left is not correlated at all with what is lost, on these clips.
-        also: (C, D) each, means of the classes of further tasks, of whatever clips: what tells them apart is kept, too.
+        also: (C, D) each, means of the classes of further tasks, of whatever clips: what separates them is kept, too.
     """
     if len(clips) < 2 or clips.shape != static.shape:
         raise DataError(f"erasing needs as many static clips as clips: {tuple(static.shape)} and {tuple(clips.shape)}")
@@ -61,7 +61,7 @@ def erasing(
     means = [means_of(z, classes)] if classes is not None and (classes >= 0).any() else []
     means += [own.to(mean) - mean for own in also]
     if means:
-        kept = telling(*(own.cpu() @ whiten for own in means))
+        kept = class_directions(*(own.cpu() @ whiten for own in means))
         # an orthonormal basis of the others: what is lost is among these, also where few static clips order them
         rest = torch.linalg.svd(kept).U[:, kept.shape[1] :]  # (D, R)
     lost = rest @ torch.linalg.svd(rest.T @ together).U[:, : round(share * rest.shape[1])]  # (D, k)
@@ -73,19 +73,20 @@ def means_of(x: Tensor, classes: Tensor) -> Tensor:
     return torch.stack([x[classes == number].mean(0) for number in sorted(set(classes[classes >= 0].tolist()))])
 
 
-def telling(*means: Tensor) -> Tensor:
-    """(C, D) → (D, C − 1): orthonormal directions in which the means of classes lie apart; of several tasks, those of
-    all of them."""
+def class_directions(*means: Tensor) -> Tensor:
+    """(C, D) → (D, C − 1): orthonormal directions in which the means of classes differ, of all tasks together."""
     apart = torch.cat([own - own.mean(0) for own in means])
     _, strengths, directions = torch.linalg.svd(apart, full_matrices=False)
-    told: Tensor = directions[strengths > 1e-6 * strengths[0]].T
-    return told
+    kept: Tensor = directions[strengths > 1e-6 * strengths[0]].T
+    return kept
 
 
 def covariance(centred: Tensor, ridge: float = 0.0) -> Tensor:
-    """With a share of the mean variance added along all axes. Small variances of few videos are known badly, and
-    whitening blows them up: without this, what tells the task apart is told wrongly. With much of it, what is left goes
-    along with what is lost, and tells it."""
+    """With a share of the mean variance added along all axes.
+
+    Small variances of few videos are estimated badly, and whitening enlarges them: without this, the directions of
+    classes are wrong. With much of it, what is left correlates with what is lost, and predicts it.
+    """
     found = centred.T @ centred / len(centred)
     return found + ridge * found.diagonal().mean() * torch.eye(len(found), dtype=found.dtype, device=found.device)
 

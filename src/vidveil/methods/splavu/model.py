@@ -58,7 +58,7 @@ class Shape:
     dropout: float = 0.1
     """Of MLP layers."""
     erase: float = 0.0
-    """Share of directions that are lost before, of those that do not tell the tasks apart."""
+    """Share of directions that are lost before, of those that do not separate the classes of the tasks."""
 
     def __post_init__(self) -> None:
         whole = (self.width, self.layers, self.heads, self.groups)

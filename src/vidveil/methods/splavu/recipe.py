@@ -32,8 +32,8 @@ class SplavuRecipe(LearningRecipe):
     reference: bool = False
     """As published: clips attend across the batch, and the budget has no cap."""
     erase: float = 0.75
-    """Share of the directions that do not separate the classes of the tasks, of which those that moving clips share most
-    with still ones are lost for good. 0: none, as published; 1: only what separates the classes is left."""
+    """Share of the directions that do not separate the classes of the tasks, of which those that moving clips share
+    most with still ones are lost for good. 0: none, as published; 1: only what separates the classes is left."""
 
     tasks: tuple[Literal["action", "detection", "anomaly"], ...] = ("action",)
     """What the features have to stay useful for (table 5): action, by a linear head; detection of actions in whole

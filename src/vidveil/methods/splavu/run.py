@@ -1,31 +1,26 @@
 """`vidveil train` of an adapter of features: the last epoch is kept, as a checkpoint that `--method` takes.
 
-Nothing is chosen by validation: what an adapter is worth is for attackers to say, who are trained anew.
+Nothing is chosen by validation: attackers that are trained anew evaluate an adapter.
 """
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 from rich.console import Console
-from torch import nn
 
 from vidveil.core.recipe import as_values
-from vidveil.core.recipe_keys import with_old_names
-from vidveil.core.version import __version__
 from vidveil.data.description import data_description, utility_metric
 from vidveil.data.features.sets import FeatureSet, load_features
 from vidveil.methods.splavu.long_videos import Whole, fingerprint
 from vidveil.methods.splavu.model import too_few
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.train import Copying, Draws, Joint, refuse
-from vidveil.methods.trained import Trained
-from vidveil.models import checkpoint
+from vidveil.methods.trained import Trained, Validation, finish, training_fingerprint
 from vidveil.statistics.floors import largest_class
 from vidveil.tasks import Predictions
+from vidveil.tasks.long_videos import load_anomaly_videos, load_detection_videos
 from vidveil.training.loop import fit
 from vidveil.training.options import LAST, options_of
 from vidveil.training.runs import Run
@@ -49,15 +44,13 @@ def run(
     refuse(recipe, data, whole)
     torch.manual_seed(recipe.seed)
     joint = Joint(recipe, data, device, whole).to(device)
-    last: dict[str, float] = {}
-
-    def validate(_: nn.Module) -> Mapping[str, float]:
-        last.clear()
-        last.update(seen_on(joint, data))
-        return last
-
+    validation = Validation(lambda: validation_metrics(joint, data))
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
-        key = _key(recipe, data, whole)
+        key = training_fingerprint(
+            recipe,
+            features=data.store.fingerprint,
+            **({"videos": [fingerprint(one) for one in whole]} if whole else {}),
+        )
         if caution := too_few(joint.adapter.shape, len(data.labels.indices("train"))):
             made.log.say(f"warning: {caution}", style="yellow")
         if recipe.adapter == "mlp" and recipe.reference and recipe.identity_epochs:
@@ -76,36 +69,24 @@ def run(
             joint,
             batches=Draws(data, recipe, joint.adapter, static=recipe.budget == "static", others=joint.others),
             loss=lambda model, moment: model(moment),
-            validate=validate,
+            validate=validation,
             options=chosen,
             folder=made.part("train"),
             fingerprint=key,
             log=made.log,
             label=recipe.name,
         )
-        metrics = dict(last) or seen_on(joint, data)
-        guessed = floors(metrics, data)
-        folder = made.folder / "checkpoint"
-        checkpoint.write(
-            folder,
-            recipe.method,
-            joint.adapter.about(),
-            joint.adapter.state_dict(),
-            recipe=as_values(recipe),
+        metrics = validation.metrics()
+        return finish(
+            made,
+            recipe,
+            joint.adapter,
+            metrics,
+            floors(metrics, data),
             data=data_description(data.labels),
             encoder=dict(data.store.about["encoder"]),
-            metrics=metrics,
-            floors=guessed,
+            on_features=True,
         )
-    return Trained(
-        method=recipe.method,
-        name=recipe.name,
-        data=recipe.data,
-        folder=folder,
-        metrics=metrics,
-        floors=guessed,
-        on_features=True,
-    )
 
 
 IDENTITY_RATE = 2e-5
@@ -120,23 +101,19 @@ def features_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, devic
 
 def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device: str) -> list[Whole]:
     """Those of each task on whole videos, in the order of tasks."""
-    if not recipe.whole_videos:
-        return []
-    from vidveil.tasks.long_videos import load_anomaly_videos, load_detection_videos
-
     loads: dict[str, Callable[..., Whole]] = {"detection": load_detection_videos, "anomaly": load_anomaly_videos}
     return [
         loads[task](
-            getattr(recipe, f"{task}_data"), recipe.encoder, frames=recipe.frames, size=recipe.size,
+            data, recipe.encoder, frames=recipe.frames, size=recipe.size,
             stride=recipe.stride, half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device,
         )
-        for task in recipe.whole_videos
+        for task, data in recipe.whole_videos.items()
     ]  # fmt: skip
 
 
 @torch.inference_mode()
-def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
-    """On validation videos: what the heads tell, and how far features were moved."""
+def validation_metrics(joint: Joint, data: FeatureSet) -> dict[str, float]:
+    """On validation videos: how well the tasks still work, and how far features were moved."""
     joint.eval()
     rows, scale = data.labels.indices("val"), joint.adapter.scale
     found = {}
@@ -146,12 +123,12 @@ def seen_on(joint: Joint, data: FeatureSet) -> dict[str, float]:
         after = moved / scale
         found["moved"] = float((moved - before).pow(2).mean() / before.pow(2).mean())
         for task in joint.tasks:
-            said = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
+            probabilities = task.probabilities(joint.heads[task.name](after)).mean(1).float().cpu().numpy()
             found[utility_metric(data.labels)] = task.score(
-                Predictions(rows, after.mean(1).cpu().numpy(), {task.name: said})
+                Predictions(rows, after.mean(1).cpu().numpy(), {task.name: probabilities})
             )
     for one in joint.others:
-        found |= one.seen(lambda left: joint.adapter.adapt(left / scale))
+        found |= one.metrics(lambda left: joint.adapter.adapt(left / scale))
     return found
 
 
@@ -160,11 +137,3 @@ def floors(metrics: Mapping[str, float], data: FeatureSet) -> dict[str, float]:
     if "action_top1" in metrics:
         found["action_top1"] = largest_class(data.labels.action[data.labels.indices("val")])
     return found
-
-
-def _key(recipe: SplavuRecipe, data: FeatureSet, whole: Sequence[Whole]) -> str:
-    free = ("device", "checkpoint_seconds", "compile", "name")
-    about = {key: value for key, value in with_old_names(as_values(recipe)).items() if key not in free}
-    about |= {"features": data.store.fingerprint, "vidveil": __version__}
-    about |= {"videos": [fingerprint(videos) for videos in whole]} if whole else {}
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -13,8 +13,8 @@ log(2B − 1): beyond that, two views of the same thing are made opposites, and 
 Tasks on whole videos (`splavu_untrimmed`) add a batch of these to each step, and ω_T times their own losses. Latent
 consistency is then the mean of that of clips and of each of these batches: none of them counts more for being long.
 No network learns the budget: two static clips of a video, z_s and z_s′, are simply not to be found by each other. With
-`budget: supervised` a small network learns to predict the attributes, and the adapter to make it fail, behind a gradient
-reversal.
+`budget: supervised` a small network learns to predict the attributes, and the adapter to make it fail, behind a
+gradient reversal.
 """
 
 import math
@@ -33,7 +33,14 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.features.sets import GIVEN, FeatureSet
 from vidveil.data.views import ORDER, VIEW, draw
 from vidveil.methods.splavu.erasure import erasing
-from vidveil.methods.splavu.long_videos import Videos, Whole, WholeVideoTask, means_of_classes, refuse_videos, whole_video_task
+from vidveil.methods.splavu.long_videos import (
+    Videos,
+    Whole,
+    WholeVideoTask,
+    means_of_classes,
+    refuse_videos,
+    whole_video_task,
+)
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
@@ -62,7 +69,13 @@ class Draws:
     """Batches that depend on (seed, epoch) alone."""
 
     def __init__(
-        self, data: FeatureSet, recipe: SplavuRecipe, adapter: AAM, *, static: bool, others: Sequence[WholeVideoTask] = ()
+        self,
+        data: FeatureSet,
+        recipe: SplavuRecipe,
+        adapter: AAM,
+        *,
+        static: bool,
+        others: Sequence[WholeVideoTask] = (),
     ) -> None:
         self.data, self.recipe, self.static, self.others = left_of(data, adapter), recipe, static, others
         self.rows = data.labels.indices("train")
@@ -110,9 +123,7 @@ class Joint(nn.Module):
             self.attacker = nn.Sequential(
                 nn.Linear(data.width, data.width), nn.ReLU(), nn.Linear(data.width, self.budget.outputs)
             )
-        self.on_whole_videos = nn.ModuleList(
-            whole_video_task(videos, recipe, self.adapter, device) for videos in whole
-        )
+        self.on_whole_videos = nn.ModuleList(whole_video_task(videos, recipe, self.adapter, device) for videos in whole)
 
     @property
     def others(self) -> list[WholeVideoTask]:
@@ -137,13 +148,13 @@ class Joint(nn.Module):
             found = nt_xent(static[0], static[1], recipe.temperature)
             most = found if recipe.reference else found.clamp(max=chance(len(after)))
             losses.append(-recipe.budget_weight * most)
-        if self.attacker is not None and self.told is not None:
-            seen = reverse_gradient(after, recipe.budget_weight * ramp(moment.progress))
-            losses.append(self.told.loss(self.attacker(seen), moment.rows))
+        if self.attacker is not None and self.budget is not None:
+            features = reverse_gradient(after, recipe.budget_weight * ramp(moment.progress))
+            losses.append(self.budget.loss(self.attacker(features), moment.rows))
         return torch.stack(losses).sum()
 
     def _after(self, features: list[Tensor], counts: Sequence[Sequence[int] | None]) -> list[Tensor]:
-        """Features after the adapter: in one call, unless clips attend across their batch, or BatchNorm averages over it.
+        """Features after the adapter, in one call unless clips attend across a batch, or BatchNorm averages over it.
 
         Of whole videos (`counts`: how many features each has) attention looks across one at a time, as in evaluation.
         """
@@ -176,7 +187,10 @@ def left_of(data: FeatureSet, adapter: AAM) -> FeatureSet:
 
 
 def erasing_of(data: FeatureSet, recipe: SplavuRecipe, whole: Sequence[Whole] = ()) -> tuple[Tensor, Tensor]:
-    """Of training videos: every clip next to the mean of its video's static clips. What tells any task is kept."""
+    """Of training videos: every clip, with the mean of its video's static clips.
+
+    What separates the classes of any task is kept.
+    """
     assert data.static is not None
     rows = data.labels.indices("train")
     clips, owners = data.clips.of(rows)

@@ -65,7 +65,7 @@ class KeptViT(Backbone):
         self.heads = nn.ModuleDict({name: nn.Linear(self.width, count) for name, count in outputs.items()})
 
     def patches(self, clip: Tensor) -> Tensor:
-        """Each tubelet is a clip of its own: convolutions would mix pixels of dropped tubelets into their neighbours."""
+        """Each tubelet is a clip of its own: convolutions would mix pixels of dropped ones into their neighbours."""
         if not isinstance(self.patch_embed, ConvolvedTubelets):
             return super().patches(clip)
         tokens: Tensor = self.patch_embed(cut_into_clips(clip, self.tubelet))  # (B·M, 1, 1, D)
