@@ -1,6 +1,6 @@
 """STPrivacy next to a plain transcription of its paper, with the same weights: clips a second, memory, agreement.
 
-    python benchmarks/stprivacy_speed.py -o benchmarks/results/stprivacy/speed_h200.json
+    python benchmarks/stprivacy_speed.py -o benchmarks/results/stprivacy_speed_h200.json
     python benchmarks/stprivacy_speed.py --quick                             its logic, on any CPU
 
 ViT-S, clips of 16 × 112 × 112, δT = 2, α = 0.7, batches of 64 on the device; both in bfloat16 by autocast.

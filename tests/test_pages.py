@@ -1,21 +1,20 @@
 """Pages name code, commands, options and files that exist, and their examples run."""
 
-import importlib.util
+import ast
 import re
 import shlex
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
 import typer.main
-from click import Group
 
 from experiments.tables import ROOT, pages
 from tests.methods import made_checkpoint
-from vidveil.cli.app import app
+from vidveil.cli.app import COMMANDS
 from vidveil.core.recipe import find, names, read_for
 
+PROGRAM = re.compile(rf"(vidveil ({'|'.join(COMMANDS)})|python (-m experiments|benchmarks/))\b")
 SYMBOL = re.compile(r"`([\w/]+)\.py:([\w.]+)`")
 PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
 RECIPES = {name: find(name).read_text(encoding="utf-8") for name in names()}
@@ -23,37 +22,50 @@ every_page = pytest.mark.parametrize("name", PAGES)
 
 
 def commands(text: str) -> list[list[str]]:
-    """The words of each command in a code block or in the head of a recipe; after two spaces follows an explanation."""
-    lines = re.findall(r"^(?:#   )?((?:vidveil|python) .+)$", text, re.MULTILINE)
-    lines += re.findall(r"`((?:vidveil (?:train|evaluate)|python) [^`…]+)`", text)
-    joined = (re.split(r"\s{2,}#?|\s+#\s| & ", line)[0].rstrip("\\") for line in lines)
-    return [shlex.split(line) for line in joined]
+    """The words of each command in a code block, in backticks or in the head of a recipe. Two spaces or a # end it."""
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines += re.findall(r"^#   (.+)$", text, re.MULTILINE) + re.findall(r"`([^`\n]+)`", text)
+    found = [shlex.split(re.split(r"(?<=\S)\s{2,}(?=\S)| #", line)[0]) for line in lines if PROGRAM.match(line)]
+    return [words for words in found if len(words) > 2]
+
+
+def defined_in(file: Path) -> set[str]:
+    """Functions, classes and constants of a module, and members of its classes."""
+    found = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        for member in (node, *(node.body if isinstance(node, ast.ClassDef) else ())):
+            prefix = "" if member is node else f"{node.name}."
+            if isinstance(member, ast.FunctionDef | ast.ClassDef):
+                found.add(prefix + member.name)
+            elif isinstance(member, ast.Assign | ast.AnnAssign):
+                targets = member.targets if isinstance(member, ast.Assign) else [member.target]
+                found |= {prefix + target.id for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def accepted_options(program: str, words: list[str]) -> set[str]:
+    if program == "vidveil":
+        command = typer.main.get_command(import_module(f"vidveil.cli.{words[0]}").app)
+        for word in words[1:]:
+            command = getattr(command, "commands", {}).get(word, command)
+        return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    file = ROOT / (words[1].replace(".", "/") + ".py" if words[0] == "-m" else words[0])
+    texts = [file.read_text(encoding="utf-8"), (ROOT / "experiments" / "job_queue.py").read_text(encoding="utf-8")]
+    return {"-m"} | {option for text in texts for option in re.findall(r'"(--?[a-z][\w-]*)"', text)}
 
 
 @pytest.mark.parametrize(("file", "symbol"), sorted({pair for text in PAGES.values() for pair in SYMBOL.findall(text)}))
-def test_a_symbol_that_a_page_finds_in_a_file_is_defined_there(file: str, symbol: str) -> None:
-    module = import_module("vidveil." + file.replace("/", "."))
-    assert attrgetter(symbol)(module).__module__ == module.__name__
+def test_a_symbol_is_defined_in_the_file_that_a_page_names(file: str, symbol: str) -> None:
+    assert symbol in defined_in(ROOT / "src" / "vidveil" / f"{file}.py")
 
 
 @pytest.mark.parametrize("text", [*PAGES.values(), *RECIPES.values()], ids=[*PAGES, *RECIPES])
 def test_commands_name_recipes_keys_options_and_scripts_that_exist(text: str) -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, Group)
     for program, *words in commands(text):
-        if program == "vidveil" and words[0] in group.commands:
-            accepted = {name for parameter in group.commands[words[0]].params for name in parameter.opts}
-            if words[0] in ("train", "evaluate"):
-                read_for(words[0], find(words[1]), [word for word in words[2:] if "=" in word and word[0] != "-"])
-        elif program == "python":
-            module = words[1] if words[0] == "-m" else None
-            file = Path(importlib.util.find_spec(module).origin) if module else ROOT / words[0]  # type: ignore
-            accepted = set(re.findall(r'"(-[\w-]+)"', file.read_text(encoding="utf-8")))
-            accepted |= {"--runs", "--workers", "--until", "--only", "--list", "-m"}  # experiments.job_queue
-        else:
-            assert words[0].startswith("-"), words
-            continue
-        unknown = {word for word in words if re.fullmatch(r"--?[a-z][\w-]*", word)} - accepted
+        if program == "vidveil" and words[0] in ("train", "evaluate") and words[1].islower():
+            read_for(words[0], find(words[1]), [word for word in words[2:] if re.match(r"\w+=", word)])
+        unknown = {word for word in words if re.fullmatch(r"--?[a-z][\w-]*", word)} - accepted_options(program, words)
         assert not unknown, (words, unknown)
 
 

@@ -300,28 +300,6 @@ def test_an_mlp_as_published_needs_no_neighbours_and_may_be_used(place, raw):
     close(FeatureStore.open(anonymize_features(raw.folder, METHOD).output).all(), one_by_one(adapter, raw.all()))
 
 
-def test_an_adapter_that_makes_nan_leaves_no_vector(place, raw):
-    adapter = made.adapter(place / "runs")
-    adapter.scale.fill_(torch.nan)
-    made.checkpoint.write(
-        place / "runs/safe/checkpoint", "splavu", adapter.about(), adapter.state_dict(),
-        recipe={"name": "safe"}, encoder=ENCODER,
-    )  # fmt: skip
-    with pytest.raises(DataError, match="raw_anonymized: clips of video 0 are not all finite") as error:
-        anonymize_features(raw.folder, METHOD)
-    assert "\n" not in str(error.value)
-    assert not list(place.glob("raw_anonymized/*.npy"))
-    assert not (place / "raw_anonymized.json").exists()
-
-
-@pytest.mark.usefixtures("adapter")
-def test_a_damaged_store_is_refused(place, raw):
-    (raw.folder / "clips-00001.npy").write_bytes(b"")
-    with pytest.raises(DataError, match=r"clips-00001\.npy is missing or cut off"):
-        anonymize_features(raw.folder, METHOD)
-    assert not (place / "raw_anonymized").exists()
-
-
 def flip(path):
     data = bytearray(path.read_bytes())
     data[-7] ^= 1
@@ -376,25 +354,6 @@ def test_a_source_with_nan_is_a_line_and_what_was_there_stays(place, raw):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_what_was_cut_off_goes_on_and_becomes_the_same(place, raw, monkeypatch):
-    whole = anonymize_features(raw.folder, METHOD, place / "whole").output
-    calls, forward = [], AAM.forward
-
-    def dies(self, z):
-        calls.append(len(z))
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return forward(self, z)
-
-    monkeypatch.setattr(AAM, "forward", dies)
-    with pytest.raises(KeyboardInterrupt):
-        anonymize_features(raw.folder, METHOD)
-    done = anonymize_features(raw.folder, METHOD)
-    assert len(calls) == 4  # one shard, the one that died, and the two that were missing
-    assert hashes(done.output) == hashes(whole)
-
-
-@pytest.mark.usefixtures("adapter")
 def test_what_is_there_of_another_source_is_not_taken_for_done(place, raw):
     """The same videos by name, the same numbers of clips, the same encoder: but other features."""
     done = anonymize_features(raw.folder, METHOD)
@@ -424,20 +383,6 @@ def test_overwriting_replaces_what_an_adapter_made_and_nothing_else(place, raw):
         with pytest.raises(OutputError):
             anonymize_features(raw.folder, METHOD, target, overwrite=True)
     assert there(place) == before
-
-
-@pytest.mark.usefixtures("adapter")
-def test_files_of_others_are_replaced_only_when_asked(place):
-    source = write_layout(place, "h5")
-    anonymize_features(source, METHOD)
-    before = there(place)
-    with pytest.raises(OutputError, match=r"features_anonymized\.h5 exists"):
-        anonymize_features(source, METHOD)
-    assert there(place) == before
-    made.adapter(place / "runs", "other", seed=1)
-    anonymize_features(source, "other", overwrite=True)
-    assert there(place).keys() == before.keys()
-    assert there(place)["features_anonymized.h5"] != before["features_anonymized.h5"]
 
 
 @pytest.mark.usefixtures("adapter")

@@ -92,14 +92,6 @@ def test_a_method_that_dies_leaves_nothing(tmp_path):
     assert names(tmp_path) == {"a.mp4"}
 
 
-def test_one_bad_file_does_not_stop_the_others(tmp_path):
-    Film().make(tmp_path / "a.mp4")
-    (tmp_path / "b.mp4").write_text("nonsense")
-    Film().make(tmp_path / "c.mp4")
-    outcomes = anonymize(tmp_path)
-    assert [o.status for o in outcomes] == [Status.DONE, Status.FAILED, Status.DONE]
-
-
 def test_a_second_run_has_nothing_to_do(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
     first = only(anonymize(path))

@@ -55,7 +55,6 @@ def clip_set(videos: Videos) -> ClipSet:
         action=np.zeros(n, np.int64),
         actions=("none",),
         person=np.arange(n),
-        attributes=np.zeros((n, 0), np.float32),
     )
 
 

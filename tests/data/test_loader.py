@@ -169,7 +169,7 @@ def test_loaders_of_the_same_videos_share_them_for_as_long_as_they_live(clips):
 
 def test_writing_into_a_video_does_not_reach_the_file(clips):
     before = clips.videos.frames(0).copy()
-    clips.videos.resident("cpu").frames(0).zero_()
+    Resident(clips.videos, "cpu").frames(0).zero_()
     np.testing.assert_array_equal(clips.videos.frames(0), before)
 
 

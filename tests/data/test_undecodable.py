@@ -18,6 +18,7 @@ from vidveil.data.description import data_description
 from vidveil.data.store import decoded as cache
 from vidveil.data.store.decoded import name_failed
 from vidveil.data.store.files import Failed
+from vidveil.data.store.resident import Resident
 from vidveil.data.store.videos import VideoStore
 from vidveil.data.undecodable import without_failed
 
@@ -174,7 +175,7 @@ def test_rows_without_pixels_are_kept_apart_in_the_store(tmp_path):
     left = store.without_failed()
     same = pickle.loads(pickle.dumps(left))
     plain = VideoStore.write(tmp_path / "plain", [one, other], {})
-    for videos in (left, same, left.resident("cpu")):
+    for videos in (left, same, Resident(left, "cpu")):
         assert len(videos) == 2
         np.testing.assert_array_equal(np.asarray(videos.frames(0)), one)
         np.testing.assert_array_equal(np.asarray(videos.frames(1)), other)

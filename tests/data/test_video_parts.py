@@ -35,8 +35,8 @@ def marked(tmp_path, monkeypatch):
     masks = np.zeros((len(data), 4, 16, 16), np.uint8)
     for i in range(len(data)):
         masks[i, :, 4:8, i % 9 : i % 9 + 4] = 1
-    arrays = (data.videos.frames(i) for i in range(len(data)))
-    return data.with_videos(VideoStore.write(tmp_path / "store", arrays, {}, {"masks": masks})), masks
+    pairs = ((data.videos.frames(i), {"masks": mask}) for i, mask in enumerate(masks))
+    return data.with_videos(VideoStore.write(tmp_path / "store", pairs, {})), masks
 
 
 def test_the_ground_truth_is_inside_its_crop_and_little_else(marked):

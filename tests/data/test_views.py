@@ -21,10 +21,8 @@ from vidveil.data.views import (
     cropped,
     draw,
     even_picks,
-    even_views,
     parse_views,
     training_picks,
-    training_view,
     turned,
 )
 
@@ -33,6 +31,18 @@ MIDDLE = np.full(DRAWS, 0.5)
 
 def tensor(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(noise(shape, seed=seed)[0])
+
+
+def training_view(video, numbers, *, frames, size, stride=1, augment="crop", **options):
+    """(T, H, W, 3), numbers (DRAWS,) → (3, frames, size, size)."""
+    clip = video[training_picks(len(video), frames, stride, numbers[0])]
+    return augmented(clip[None], numbers[None], size=size, augment=augment, **options)[0]
+
+
+def even_views(video, spec, *, frames, size):
+    """(T, H, W, 3) → (V, 3, frames, size, size), the crops of a clip one after the other."""
+    clips, crops = parse_views(spec)
+    return cropped(video[even_picks(len(video), frames, 1, clips)][None], size=size, crops=crops)[0]
 
 
 def resized(video: torch.Tensor, size: int) -> torch.Tensor:

@@ -143,7 +143,7 @@ def test_of_a_box_that_sticks_out_over_the_border_only_what_is_inside_counts(box
     assert findings.as_dict()["hidden_area"] == pytest.approx(share, abs=0.01)
 
 
-def test_a_very_long_trail_tells_of_its_beginning_once_and_forgets_it():
+def test_the_beginning_of_a_very_long_trajectory_is_reported_once_and_forgotten():
     findings = Findings()
     trajectory = Trajectory("faces", [*steadily(1.6, 3), *steadily(4, 6)])
     whole = list(trajectory.sightings)

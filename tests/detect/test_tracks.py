@@ -182,7 +182,7 @@ def test_somebody_is_expected_where_they_were_heading_and_came_from():
     assert 150 < middle(a.expected(-0.2))[0] < 200
 
 
-def test_each_box_goes_to_the_nearest_trail():
+def test_each_box_goes_to_the_nearest_trajectory():
     one, two = trajectory((100, 100)), trajectory((400, 300), number=2)
     links = link([one, two], [(385, 285, 425, 325), (82, 82, 122, 122)], 0.2)
     assert {(found.trajectory.first.number, found.at) for found in links} == {(1, 1), (2, 0)}
@@ -218,7 +218,7 @@ def test_two_boxes_between_two_people_are_both_in_doubt():
 
 @settings(deadline=None)
 @given(st.lists(boxes(), max_size=5), st.lists(st.tuples(st.floats(0, 600), st.floats(0, 400)), max_size=5))
-def test_no_trail_and_no_box_is_linked_twice(places, starts):
+def test_no_trajectory_and_no_box_is_linked_twice(places, starts):
     trajectories = [trajectory(start, number=i) for i, start in enumerate(starts)]
     links = link(trajectories, places, 0.2)
     assert len({id(found.trajectory) for found in links}) == len({found.at for found in links}) == len(links)
@@ -228,7 +228,7 @@ def test_no_trail_and_no_box_is_linked_twice(places, starts):
 
 @settings(deadline=None)
 @given(boxes(), boxes())
-def test_strangeness_is_the_same_both_ways_and_nothing_for_the_same(a, b):
+def test_a_mismatch_is_the_same_both_ways_and_0_for_the_same(a, b):
     assert mismatch(a, a) == pytest.approx(0)
     assert mismatch(a, b) == pytest.approx(mismatch(b, a))
     assert mismatch(a, b) >= 0

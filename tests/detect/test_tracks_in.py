@@ -146,10 +146,7 @@ def test_exceptions_are_of_one_video(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]
 
 
-@pytest.mark.parametrize(
-    "aside",
-    [0, 8, 24, 16],
-)
+@pytest.mark.parametrize("aside", [0, 8, 16, 24])
 def test_an_exception_does_not_outlast_a_change_of_the_picture_that_may_be_a_cut(tmp_path, aside):
     one, other = Head(still(100, 80)), Head(still(100 + aside, 80), lambda _: RED)
     scene = Film(shots=[Shot([one], 23, light=100), Shot([other], 27, light=115)])
@@ -183,7 +180,7 @@ def test_an_exception_never_passes_to_somebody_else_when_two_meet_and_turn_back(
     assert done.shown_of(1).max() < HIDDEN
 
 
-def test_a_run_that_is_done_is_not_done_again_and_another_lookout_is(tmp_path):
+def test_a_run_is_done_again_with_other_detection_settings_only(tmp_path):
     scene = film(Head(still(60, 60)), frames=10)
     assert hide(scene, tmp_path).outcome.status is Status.DONE
     assert hide(scene, tmp_path).outcome.status is Status.UP_TO_DATE

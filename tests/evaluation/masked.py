@@ -5,7 +5,6 @@ carries the action (kind 2) and flickers; both lie on the borders of tubelets of
 """
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from vidveil.data.puppets import PuppetClips
 from vidveil.data.puppets.world import parse
 from vidveil.data.store.videos import VideoStore
 from vidveil.methods import Anonymized
+from vidveil.methods.masking.masker import Scorer, TubeletMasker
 from vidveil.models.layers.tubelets import over_pixels, paint
 
 FRAMES, SIZE, SIDE = 4, 32, 8
@@ -49,29 +49,19 @@ def people(folder, *, clips=6, people=(2, 2, 3)):
     )
 
 
-@dataclass
-class Scorer:
-    frames: int = FRAMES
-    size: int = SIZE
-    tubelet: tuple[int, int, int] = (2, SIDE, SIDE)
+class Undecided(Scorer):
+    frames, size, tubelet = FRAMES, SIZE, (2, SIDE, SIDE)
+
+    def decide(self, clips, keep, privacy_weight):
+        raise NotImplementedError
 
 
-class Masker:
+class Masker(TubeletMasker):
     """Keeps dark tubelets, or with a privacy weight bright ones. Counts how many clips it was shown at a time."""
 
-    elsewhere, draws = False, False
-
-    def __init__(self, name="masker", weights="masker 1234", fill="black", after=None):
-        self.name, self.weights, self.fill = name, weights, fill
-        self.after = after
-        self.scorer, self.batches = Scorer(), []
-
-    def alone(self):
-        return Masker(self.name, self.weights, self.fill)
-
-    def anonymize(self, clip, *, keep=None, privacy_weight=None):
-        found = self.anonymize_batch(clip[None], keep=keep, privacy_weight=privacy_weight)
-        return Anonymized(found.video[0], found.mask[0], found.scores[0])
+    def __init__(self, name="masker", weights="masker 1234", fill="black", preprocess=None):
+        super().__init__(name, Undecided(), weights=weights, fill=fill)
+        self.preprocess, self.batches = preprocess, []
 
     def anonymize_batch(self, clips, *, keep=None, privacy_weight=None):
         self.batches.append(len(clips))
@@ -86,7 +76,7 @@ class Masker:
 
 def loader(monkeypatch, *maskers):
     """`load` knows these methods, by their names."""
-    known = {masker.name: masker for masker in maskers}
+    known = {masker.spec: masker for masker in maskers}
 
     def load(spec, *, region="frame", watch=None):  # noqa: ARG001
         assert region == "frame"

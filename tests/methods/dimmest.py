@@ -1,4 +1,4 @@
-"""A network that anybody can predict, and things for it to look at."""
+"""A scorer whose masks are known beforehand, with clips and frames for it."""
 
 import math
 
@@ -6,13 +6,13 @@ import numpy as np
 import torch
 
 from tests.detect.stage import frame_of, stored_as
-from vidveil.methods.masking.masker import Decision, TubeletMasker
+from vidveil.methods.masking.masker import Decision, Scorer, TubeletMasker
 
 FRAMES, SIZE, CELL = 8, 32, 8
 GRID = SIZE // CELL
 
 
-class Dimmest:
+class Dimmest(Scorer):
     """Keeps the brightest tubelets, a share `keep` of all. Counts how often it is asked, and can break."""
 
     frames, size, tubelet = FRAMES, SIZE, (2, CELL, CELL)

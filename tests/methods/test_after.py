@@ -86,7 +86,7 @@ def test_what_hides_nothing_or_is_learned_cannot_come_before_a_mask(runs, after,
 
 def test_a_network_with_a_method_before_it_comes_first(runs):
     trained(runs, "figure:8")
-    with pytest.raises(UsageError, match="goes through figure:8 by itself, and must come first"):
+    with pytest.raises(UsageError, match="applies figure:8 by itself, and must come first"):
         load("figure:8 | dual_cls:mine")
     assert load("dual_cls:mine | stride:2").elsewhere
 
@@ -136,9 +136,9 @@ def test_exported_and_compiled_networks_remember_the_method_before(runs, tmp_pat
     export_onnx(made, tmp_path / "ward.onnx")
     for scorer in (made, ExportedScorer(tmp_path / "ward.onnx"), CompiledScorer(made, device="cpu", backend="eager")):
         method = TubeletMasker("ward", scorer, device="cpu")
-        assert method.after.spec == "figure:8"
+        assert method.preprocess.spec == "figure:8"
         assert method.elsewhere
-        assert TubeletMasker("ward", scorer, device="cpu", after="raw").after is None
+        assert TubeletMasker("ward", scorer, device="cpu", preprocess="raw").preprocess is None
 
 
 def command(*words):

@@ -84,10 +84,10 @@ def test_a_finished_set_is_found_again_and_only_looked_at(data, monkeypatch):
     masker = Masker()
     loader(monkeypatch, masker)
     first = anonymized(data, Setting(method="masker", keep=0.25))
-    born = first.videos.folder.stat().st_ino
+    number = first.videos.folder.stat().st_ino
     masker.batches.clear()
     second = anonymized(data, Setting(method="masker", keep=0.25))
-    assert second.videos.folder.stat().st_ino == born
+    assert second.videos.folder.stat().st_ino == number
     assert sum(masker.batches) <= len(data)  # a look at the first and the last ones, not all anew
 
 
@@ -157,7 +157,7 @@ def test_beside_recorded_video_of_another_size_stands_the_share_kept_and_nothing
 def test_it_is_told_whether_what_a_mask_keeps_is_shown_as_it_was_filmed(data, monkeypatch):
     """Only then does a mask that keeps everything leave raw video."""
     dimmed = Dimmed()
-    for changes, filmed in (({}, True), ({"draws": True}, False), ({"after": dimmed}, False)):
+    for changes, filmed in (({}, True), ({"draws": True}, False), ({"preprocess": dimmed}, False)):
         masker = Masker(weights=f"masker {changes}")
         vars(masker).update(changes)
         loader(monkeypatch, masker, dimmed)
@@ -171,7 +171,7 @@ def test_it_is_told_whether_what_a_mask_keeps_is_shown_as_it_was_filmed(data, mo
 
 def test_what_masks_lie_over_is_made_once_for_all_of_them(data, monkeypatch):
     dimmed = Dimmed()
-    loader(monkeypatch, Masker(after=dimmed), dimmed)
+    loader(monkeypatch, Masker(preprocess=dimmed), dimmed)
     some, more = (anonymized(data, Setting(method="masker", keep=keep)).videos for keep in (0.25, 0.5))
     assert dimmed.clips <= len(data) + 3 * 2 * WORKERS  # once, and some to see whether they are the same
     for row in (0, len(data) - 1):

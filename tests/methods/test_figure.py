@@ -9,7 +9,7 @@ from vidveil import load
 from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame
 from vidveil.methods import figure
-from vidveil.methods.figure import SPAN, Box, box_of, looked_at, parts
+from vidveil.methods.figure import SPAN, Box, box_of, movement_of, parts
 
 HEIGHT, WIDTH = 96, 128
 
@@ -95,7 +95,7 @@ def test_every_frame_sees_as_far_behind_as_ahead():
     one_hot = np.eye(count)
     left = []
     for i in range(count):
-        left += followed.take(i, figure.Output(np.zeros((1, 1), np.float32), (1, 1), one_hot[i]))
+        left += followed.take(i, figure.Movement(np.zeros((1, 1), np.float32), (1, 1), one_hot[i]))
         assert len(left) == max(0, i - SPAN + 1)  # none waits longer than it must
     left += followed.end()
     assert [frame for frame, _, _ in left] == list(range(count))
@@ -106,7 +106,7 @@ def test_every_frame_sees_as_far_behind_as_ahead():
 def test_a_small_thing_is_not_drawn_larger_than_five_times():
     change = np.zeros((100, 100), np.uint8)
     change[50:52, 50:52] = 90
-    assert box_of(looked_at(change).sums).half == pytest.approx(2.2 * 0.045)
+    assert box_of(movement_of(change).sums).half == pytest.approx(2.2 * 0.045)
 
 
 def test_a_cut_is_black_and_begins_anew():
@@ -129,7 +129,7 @@ def test_frames_come_in_order_and_lost_ones_are_told():
     assert np.all(made[5].planes[0] == 16)  # nothing to compare with
 
 
-@pytest.mark.parametrize("broken", ["parts", "looked_at", "box_of"])
+@pytest.mark.parametrize("broken", ["parts", "movement_of", "box_of"])
 def test_a_frame_that_cannot_be_drawn_is_black(monkeypatch, broken):
     monkeypatch.setattr(figure, broken, lambda *_: 1 / 0)
     made = shown("figure", room(4))
@@ -144,7 +144,7 @@ def test_where_nothing_moves_everything_is_black():
 def test_the_box_is_around_what_moved_and_large_pictures_are_remembered_small():
     change = np.zeros((720, 1280), np.uint8)
     change[180:540, 640:960] = 50
-    seen = looked_at(change)
+    seen = movement_of(change)
     assert seen.small.shape == (256, 455)
     box = box_of(seen.sums)
     assert (box.y, box.x, box.level) == pytest.approx((0.5, 0.625, 50), rel=0.02)
@@ -164,7 +164,7 @@ def test_parts_average_what_they_cover_and_count_the_outside_as_nothing(middle_,
 def test_a_box_may_stick_out_of_the_picture(monkeypatch):
     monkeypatch.setattr(figure, "box_of", lambda _: Box(0.0, 0.0, 0.5, 90.0))
     method = load("figure:4")
-    seen = looked_at(np.full((40, 40), 90, np.uint8))
+    seen = movement_of(np.full((40, 40), 90, np.uint8))
     drawn = method._picture(seen, figure.Around(np.ones(6), seen.small))
     assert np.all(drawn[:20] == 0)
     assert np.all(drawn[20:, 20:] == 255)

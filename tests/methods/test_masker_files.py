@@ -39,7 +39,7 @@ def command(*words):
     return CliRunner().invoke(app, ["anonymize", *map(str, words)])
 
 
-def told(path):
+def manifest(path):
     return json.loads(path.with_name(f"{path.stem}_anonymized.json").read_text())
 
 
@@ -50,21 +50,21 @@ def test_a_file_is_masked_over_the_whole_frame_and_its_manifest_says_how(film, n
     assert luma.shape == (40, 48, 64)
     assert (luma[:, 14:22, 18:30] < 30).all()
     assert (media.detail(luma[:, :, 34:]) > 20).all()
-    order = told(film)["order"]
+    order = manifest(film)["order"]
     assert order["knobs"] == {"keep": 0.5, "privacy_weight": "inf", "fill": "black", "stride": 2}
     assert order["weights"] == "cells 1"
     assert order["detection"] is None
-    assert "torch" in told(film)["versions"]
-    assert any("recognised by eye" in line for line in told(film)["warnings"])
+    assert "torch" in manifest(film)["versions"]
+    assert any("recognised by eye" in line for line in manifest(film)["warnings"])
 
 
-def test_how_much_the_mask_left_is_told_in_the_manifest_and_in_the_end(film, named):
+def test_the_share_that_the_mask_left_is_in_the_manifest_and_in_the_output(film, named):
     left = 1 - 1 / (GRID * GRID)
-    said = command(film, "--method", named).output
-    assert told(film)["mask"] == {"frames": 40, "kept_area": round(left, 4)}
-    assert f"the mask left {left:.2f} of the picture" in said
+    output = command(film, "--method", named).output
+    assert manifest(film)["mask"] == {"frames": 40, "kept_area": round(left, 4)}
+    assert f"the mask left {left:.2f} of the picture" in output
     assert command(film, "--method", "solid", "--region", "frame", "--overwrite").exit_code == 0
-    assert told(film)["mask"] is None
+    assert manifest(film)["mask"] is None
 
 
 def test_turning_a_knob_is_another_order_and_the_same_order_is_done(film):
@@ -96,12 +96,12 @@ def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film,
         made_checkpoint.write(tmp_path / "mine", made_checkpoint.network(), data=data)
         done = command(film, "--method", "dual_cls:mine", "--also-hide", "faces", "--overwrite")
         assert done.exit_code == 0, done.output
-        assert any("was trained on synthetic people" in line for line in told(film)["warnings"]) == drawn
+        assert any("was trained on synthetic people" in line for line in manifest(film)["warnings"]) == drawn
         done = command(
             film, "--method", "blur | dual_cls:mine", "--region", "frame", "--also-hide", "faces", "--overwrite"
         )
         assert done.exit_code == 0, done.output
-        assert any("was trained on synthetic people" in line for line in told(film)["warnings"]) == drawn
+        assert any("was trained on synthetic people" in line for line in manifest(film)["warnings"]) == drawn
 
 
 @pytest.mark.parametrize(("guessed", "nothing"), [(0.47, True), (0.2, False)])
@@ -109,7 +109,7 @@ def test_a_network_that_learned_nothing_says_so(film, tmp_path, monkeypatch, gue
     monkeypatch.chdir(tmp_path)
     made_checkpoint.write(tmp_path / "mine", made_checkpoint.network(), floors={"action_top1": guessed})
     assert command(film, "--method", "dual_cls:mine").exit_code == 0
-    assert any("than guessing does: train it longer" in line for line in told(film)["warnings"]) == nothing
+    assert any("than chance: train it longer" in line for line in manifest(film)["warnings"]) == nothing
 
 
 @pytest.mark.parametrize("option", ["--keep", "--privacy-weight"])
@@ -201,9 +201,9 @@ import sys
 sys.modules["av"] = None
 import torch
 from vidveil.methods import load
-from vidveil.methods.masking.masker import Decision, TubeletMasker
+from vidveil.methods.masking.masker import Decision, Scorer, TubeletMasker
 
-class All:
+class All(Scorer):
     frames, size, tubelet = {FRAMES}, {SIZE}, (2, {CELL}, {CELL})
     def decide(self, clips, keep, privacy_weight):
         scores = torch.zeros(len(clips), 4, 4, 4)

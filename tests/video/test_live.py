@@ -91,7 +91,7 @@ def arriving(monkeypatch):
     return arrive
 
 
-def test_the_first_packet_that_is_waited_for_tells_the_time(arriving):
+def test_the_first_packet_that_is_waited_for_gives_the_time(arriving):
     piled_up = [(0.0, i * STEP) for i in range(20)]
     sightings: list[Sighting] = []
     packets = backlog_first(arriving(*piled_up, (0.03, 20 * STEP), (0.2, 21 * STEP)), sightings.append, STEP)
@@ -132,7 +132,7 @@ def test_a_source_is_tried_again_with_growing_pauses_until_it_is_there(monkeypat
             raise InputError("not yet")
         return "there"
 
-    assert Line(60).reconnect(connect, time.monotonic() + 60) == "there"
+    assert Line(60).reconnect(dial, time.monotonic() + 60) == "there"
     pauses = np.diff(tried)
     assert (pauses > (0.1, 0.2, 0.2)).all()
 
@@ -142,7 +142,7 @@ def test_a_source_is_given_up_in_time():
         raise InputError("never")
 
     began = time.monotonic()
-    assert Line(60).reconnect(connect, began + 0.7) is None
+    assert Line(60).reconnect(dial, began + 0.7) is None
     assert 0.7 <= time.monotonic() - began < 2
 
 
@@ -167,7 +167,7 @@ def test_who_waits_for_a_source_can_be_stopped_at_once():
         ("mjpeg", b"rest of a picture", False),
     ],
 )
-def test_a_packet_tells_whether_the_beginning_of_its_picture_is_missing(codec, data, midway):
+def test_a_packet_shows_whether_the_beginning_of_its_picture_is_missing(codec, data, midway):
     assert begins_midway(av.Packet(data), codec, None) is midway
 
 
@@ -225,7 +225,7 @@ def test_a_source_that_is_back_with_another_codec_size_and_time_base_goes_on(tmp
     assert away in reader.report.warnings
 
 
-def test_several_outages_are_told_in_one_line(tmp_path):
+def test_several_outages_are_reported_in_one_line(tmp_path):
     film = Film(frames=50, width=160, height=120, gop=5).make(tmp_path / "a.ts").read_bytes()
     with camera(film, film, film, seconds=1.5) as url:
         frames, reader = read(url, reconnect=1)
@@ -264,7 +264,7 @@ def test_what_has_a_length_is_read_to_its_end_and_not_begun_again(tmp_path):
     assert reader.report.warnings == []
 
 
-def test_a_reader_that_waits_ends_when_it_is_told_to(tmp_path):
+def test_a_reader_that_waits_ends_when_it_is_stopped(tmp_path):
     film = Film(frames=50, width=160, height=120).make(tmp_path / "a.ts").read_bytes()
     with camera(film) as url, Reader(Source(Kind.STREAM, url, "camera"), reconnect=60) as reader:
         ended: list[float] = []
@@ -275,11 +275,11 @@ def test_a_reader_that_waits_ends_when_it_is_told_to(tmp_path):
         thread = threading.Thread(target=work)
         thread.start()
         time.sleep(2.7)  # within the pause of two seconds that follows the second try
-        told = time.monotonic()
+        stopped = time.monotonic()
         reader.stop()
         thread.join()
     assert ended[0] > 40
-    assert ended[1] - told < 0.5
+    assert ended[1] - stopped < 0.5
     assert reader.report.cut_short is None
 
 

@@ -3,18 +3,21 @@
 import json
 import os
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from tests.media import Film
 from tests.watching import Remembering
 from tests.whole_frame import anonymize
+from vidveil.app.earlier import _different
 from vidveil.app.jobs import Options, Status
+from vidveil.app.manifest import Order
 from vidveil.core.errors import UsageError
 
 
 def run(path, *, options=None, **words):
-    """The outcome, and what was said of outputs that are replaced."""
+    """The outcome, and the notes on outputs that are replaced."""
     watcher = Remembering()
     (outcome,) = anonymize(path, options=options or Options(), watcher=watcher, **words)
     return outcome, [note for note in watcher.notes if "replaced" in note]
@@ -25,6 +28,9 @@ def clip(tmp_path):
     path = Film(frames=5, sound="aac").make(tmp_path / "a.mp4")
     assert run(path, method="blur:weak")[1] == []
     return path
+
+
+WILL_BE, OVERWRITE = "a_anonymized.mp4 will be replaced when this is done: ", Options(overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -39,19 +45,18 @@ def clip(tmp_path):
         ("solid", {"overwrite": True}, "method was blur:weak, is solid"),
         ("blur:weak", {"overwrite": True}, "--overwrite"),
         ("blur:weak", {"manifest": "share"}, "--manifest was full, is share"),
+        ("blur:weak", {"preview": Path("look.mp4")}, "look.mp4 is to be made with it"),
     ],
 )
 def test_other_options_are_named(clip, method, options, why, tmp_path, monkeypatch):
     monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path / "keys"))
-    outcome, said = run(clip, method=method, options=Options(**options))
+    monkeypatch.chdir(tmp_path)
+    outcome, notes = run(clip, method=method, options=Options(**options))
     assert outcome.status is Status.DONE
-    assert said == [f"a_anonymized.mp4 will be replaced when this is done: {why}"]
+    assert notes == [WILL_BE + why]
 
 
 def test_other_settings_of_detection_are_named():
-    from vidveil.app.earlier import _different
-    from vidveil.app.manifest import Order
-
     def order(detection):
         return Order(
             method="solid", weights=None, audio="drop", metadata="drop", start=None, end=None, preset="veryfast",
@@ -71,49 +76,36 @@ def test_other_settings_of_detection_are_named():
 
 
 def test_another_version_is_named(clip):
-    notes = clip.with_name("a_anonymized.json")
-    manifest = json.loads(notes.read_text())
+    written = clip.with_name("a_anonymized.json")
+    manifest = json.loads(written.read_text())
     now = manifest["order"]["vidveil"]
     manifest["order"]["vidveil"] = "0.0.9"
-    notes.write_text(json.dumps(manifest))
-    assert run(clip, method="blur:weak")[1] == [
-        f"a_anonymized.mp4 will be replaced when this is done: made by vidveil 0.0.9, this is {now}"
-    ]
+    written.write_text(json.dumps(manifest))
+    assert run(clip, method="blur:weak")[1] == [f"{WILL_BE}made by vidveil 0.0.9, this is {now}"]
 
 
 def test_a_source_that_changed_and_an_output_that_did_are_named(clip):
     output = clip.with_name("a_anonymized.mp4")
     output.write_bytes(output.read_bytes() + b"x")
-    assert run(clip, method="blur:weak")[1] == [
-        "a_anonymized.mp4 will be replaced when this is done: was changed since it was made"
-    ]
+    assert run(clip, method="blur:weak")[1] == [f"{WILL_BE}was changed since it was made"]
     Film(frames=7).make(clip)
-    assert run(clip, method="blur:weak")[1] == [
-        "a_anonymized.mp4 will be replaced when this is done: the source changed"
-    ]
+    assert run(clip, method="blur:weak")[1] == [f"{WILL_BE}the source changed"]
 
 
 def test_what_has_no_manifest_is_named_when_it_is_overwritten(clip):
     clip.with_name("a_anonymized.json").unlink()
-    said = run(clip, method="blur:weak", options=Options(overwrite=True))[1]
-    assert said == [
-        "a_anonymized.mp4 will be replaced when this is done: --overwrite, and no manifest says where it is from"
-    ]
+    _, notes = run(clip, method="blur:weak", options=OVERWRITE)
+    assert notes == [f"{WILL_BE}--overwrite, and no manifest says where it is from"]
 
 
 def test_a_dry_run_says_what_would_be_replaced(clip):
-    said = run(clip, method="solid", options=Options(dry_run=True))[1]
-    assert said == ["a_anonymized.mp4 would be replaced: method was blur:weak, is solid"]
-
-
-def test_a_preview_for_which_it_is_made_again_is_named(clip, tmp_path):
-    said = run(clip, method="blur:weak", options=Options(preview=tmp_path / "look.mp4"))[1]
-    assert said == ["a_anonymized.mp4 will be replaced when this is done: look.mp4 is to be made with it"]
+    _, notes = run(clip, method="solid", options=Options(dry_run=True))
+    assert notes == ["a_anonymized.mp4 would be replaced: method was blur:weak, is solid"]
 
 
 def test_nothing_is_said_where_nothing_is_replaced(clip):
-    outcome, said = run(clip, method="blur:weak")
-    assert (outcome.status, said) == (Status.UP_TO_DATE, [])
+    outcome, notes = run(clip, method="blur:weak")
+    assert (outcome.status, notes) == (Status.UP_TO_DATE, [])
     clip.with_name("a_anonymized.mp4").unlink()
     assert run(clip, method="solid")[1] == []
 
@@ -158,8 +150,7 @@ def test_an_edited_manifest_is_said_to_be_damaged(clip, change):
 def test_a_manifest_that_cannot_be_read_is_named(clip, text, says):
     clip.with_name("a_anonymized.json").write_text(text)
     assert str(run(clip)[0].error) == f"a_anonymized.json {says}; --overwrite replaces it"
-    said = run(clip, options=Options(overwrite=True))[1]
-    assert said == [f"a_anonymized.mp4 will be replaced when this is done: --overwrite, and a_anonymized.json {says}"]
+    assert run(clip, options=OVERWRITE)[1] == [f"{WILL_BE}--overwrite, and a_anonymized.json {says}"]
 
 
 @pytest.mark.parametrize("hides", [{"region": "faces"}, {"region": "frame", "also_hide": "people"}])

@@ -28,26 +28,37 @@ def outputs(words, output=None) -> dict[str, str]:
     return {source.location: str(path) for source, path in named}
 
 
-def test_a_folder_is_searched_to_its_depths(tmp_path):
-    touch(
-        tmp_path, "a.mp4", "b/c.MOV", "b/d/e.avi", "notes.txt", "b/f.jpg", "a_anonymized.mp4", "x_anonymized.mp4.part"
-    )
+def test_a_folder_is_searched_to_its_depths_and_outputs_are_never_inputs(tmp_path):
+    outputs = ("a_anonymized.mp4", "x_anonymized.mp4.part", ".out.mp4.vidveil.part")
+    touch(tmp_path, "a.mp4", "b/c.MOV", "b/d/e.avi", "notes.txt", "b/f.jpg", *outputs)
     sources, refused, passed_over = find([str(tmp_path)])
     assert [s.name for s in sources] == ["a.mp4", "c.MOV", "e.avi", "f.jpg"]
     assert not refused
     assert [file.name for file in passed_over] == ["notes.txt"]
+    for name in ("a_anonymized.mp4", ".out.mp4.vidveil.part"):
+        sources, (refusal,), _ = find([str(tmp_path / name)])
+        assert not sources
+        assert "never taken as input" in str(refusal.error)
 
 
-def test_a_tree_keeps_its_shape_below_the_output_folder(tmp_path):
-    touch(tmp_path, "in/a.mp4", "in/b/a.mp4")
-    named = outputs([tmp_path / "in"], tmp_path / "out")
-    assert set(named.values()) == {str(tmp_path / "out/a_anonymized.mp4"), str(tmp_path / "out/b/a_anonymized.mp4")}
-
-
-def test_two_folders_do_not_mix(tmp_path):
-    touch(tmp_path, "x/a.mp4", "y/a.mp4")
-    named = outputs([tmp_path / "x", tmp_path / "y"], tmp_path / "out")
-    assert set(named.values()) == {str(tmp_path / "out/x/a_anonymized.mp4"), str(tmp_path / "out/y/a_anonymized.mp4")}
+@pytest.mark.parametrize(
+    ("files", "words", "made"),
+    [
+        (["in/a.mp4", "in/b/a.mp4"], ["in"], ["a_anonymized.mp4", "b/a_anonymized.mp4"]),
+        (["in/a/1.mp4", "in/b/1.mp4", "in/b/2.txt"], ["in/**/*"], ["a/1_anonymized.mp4", "b/1_anonymized.mp4"]),
+        (["x/a.mp4", "y/a.mp4"], ["x", "y"], ["x/a_anonymized.mp4", "y/a_anonymized.mp4"]),
+        (
+            ["p/x/a.mp4", "q/x/a.mp4", "r/x2/a.mp4"],
+            ["p/x", "q/x", "q/x/*.mp4", "r/x2"],
+            [f"{folder}/a_anonymized.mp4" for folder in ("x", "x2", "x22")],
+        ),
+    ],
+    ids=["a tree keeps its shape", "also by a glob", "two folders do not mix", "nor do two of one name"],
+)
+def test_outputs_in_a_folder_lie_as_their_sources_do(tmp_path, files, words, made):
+    touch(tmp_path, *files)
+    named = outputs([tmp_path / word for word in words], tmp_path / "out")
+    assert [*named.values()] == [str(tmp_path / "out" / name) for name in made]
 
 
 def test_namesakes_get_names_of_their_own(tmp_path):
@@ -81,13 +92,6 @@ def test_one_file_given_twice_is_done_once(tmp_path):
     assert len(sources) == 1
 
 
-def test_outputs_are_never_inputs(tmp_path):
-    touch(tmp_path, "a_anonymized.mp4")
-    sources, refused, _ = find([str(tmp_path / "a_anonymized.mp4")])
-    assert not sources
-    assert "never taken as input" in str(refused[0].error)
-
-
 def test_a_contact_sheet_is_no_input_and_a_picture_of_such_a_name_is_one(tmp_path):
     touch(tmp_path, "a.mp4", "talk_review.png")
     (tmp_path / "a_review.png").write_bytes(b"\x89PNG" + SHEET_TAG)
@@ -97,24 +101,18 @@ def test_a_contact_sheet_is_no_input_and_a_picture_of_such_a_name_is_one(tmp_pat
     assert not passed_over
 
 
-def test_a_glob_finds_below_and_keeps_the_tree(tmp_path):
-    touch(tmp_path, "in/a/1.mp4", "in/b/1.mp4", "in/b/2.txt")
-    named = outputs([tmp_path / "in/**/*"], tmp_path / "out")
-    assert set(named.values()) == {str(tmp_path / "out/a/1_anonymized.mp4"), str(tmp_path / "out/b/1_anonymized.mp4")}
-
-
 @pytest.mark.parametrize(
-    ("word", "says"), [("nowhere.mp4", "no such file"), ("none*.mp4", "no video or image matches")]
+    ("word", "message"),
+    [
+        ("nowhere.mp4", "no such file"),
+        ("none*.mp4", "no video or image matches"),
+        (".", "no video or image in this folder"),
+    ],
 )
-def test_what_is_not_there_is_said(tmp_path, monkeypatch, word, says):
+def test_what_is_not_there_is_refused(tmp_path, monkeypatch, word, message):
     monkeypatch.chdir(tmp_path)
-    _, refused, _ = find([word])
-    assert says in str(refused[0].error)
-
-
-def test_an_empty_folder_is_said(tmp_path):
-    _, refused, _ = find([str(tmp_path)])
-    assert "no video or image in this folder" in str(refused[0].error)
+    _, (refusal,), _ = find([word])
+    assert message in str(refusal.error)
 
 
 def test_numbers_are_cameras_unless_a_file_is_called_so(tmp_path, monkeypatch):
@@ -126,7 +124,7 @@ def test_numbers_are_cameras_unless_a_file_is_called_so(tmp_path, monkeypatch):
     assert file.kind is Kind.VIDEO
 
 
-def test_a_stream_is_shown_without_its_password_and_its_output_tells_no_address():
+def test_a_stream_is_shown_without_its_password_and_its_output_names_no_address():
     words = ["rtsp://admin:hunter2@10.0.0.7:554/door?token=abc", "http://10.0.0.8/yard", "0", "http://10.0.0.9/gate"]
     sources, _, _ = find(words)
     named, _ = name_outputs(sources, None)
@@ -157,33 +155,25 @@ def test_no_part_of_a_password_is_printed(word, printed):
     assert [found.name for found in (*sources, *refused)] == [printed]
 
 
-def test_one_output_file_takes_one_input(tmp_path):
-    touch(tmp_path, "a.mp4", "b.mp4")
+@pytest.mark.parametrize(
+    ("files", "output", "message"),
+    [
+        (["a.mp4", "b.mp4"], "out.mp4", "2 sources cannot share one output"),
+        (["a.mp4"], "./a.mp4", "replace its own input"),
+    ],
+)
+def test_an_output_file_takes_one_input_and_never_replaces_it(tmp_path, files, output, message):
+    touch(tmp_path, *files)
     sources, _, _ = find([str(tmp_path)])
-    named, clashes = name_outputs(sources, str(tmp_path / "out.mp4"))
+    named, clashes = name_outputs(sources, f"{tmp_path}/{output}")
     assert not named
-    assert "2 sources cannot share one output" in str(clashes[0].error)
-
-
-def test_an_output_never_replaces_its_input(tmp_path):
-    touch(tmp_path, "a.mp4")
-    sources, _, _ = find([str(tmp_path / "a.mp4")])
-    named, clashes = name_outputs(sources, str(tmp_path / "." / "a.mp4"))
-    assert not named
-    assert "replace its own input" in str(clashes[0].error)
+    assert message in str(clashes[0].error)
 
 
 def test_a_slash_at_the_end_means_a_folder(tmp_path):
     touch(tmp_path, "a.mp4")
     named = outputs([tmp_path / "a.mp4"], f"{tmp_path}/v1.2/")
     assert set(named.values()) == {str(tmp_path / "v1.2/a_anonymized.mp4")}
-
-
-def test_two_folders_of_one_name_do_not_mix(tmp_path):
-    touch(tmp_path, "p/x/a.mp4", "q/x/a.mp4", "r/x2/a.mp4")
-    words = [tmp_path / "p/x", tmp_path / "q/x", tmp_path / "q/x/*.mp4", tmp_path / "r/x2"]
-    named = outputs(words, tmp_path / "out")
-    assert list(named.values()) == [str(tmp_path / f"out/{x}/a_anonymized.mp4") for x in ("x", "x2", "x22")]
 
 
 def test_folders_that_differ_by_case_are_two_folders_and_files_that_do_are_not(tmp_path):
@@ -207,14 +197,6 @@ def test_one_folder_under_two_names_is_one_folder(tmp_path):
     named, clashes = name_outputs(sources, str(tmp_path / "out"))
     assert [source.name for source, _ in named] == ["a.mp4"]
     assert [clash.name for clash in clashes] == [str(tmp_path / "x/b/a.jpg")]
-
-
-def test_unfinished_outputs_are_never_inputs(tmp_path):
-    touch(tmp_path, "a.mp4", ".out.mp4.vidveil.part")
-    sources, refused, passed_over = find([str(tmp_path), str(tmp_path / ".out.mp4.vidveil.part")])
-    assert [source.name for source in sources] == ["a.mp4"]
-    assert "never taken as input" in str(refused[0].error)
-    assert passed_over == []
 
 
 @pytest.mark.parametrize("word", ["x" * 300, "x" * 300 + ".mp4", "x" * 300 + "*.mp4", "x" * 300 + "/*.mp4", "a\0b.mp4"])
@@ -258,7 +240,7 @@ print(json.dumps([[path.name for _, path in named], [[r.name, str(r.error)] for 
         (0o111, "in/closed/b.avi", ["b_avi_anonymized.mp4"], None),
     ],
 )
-def test_a_folder_that_cannot_be_read_is_said_once_and_the_rest_is_done(tmp_path, mode, word, made, refused):
+def test_a_folder_that_cannot_be_read_is_reported_once_and_the_rest_is_done(tmp_path, mode, word, made, refused):
     touch(tmp_path, "in/a.mp4", "in/closed/b.avi", "in/closed/c.mp4")
     closed = tmp_path / "in/closed"
     closed.chmod(mode)

@@ -63,17 +63,15 @@ def test_every_picture_is_the_right_one_and_anonymized(tmp_path):
     out = lumas(run(path).output)
     assert detail(out).max() < 2
     brightness = lumas(path).mean((1, 2))
-    assert np.all(np.diff(brightness) > 3)  # each picture is told from the next
+    assert np.all(np.diff(brightness) > 3)  # no two pictures are alike
     assert np.allclose(out.mean((1, 2)), brightness, atol=1.5)
 
 
 def test_the_last_frame_keeps_its_length(tmp_path):
     path = Film(frames=10, rate=10).make(tmp_path / "a.mp4")
     with av.open(str(path)) as a, av.open(str(run(path).output)) as b:
-        assert (
-            a.streams.video[0].duration * a.streams.video[0].time_base
-            == b.streams.video[0].duration * b.streams.video[0].time_base
-        )
+        before, after = (container.streams.video[0] for container in (a, b))
+        assert after.duration * after.time_base == before.duration * before.time_base
 
 
 @pytest.mark.parametrize("degrees", [90, 180, 270])
@@ -118,9 +116,8 @@ def test_the_shape_of_pixels_stays(tmp_path):
 
 
 def test_colours_are_tagged_as_in_the_input(tmp_path):
-    path = Film(color={"color_trc": 1, "color_primaries": 1, "colorspace": 1, "color_range": 1}).make(
-        tmp_path / "a.mp4"
-    )
+    tags = dict.fromkeys(("color_trc", "color_primaries", "colorspace", "color_range"), 1)
+    path = Film(color=tags).make(tmp_path / "a.mp4")
     with av.open(str(run(path).output)) as container:
         frame = next(container.decode(video=0))
         assert (frame.colorspace, frame.color_trc, frame.color_primaries, frame.color_range) == (1, 1, 1, 1)
@@ -148,15 +145,10 @@ def test_the_index_comes_first(tmp_path):
 
 
 def test_by_default_nothing_but_the_picture_remains(tmp_path):
-    secret = {
-        "title": "Ward 7",
-        "location": "+48.8584+002.2945/",
-        "creation_time": "2024-05-06T07:08:09Z",
-        "comment": "Mrs X",
-    }
-    film = Film(
-        sound="aac", tags=secret, chapters=3, gps=True, subtitles=True, options={"movflags": "use_metadata_tags"}
-    )
+    secret = {"title": "Ward 7", "location": "+48.8584+002.2945/", "comment": "Mrs X"}
+    secret |= {"creation_time": "2024-05-06T07:08:09Z"}
+    options = {"movflags": "use_metadata_tags"}
+    film = Film(sound="aac", tags=secret, chapters=3, gps=True, subtitles=True, options=options)
     path = film.make(tmp_path / "a.mp4")
     outcome = run(path)
     with av.open(str(path)) as container:
@@ -167,12 +159,10 @@ def test_by_default_nothing_but_the_picture_remains(tmp_path):
         assert [stream.type for stream in container.streams] == ["video"]
         assert set(container.metadata) == {"major_brand", "minor_version", "compatible_brands"}
         assert not container.chapters()
-    told = manifest(outcome)["dropped"]
-    assert {"title", "location", "creation_time", "comment"} <= set(told["tags"])
-    assert "audio aac" in told["streams"]
-    assert any(name.startswith("data") for name in told["streams"])
-    assert any(name.startswith("subtitle") for name in told["streams"])
-    assert told["chapters"] == 3
+    dropped = manifest(outcome)["dropped"]
+    assert secret.keys() <= set(dropped["tags"])
+    assert {name.split()[0] for name in dropped["streams"]} == {"audio", "data", "subtitle"}
+    assert dropped["chapters"] == 3
     for value in ("Ward 7", "48.8584", "Mrs X", "07:08:09", "secret"):
         assert value.encode() not in outcome.output.read_bytes()
         assert value not in outcome.output.with_suffix(".json").read_text()
@@ -187,10 +177,10 @@ def test_metadata_can_be_kept(tmp_path):
         assert [chapter["metadata"]["title"] for chapter in container.chapters()] == ["secret 0", "secret 1"]
         assert "subtitle" in {stream.type for stream in container.streams}
         assert "audio" not in {stream.type for stream in container.streams}
-    told = manifest(outcome)
-    assert {"title", "location"} <= set(told["kept"]["tags"])
-    assert not {"title", "location"} & set(told["dropped"]["tags"])
-    assert "handler_name" in told["dropped"]["tags"]  # of a stream, not of the file
+    kept, dropped = (set(manifest(outcome)[fate]["tags"]) for fate in ("kept", "dropped"))
+    assert {"title", "location"} <= kept
+    assert not {"title", "location"} & dropped
+    assert "handler_name" in dropped  # of a stream, not of the file
 
 
 def test_a_cover_picture_is_never_kept(tmp_path):

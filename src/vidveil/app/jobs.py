@@ -4,7 +4,6 @@ A job writes under a temporary name (`.NAME.vidveil.part`), and takes the real n
 manifest first, video last. Whatever interrupts it leaves no file that could be taken for a finished one.
 """
 
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,7 +13,7 @@ from pathlib import Path
 from vidveil.app.earlier import look_for_earlier, manifest_path
 from vidveil.app.manifest import Order, read_manifest
 from vidveil.app.naming import name_outputs, names_a_file, output_folders
-from vidveil.app.old_names import renamed_note
+from vidveil.app.old_names import with_old_keyword
 from vidveil.app.options import Options
 from vidveil.app.outcome import Outcome, Status, failure, outcome_of
 from vidveil.app.pipeline import Parts, process
@@ -47,6 +46,7 @@ class Watcher:
     def end(self, outcome: Outcome) -> None: ...
 
 
+@with_old_keyword
 def anonymize(
     *sources: str | Path,
     output: str | Path | None = None,
@@ -56,22 +56,18 @@ def anonymize(
     size: str | None = None,
     options: Options | None = None,
     watcher: Watcher | None = None,
-    guard: str | None = None,
 ) -> list[Outcome]:
     """Anonymize files, folders, globs, cameras and streams; an outcome for each, in order.
 
     `region` says where the method works: `frame`, `faces` (the default of methods that paint pictures), `people`, or an
     ONNX detector. `also_hide` hides faces or people on top of the method. Both may stand in `options.detection`
     instead. `size` is `original`, or `network`: what a network draws, at the size at which it draws (or
-    `options.size`). `guard` is what `also_hide` was called in the previous version.
+    `options.size`).
 
     With `options.rename` the outcomes come in the order of the outputs' random names.
     Does not raise for a file that fails: its outcome has the error, and the others are done.
     """
-    if guard is not None:
-        warnings.warn(renamed_note("guard", "also_hide"), FutureWarning, stacklevel=2)
     options = options or Options()
-    also_hide = also_hide or guard
     detection = options.detection
     detection = replace(detection, region=region or detection.region, also_hide=also_hide or detection.also_hide)
     options = replace(options, size=size or options.size, detection=detection)

@@ -1,6 +1,12 @@
 """Names of the previous version, which are still understood in this one: of options, of keywords and in manifests."""
 
-from typing import Any
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 FIELDS = {"guard": "also_hide", "guard_with": "also_hide_with", "exceptions": "leave_visible"}
 """Of detection settings."""
@@ -9,6 +15,19 @@ OPTIONS = {"--guard": "--also-hide", "--guard-with": "--also-hide-with", "--exce
 
 def renamed_note(old: str, new: str) -> str:
     return f"{old} is now called {new}; the next version no longer knows {old}"
+
+
+def with_old_keyword(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which also takes `also_hide` by its old name, with a warning."""
+
+    @wraps(function)
+    def renamed(*args: P.args, **keywords: P.kwargs) -> R:
+        if "guard" in keywords:
+            warnings.warn(renamed_note("guard", "also_hide"), FutureWarning, stacklevel=2)
+            keywords["also_hide"] = keywords.pop("guard")
+        return function(*args, **keywords)
+
+    return renamed
 
 
 def manifest_with_current_names(manifest: dict[str, Any]) -> dict[str, Any]:

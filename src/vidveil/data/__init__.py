@@ -5,6 +5,7 @@ A dataset is `NAME` or `NAME:ARGUMENT`. Those that are not built in lie under on
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,6 @@ def _with_completeness(clips: "ClipSet", dataset: Dataset, folder: Path | None) 
     found, official = count_present(dataset.expected, folder), dataset.expected.official
     if found >= official:
         return clips
-    from dataclasses import replace
-
     what = f"{found:,} of {official:,} {dataset.expected.what}"
     say(f"{clips.name}: {what} are here, so numbers are not those of the whole set")
     return replace(clips, here=(found, official))

@@ -140,7 +140,7 @@ DATA = Registry(
         "pa_hmdb51": Dataset(
             reader="vidveil.data.readers.pa_hmdb51:load",
             usage="pa_hmdb51[:frames|frames_60_40]",
-            summary="test on PA-HMDB51's 515 videos, training on the others of HMDB51 with VP-HMDB51's labels; or frames",
+            summary="test on PA-HMDB51's 515 videos, training on HMDB51's others with VP-HMDB51's labels; or frames",
             layout="PrivacyAttributes/brush_hair.json, and HMDB51 with hmdb51_privacy_attribute_label.pickle",
             requires=(*_HMDB51, ("PrivacyAttributes", "PA-HMDB51/PrivacyAttributes"), _VP_HMDB51),
             expected=_IN_HMDB51,

@@ -52,14 +52,14 @@ class ClipSet:
     action: NDArray[np.int64]
     """(N,) index into `actions`."""
     actions: Sequence[str]
-    person: NDArray[np.int64]
-    """(N,) -1 if unknown."""
-    attributes: NDArray[np.float32]
-    """(N, A) 1 or 0, NaN if unknown. A may be 0."""
+    person: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(N,) -1 if unknown. By default, all are."""
+    attributes: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    """(N, A) 1 or 0, NaN if unknown. A may be 0, as it is by default."""
     attribute_names: Sequence[str] = ()
     gallery: Gallery = "any"
-    """The clips among which linkage searches: `same action` where each person does one action only, `other action` where
-    a person does each action once."""
+    """The clips among which linkage searches: `same action` where each person does one action only, `other action`
+    where a person does each action once."""
     tags: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     """Any other labels of the clips: outfit, place, camera."""
     action_labels: NDArray[np.float32] | None = None
@@ -72,6 +72,10 @@ class ClipSet:
 
     def __post_init__(self) -> None:
         rows = len(self.videos)
+        if not len(self.person):
+            object.__setattr__(self, "person", np.full(rows, -1, np.int64))
+        if not self.attributes.size and not self.attribute_names:
+            object.__setattr__(self, "attributes", np.zeros((rows, 0), np.float32))
         columns: dict[str, Sized] = {"ids": self.ids, "split": self.split, "group": self.group, "action": self.action}
         columns |= {"person": self.person, "attributes": self.attributes, **self.tags}
         for name, column in columns.items():

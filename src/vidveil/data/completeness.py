@@ -40,9 +40,9 @@ def _first(root: Path, places: Sequence[str]) -> dict[str, int]:
 
 
 def count_files(root: Path, pattern: str) -> dict[str, int]:
-    """Number of files that match a pattern such as `hmdb51/*/*.avi`, by their folder; of folders, if it ends with a slash.
+    """Number of files that match a pattern such as `hmdb51/*/*.avi`, by their folder. Hidden ones are skipped.
 
-    Hidden ones are skipped.
+    Folders are counted instead of files if the pattern ends with a slash.
     """
     *above, last = pattern.removesuffix("/").split("/")
     folders = [str(root)]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from vidveil.core.code_hash import code_of
 from vidveil.core.frame import Region
@@ -35,8 +36,6 @@ def regions(data: ClipSet, region: str) -> Callable[[int], VideoRegions]:
 
 
 def _detect(data: ClipSet, row: int, source: Any) -> VideoRegions:
-    import torch
-
     frames = np.array(data.videos.frames(row))  # (T, H, W, 3)
     return regions_of(torch.from_numpy(frames).movedim(-1, 0).float() / 255, source)
 

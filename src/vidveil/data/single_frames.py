@@ -1,7 +1,7 @@
 """Single frames of videos as clips, for labels per frame and attackers that see one frame at a time.
 
-A row is one frame; a view of it is a static clip. Methods are applied to the whole videos, as everywhere, and the frames
-are taken from the result: a mask computed for a single picture would be another mask.
+A row is one frame; a view of it is a static clip. Methods are applied to the whole videos, as everywhere, and the
+frames are taken from the result: a mask computed for a single picture would be another mask.
 
 Of each video every eighth of the decoded frames is a row, from the fifth on, and at least one: every sixteenth frame of
 the file. So a long video has more rows than a short one, and results are means over frames, not over videos. Videos are
@@ -50,8 +50,8 @@ class SingleFrames:
         return video[at : at + 1]
 
     def digest(self, i: int) -> str:
-        """Of the video and the index of the frame, not of its pixels: two videos may both have black frames, which is no
-        overlap. Whole videos were compared when their set was constructed."""
+        """Of the video and the index of the frame, not of its pixels: two videos may both have black frames, which is
+        no overlap. Whole videos were compared when their set was constructed."""
         return f"{self.whole.videos.digest(int(self.row[i]))} {self.frame[i]}"
 
     def of(self, whole: ClipSet) -> "SingleFrames":

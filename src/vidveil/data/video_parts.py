@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,7 @@ from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
 from vidveil.data.detection_cache import cached_detections, has_ground_truth
 from vidveil.data.store.videos import VideoStore, cache_folder
-
-if TYPE_CHECKING:
-    from vidveil.detect.detectors import Yolox
+from vidveil.detect.detectors import Yolox
 
 VideoPart = Literal["whole", "person_crop", "median"]
 Box = tuple[int, int, int, int]
@@ -115,7 +113,5 @@ def _person_box(data: ClipSet, i: int) -> Box:
 
 
 @cache
-def _detector() -> "Yolox":
-    from vidveil.detect.detectors import Yolox
-
+def _detector() -> Yolox:
     return Yolox()

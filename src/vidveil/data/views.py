@@ -2,9 +2,9 @@
 
     video (T, H, W, 3) uint8   →   view (3, frames, size, size) float in [0, 1]
 
-In time, a view has `frames` frames, `stride` apart; a shorter video repeats its last frame. In space, it is a box of the
-picture resized to size × size by an antialiased bilinear filter. Both directions of that filter are matrices with a row
-per pixel of the result,
+In time, a view has `frames` frames, `stride` apart; a shorter video repeats its last frame. In space, it is a box of
+the picture resized to size × size by an antialiased bilinear filter. Both directions of that filter are matrices with a
+row per pixel of the result,
 
     view = Y · picture · Xᵀ          Y (size, H), X (size, W): triangles as wide as the pixels they replace
 
@@ -88,30 +88,6 @@ def parse_views(spec: str) -> tuple[int, int]:
     if not match:
         raise UsageError(f"views are CLIPSxCROPS with 1 or 3 crops, such as 5x1 or 5x3, not {spec!r}")
     return int(match[1]), int(match[2])
-
-
-def training_view(
-    video: Tensor,
-    numbers: Floats,
-    *,
-    frames: int,
-    size: int,
-    stride: int = 1,
-    augment: Augment = "crop",
-    scale: tuple[float, float] = (0.5, 1.0),
-    flip: bool = True,
-) -> Tensor:
-    """uint8 (T, H, W, 3), numbers (DRAWS,) → (3, frames, size, size)."""
-    picks = training_picks(len(video), frames, stride, numbers[0])
-    clip = video[torch.as_tensor(picks, device=video.device)]
-    return augmented(clip[None], numbers[None], size=size, augment=augment, scale=scale, flip=flip)[0]
-
-
-def even_views(video: Tensor, spec: str, *, frames: int, size: int, stride: int = 1) -> Tensor:
-    """uint8 (T, H, W, 3) → (V, 3, frames, size, size), the crops of a clip side by side."""
-    clips, crops = parse_views(spec)
-    picks = torch.as_tensor(even_picks(len(video), frames, stride, clips), device=video.device)
-    return cropped(video[picks][None], size=size, crops=crops)[0]
 
 
 def augmented(

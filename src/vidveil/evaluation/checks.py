@@ -69,7 +69,7 @@ def _compares_frames(spec: str) -> bool:
         return False
     method = load(spec.removeprefix("random:"))
     stages = method.stages if isinstance(method, Chain) else (method,)
-    return any(isinstance(one, MotionMethod) for each in stages for one in (each, getattr(each, "after", None)))
+    return any(isinstance(one, MotionMethod) for stage in stages for one in (stage, stage.preprocess))
 
 
 def _check_lookup(recipe: EvaluateRecipe) -> None:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from vidveil.core.atomic import write_text
 from vidveil.core.bounded import RESULTS_BYTES, RESULTS_VALUES, is_file, read_json_object, reason
-from vidveil.core.errors import DataError
+from vidveil.core.errors import DataError, RecipeError
+from vidveil.core.recipe_keys import with_current_names
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.data.description import UTILITY_METRICS, UtilityMetric
@@ -124,7 +125,8 @@ def locate(run: str) -> Path:
 
 
 def read(path: Path) -> Results:
-    """Whatever is wrong with the file is said in one line."""
+    """DataError with one line about whatever is wrong with the file. Old names of recipe keys become the current ones,
+    with a note."""
     try:
         values = _shown(read_json_object(path, RESULTS_BYTES, RESULTS_VALUES))
         if values.get("layout") != LAYOUT:
@@ -133,8 +135,8 @@ def read(path: Path) -> Results:
         return from_values(Results, _known(values), null=True)
     except FileNotFoundError:
         raise DataError(f"there are no results at {printable(path, 300)}") from None
-    except (OSError, ValueError) as error:
-        why = f"is not a result of `vidveil evaluate` ({error})" if isinstance(error, ValueError) else reason(error)
+    except (OSError, ValueError, RecipeError) as error:
+        why = reason(error) if isinstance(error, OSError) else f"is not a result of `vidveil evaluate` ({error})"
         raise DataError(f"{printable(path, 300)} {why}") from error
 
 
@@ -162,6 +164,8 @@ def _known(values: dict[str, Any]) -> dict[str, Any]:
     if isinstance(found["points"], list):
         found["points"] = [_point(point) for point in found["points"]]
     found["controls"] = _metrics(found["controls"])
+    if isinstance(found.get("recipe"), dict):
+        found["recipe"] = with_current_names(found["recipe"])
     return found
 
 

@@ -30,7 +30,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
-from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, born
+from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, created
 from vidveil.data.store.videos import Item, VideoStore, cache_folder
 from vidveil.methods.masking.baselines import (
     CONTROLS,
@@ -122,7 +122,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         if not same:
             videos = AnonymizedVideos.write(folder, make(), about)
     if made_now and isinstance(videos, AnonymizedVideos):
-        videos.made = born(videos.folder)
+        videos.made = created(videos.folder)
     return data.with_videos(videos, f"{data.name} after {setting}")
 
 

@@ -204,8 +204,8 @@ def _warnings(first: Run, other: Run, one: Method, two: Method) -> Iterable[str]
     """What makes a comparison less than fair, though it can be made."""
     if differ := different_settings(first, other):
         yield (
-            f"**The evaluators of these two differ ({', '.join(differ)}): a part of every difference may be theirs, not "
-            "the methods'.**"
+            f"**The evaluators of these two differ ({', '.join(differ)}): a part of every difference may be theirs, "
+            "not the methods'.**"
         )
     apart = [
         f"{spoken(name)} {one.raw[name].value:.3f} and {two.raw[name].value:.3f}"

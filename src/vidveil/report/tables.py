@@ -67,9 +67,8 @@ def table(results: Sequence[Results], compared: str = "") -> str:
 def overview(results: Sequence[Results]) -> str:
     """One row per run and setting: what is kept, what leaks; what masks hid, where ground truth is known."""
     rows = []
-    truths = {
-        name: title for name, title in _TRUTHS.items() if any(name in p.metrics for r in results for p in r.points)
-    }
+    measured = {name for one in results for point in one.points for name in point.metrics}
+    truths = {name: title for name, title in _TRUTHS.items() if name in measured}
     for one in results:
         for point in one.points or [one.raw]:
             whole = next((point.metrics[name] for name in _WHOLE if name in point.metrics), None)

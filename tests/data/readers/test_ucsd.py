@@ -81,7 +81,7 @@ def test_what_a_copy_lacks_is_named(tmp_path):
     ):
         ucsd.load("ped2", root=tmp_path)
     shutil.rmtree(folder / "Train" / "Train002")
-    with pytest.raises(DataError, match="Train has no folder Train002: unpack the set again"):
+    with pytest.raises(DataError, match="Train has no Train002: unpack the set again"):
         ucsd.load("ped2", root=tmp_path)
     (folder / "Train" / "Train004").rename(folder / "Train" / "Train002")
     shutil.rmtree(folder / "Test" / "Test002")

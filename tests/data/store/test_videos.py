@@ -44,8 +44,11 @@ def test_videos_come_back_as_they_were_and_cannot_be_changed(tmp_path):
 
 
 def test_side_arrays_travel_with_their_videos(tmp_path):
-    pairs = ((video, {"masks": video[..., 0] > 128}) for video in VIDEOS)
-    store = VideoStore.write(tmp_path / "set", pairs, {}, sides={"angles": np.arange(6.0).reshape(3, 2)})
+    pairs = (
+        (video, {"masks": video[..., 0] > 128, "angles": np.array([2 * i, 2 * i + 1.0])})
+        for i, video in enumerate(VIDEOS)
+    )
+    store = VideoStore.write(tmp_path / "set", pairs, {})
     assert set(store.sides) == {"masks", "angles"}
     for i, video in enumerate(VIDEOS):
         np.testing.assert_array_equal(store.side("masks", i), video[..., 0] > 128)

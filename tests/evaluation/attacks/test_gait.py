@@ -4,32 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from rich.console import Console
 
+from tests.evaluation import toy as toy_world
 from tests.evaluation.toy import Arrays, several, toy
 from vidveil.core.errors import DataError, UsageError
-from vidveil.core.recipe import as_values
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.attacks.gait import Gait, Walks, energy, look_up
+from vidveil.evaluation.checks import refuse_mistakes
 from vidveil.evaluation.measures.measure import Measure
-from vidveil.evaluation.protocols.clips import protocol_of, refuse_mistakes
-from vidveil.evaluation.recipes.clips import EvaluateRecipe
+from vidveil.evaluation.protocols.lookups import GaitProtocol
 from vidveil.evaluation.results import Results, read
 from vidveil.report.tables import table
-from vidveil.training.runs import Run
+
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 VIEWS = (0, 90)
-RECIPE = EvaluateRecipe(
-    name="gaits", data="toy", protocol="gait", frames=4, size=16, attackers=("energy",), permutations=200, resamples=200
-)
-
-
-@pytest.fixture(autouse=True)
-def _own_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-    torch.set_num_threads(1)
+RECIPE = replace(toy_world.RECIPE, name="gaits", protocol="gait", attackers=("energy",))
 
 
 def walks(people: int = 12, *, condition: bool = False, split: tuple[str, ...] = ("test",)) -> ClipSet:
@@ -67,12 +57,10 @@ def measured(data: ClipSet, *features: np.ndarray):
 
 
 def evaluate(data: ClipSet, **changes: object) -> Results:
-    recipe = replace(RECIPE, **changes)
-    with Run.create(recipe.name, as_values(recipe)) as run:
-        return protocol_of(recipe)(recipe, data, run, None, Console(quiet=True)).evaluate()
+    return toy_world.evaluate(data, RECIPE, **changes)
 
 
-def test_who_is_known_from_one_side_is_found_from_that_side_alone():
+def test_somebody_known_from_one_side_is_found_from_that_side_alone():
     data = walks()
     shown = embedded(data, np.ones(len(data), bool))
     turned = np.where(data.tags["view"][:, None] == 90, np.roll(shown, 20, axis=1), shown)  # another space a view
@@ -87,7 +75,7 @@ def test_who_is_known_from_one_side_is_found_from_that_side_alone():
     assert value["gait_rank1_cross_view"] == pytest.approx(cross)
 
 
-def test_floors_are_those_of_a_gallery_walk_by_lot_and_noise_is_at_them():
+def test_floors_are_those_of_a_random_gallery_walk_and_noise_is_at_them():
     data = walks()
     numbers, _ = measured(data, embedded(data, np.zeros(len(data), bool)))
     for number in numbers.values():
@@ -99,7 +87,7 @@ def test_floors_are_those_of_a_gallery_walk_by_lot_and_noise_is_at_them():
 
 
 def test_people_who_are_always_taken_for_the_same_other_are_no_leak_if_some_are_right_by_luck():
-    """Three of twelve people happen to be taken for themselves: with single walks dealt that would be impossible."""
+    """Three of twelve people happen to be taken for themselves: with single walks permuted that would be impossible."""
     data = walks()
     taken = np.r_[0, 1, 2, np.roll(np.arange(3, 12), 1)]
     vectors = np.eye(40)[np.where(data.tags["gallery"] == 1, data.person, taken[data.person])]
@@ -116,7 +104,7 @@ def test_identical_walks_are_at_the_floor_exactly():
     assert number.leak.value.value == pytest.approx(number.analytic)
 
 
-def test_conditions_are_told_apart_and_have_the_same_gallery():
+def test_conditions_have_numbers_of_their_own_and_the_same_gallery():
     data = walks(condition=True)
     coat = data.tags["condition"] == 1
     numbers, by_view = measured(data, embedded(data, ~coat))
@@ -156,7 +144,7 @@ def test_validation_people_choose_and_without_them_the_first_attacker_counts():
     assert numbers["gait_rank1_any_view"].others["peeking"]["test"] == 1
 
 
-def test_a_whole_evaluation_trains_nothing_and_is_told(tmp_path):
+def test_a_whole_evaluation_trains_nothing_and_is_reported(tmp_path):
     data = walks()
     clips = data.videos.clips // 4
     clips[np.arange(len(data)), :, data.person] = 255  # everybody is a line at a height of their own
@@ -176,27 +164,19 @@ def test_a_whole_evaluation_trains_nothing_and_is_told(tmp_path):
     assert "the set has nobody to choose on, and the first attacker counts" in text
 
 
-def test_an_evaluation_that_was_interrupted_looks_at_nothing_twice(tmp_path):
+def test_an_evaluation_that_was_interrupted_computes_no_features_again(tmp_path):
     data, recipe = walks(), replace(RECIPE, attackers=("resnet_tiny:frozen",))
 
     def cut(*_: object) -> None:
         raise RuntimeError("cut")
 
-    def engine(run: Run):
-        return protocol_of(recipe)(recipe, data, run, None, None)
-
-    def cut_short() -> None:
-        with Run.create(recipe.name, as_values(recipe)) as run:
-            stopped = engine(run)
-            stopped.gait.numbers = cut
-            stopped.evaluate()
-
+    stopped = GaitProtocol(recipe, data)
+    stopped.gait.numbers = cut
     with pytest.raises(RuntimeError, match="cut"):
-        cut_short()
+        stopped.evaluate()
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("predictions.safetensors")}
     assert stamps
-    with Run.create(recipe.name, as_values(recipe), resume=True) as run:
-        assert engine(run).evaluate().raw.by_view
+    assert GaitProtocol(recipe, data).evaluate(resume=True).raw.by_view
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
 
 
@@ -208,7 +188,7 @@ def test_the_mean_of_all_frames_is_in_grey_and_of_one_size():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "reason"),
     [
         ({"attackers": ("r3d_tiny",)}, r"r3d_tiny: the protocol gait trains nothing; .*i3d:frozen or energy"),
         ({"protocol": "retrieval"}, r"energy: the protocol retrieval trains nothing; .*i3d:frozen$"),
@@ -216,13 +196,13 @@ def test_the_mean_of_all_frames_is_in_grey_and_of_one_size():
         ({"controls": ("median",)}, "leave controls out"),
     ],
 )
-def test_what_asks_for_a_training_is_refused(changes, said):
-    with pytest.raises(UsageError, match=said):
+def test_what_asks_for_a_training_is_refused(changes, reason):
+    with pytest.raises(UsageError, match=reason):
         refuse_mistakes(replace(RECIPE, **changes))
 
 
 def test_sets_without_gaits_are_refused():
-    with pytest.raises(DataError, match="toy does not tell the gallery of a clip"):
+    with pytest.raises(DataError, match="toy has no tag gallery"):
         evaluate(toy())
     everything = walks()
     tags = {**everything.tags, "gallery": np.ones(len(everything), np.int64)}
@@ -230,7 +210,7 @@ def test_sets_without_gaits_are_refused():
         evaluate(replace(everything, tags=tags), name="other")
 
 
-def test_retrieval_finds_actions_among_training_clips_and_stands_beside_its_floor():
+def test_retrieval_finds_actions_among_training_clips_and_has_a_floor_by_formula():
     results = evaluate(toy(), protocol="retrieval", attackers=("r3d_tiny:frozen",), method="solid")
     raw, (point,) = results.raw.metrics, results.points
     assert list(raw) == ["retrieval_r1", "retrieval_r5", "retrieval_r10", "retrieval_map"]
@@ -243,10 +223,12 @@ def test_retrieval_finds_actions_among_training_clips_and_stands_beside_its_floo
     for name, metric in point.metrics.items():  # all black: any order is as good
         assert metric.value == pytest.approx(metric.floor, abs=1e-6), name
         assert metric.retention == pytest.approx(metric.value / raw[name].value)
-    with pytest.raises(DataError, match="walks has no clips in train and val"):
+    with pytest.raises(DataError, match="walks has no videos in train and val"):
         evaluate(walks(), protocol="retrieval", attackers=("r3d_tiny:frozen",), name="other")
 
 
 def test_several_actions_at_once_are_not_looked_up():
-    with pytest.raises(DataError, match="several shows several actions at once, and retrieval looks for one a clip"):
+    with pytest.raises(
+        DataError, match="several shows several actions at once, and retrieval needs one action per clip"
+    ):
         evaluate(several(toy()), protocol="retrieval", attackers=("r3d_tiny:frozen",))

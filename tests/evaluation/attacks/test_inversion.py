@@ -1,4 +1,4 @@
-"""Whoever learns to read an adapter gets back what it only wrote in another hand, and nothing that is not there."""
+"""An attacker recovers what an adapter only encodes otherwise, and nothing that it erased."""
 
 from dataclasses import replace
 
@@ -6,11 +6,13 @@ import pytest
 import torch
 
 from tests.evaluation.made_features import WIDTH, clips_of, directions, made, read
-from vidveil.evaluation.attacks.inversion import adapted, black_box, white_box
+from vidveil.evaluation.attacks.inversion import black_box, white_box
+from vidveil.evaluation.protocols.adapters import adapted
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.train import Joint
 
+FEW = 40  # clips
 SHAPE = Shape(WIDTH, heads=2, groups=4)
 RECIPE = SplavuRecipe(name="mine", data="features:made", heads=2, groups=4, erase=1.0)
 
@@ -22,11 +24,11 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def erasing(data):
-    """An adapter that leaves what tells actions apart."""
+    """An adapter that leaves what separates actions."""
     return Joint(RECIPE, data, "cpu").adapter.eval().requires_grad_(False)
 
 
-def opinionated(shape=SHAPE, strength=0.05):
+def disturbing(shape=SHAPE, strength=0.05):
     torch.manual_seed(2)
     found = AAM(shape)
     with torch.no_grad():
@@ -40,7 +42,7 @@ def on_test(data, features):
     return features[torch.from_numpy(clips_of(data, "test"))]
 
 
-def told(data, back, axes=None):
+def recovered(data, back, axes=None):
     """R² of recovered test clips, of all directions together or of some."""
     wanted, found = (on_test(data, one.clips.all) for one in (data, back))
     if axes is not None:
@@ -53,8 +55,8 @@ def with_clips(data, features):
 
 
 def test_a_set_after_an_adapter_is_every_clip_after_it_static_ones_too(data, monkeypatch):
-    adapter = opinionated()
-    monkeypatch.setattr("vidveil.evaluation.attacks.inversion.AT_ONCE", 50)
+    adapter = disturbing()
+    monkeypatch.setattr("vidveil.evaluation.protocols.adapters.AT_ONCE", 50)
     after = adapted(data, adapter)
     torch.testing.assert_close(after.clips.all, adapter(data.clips.all), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(after.static.all, adapter(data.static.all), atol=1e-5, rtol=1e-5)
@@ -65,23 +67,23 @@ def test_a_set_after_an_adapter_is_every_clip_after_it_static_ones_too(data, mon
 def test_pairs_are_enough_to_undo_a_rotation(data):
     turn = torch.linalg.qr(torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(5))).Q
     after = with_clips(data, data.clips.all @ turn)
-    assert told(data, after) < 0.2
-    assert told(data, black_box(data, after, seed=0)) > 0.999
+    assert recovered(data, after) < 0.2
+    assert recovered(data, black_box(data, after, seed=0)) > 0.999
 
 
 def test_pairs_are_enough_to_undo_an_adapter_that_erases_nothing(data):
-    after = adapted(data, opinionated(strength=0.1))
-    assert told(data, after) < 0.6
-    assert told(data, black_box(data, after, seed=0)) > 0.95
+    after = adapted(data, disturbing(strength=0.1))
+    assert recovered(data, after) < 0.6
+    assert recovered(data, black_box(data, after, seed=0)) > 0.95
 
 
 def test_no_pair_brings_back_what_was_erased(data, erasing):
-    """People of test are others: what is learned of those of training says nothing of them."""
+    """People of test are others: what is learned of those of training does not hold for them."""
     after = adapted(data, erasing)
     back = black_box(data, after, seed=0)
     personal, doing = (torch.from_numpy(directions()[part]).float() for part in (slice(0, 6), slice(6, 9)))
-    assert told(data, back, personal) < 0.15
-    assert told(data, back, doing) > 0.8
+    assert recovered(data, back, personal) < 0.15
+    assert recovered(data, back, doing) > 0.8
 
 
 def changed_in(data, split, seed=0):
@@ -91,22 +93,22 @@ def changed_in(data, split, seed=0):
 
 
 def test_an_attacker_with_pairs_knows_none_of_test_videos(data):
-    after = adapted(data, opinionated())
+    after = adapted(data, disturbing())
     found = {split: black_box(changed_in(data, split), after, seed=1).clips.all for split in ("train", "test")}
     wanted = black_box(data, after, seed=1).clips.all
     assert torch.equal(found["test"], wanted)
     assert not torch.allclose(found["train"], wanted)
 
 
-def test_validation_chooses_and_does_not_teach(data):
-    """Whatever validation videos are said to have been, what is recovered is a guess of training videos."""
-    after = adapted(data, opinionated())
+def test_validation_chooses_and_does_not_train(data):
+    """Whatever the raw features of validation videos are, what is recovered looks like those of training videos."""
+    after = adapted(data, disturbing())
     back = black_box(changed_in(data, "val"), after, seed=1)
     assert back.clips.all.abs().max() < 2 * data.clips.all.abs().max()
 
 
 def test_nor_does_what_is_given_of_a_test_video_change_what_is_recovered_of_others(data):
-    after = adapted(data, opinionated())
+    after = adapted(data, disturbing())
     test = torch.from_numpy(clips_of(data, "test"))
     other = with_clips(after, torch.where(test[:, None], 7.0, after.clips.all))
     one, two = (black_box(data, given, seed=1).clips.all for given in (after, other))
@@ -114,7 +116,7 @@ def test_nor_does_what_is_given_of_a_test_video_change_what_is_recovered_of_othe
 
 
 def test_the_same_seed_recovers_the_same_and_the_callers_draws_go_on(data):
-    after = adapted(data, opinionated())
+    after = adapted(data, disturbing())
     torch.manual_seed(1)
     wanted = torch.rand(3)
     torch.manual_seed(1)
@@ -124,11 +126,8 @@ def test_the_same_seed_recovers_the_same_and_the_callers_draws_go_on(data):
     assert not torch.equal(one, other)
 
 
-FEW = 40
-
-
-def test_whoever_has_the_adapter_finds_what_it_was_given(data):
-    adapter, raw = opinionated(), with_clips(data, data.clips.all[:FEW])
+def test_an_attacker_with_the_adapter_finds_its_input(data):
+    adapter, raw = disturbing(), with_clips(data, data.clips.all[:FEW])
     after = adapted(raw, adapter)
     back = white_box(after, adapter).clips.all
     torch.testing.assert_close(adapter(back), after.clips.all, atol=1e-2, rtol=0)
@@ -137,9 +136,9 @@ def test_whoever_has_the_adapter_finds_what_it_was_given(data):
     assert not any(p.grad is not None for p in adapter.parameters())
 
 
-def test_and_finds_what_the_projection_left_and_no_more(data, erasing):
+def test_an_attacker_with_the_adapter_finds_what_the_projection_left_and_no_more(data, erasing):
     adapter = AAM(replace(SHAPE, erase=1.0)).eval()
-    adapter.load_state_dict(opinionated().state_dict() | {"centre": erasing.centre, "left": erasing.left})
+    adapter.load_state_dict(disturbing().state_dict() | {"centre": erasing.centre, "left": erasing.left})
     adapter.requires_grad_(False)
     raw = with_clips(data, data.clips.all[:FEW])
     back, left = white_box(adapted(raw, adapter), adapter).clips.all, adapter.erased(raw.clips.all)
@@ -147,8 +146,8 @@ def test_and_finds_what_the_projection_left_and_no_more(data, erasing):
     assert (back - left).abs().max() < 0.05
 
 
-def test_each_clip_is_sought_by_itself(data):
-    adapter = opinionated()
+def test_each_clip_is_inverted_by_itself(data):
+    adapter = disturbing()
     after = adapted(with_clips(data, data.clips.all[:FEW]), adapter)
     alone = white_box(with_clips(after, after.clips.all[:1]), adapter).clips.all
     torch.testing.assert_close(alone, white_box(after, adapter).clips.all[:1], atol=1e-3, rtol=1e-3)

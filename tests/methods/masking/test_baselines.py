@@ -75,7 +75,7 @@ def test_the_oracle_weighs_pixels_against_each_other():
 
 
 def test_an_oracle_needs_truth():
-    with pytest.raises(UsageError, match="built-in people only"):
+    with pytest.raises(UsageError, match="synthetic people"):
         kept("oracle", still(), 0.5)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.evaluation.masked import FRAMES, SIZE, people
+from tests.evaluation.masked import FRAMES, people
 from tests.methods import made_checkpoint
 from vidveil.core.errors import UsageError
 from vidveil.data.store.anonymized import KEPT
@@ -63,10 +63,10 @@ def test_recipes_judge_them_like_any_method_and_no_knob_of_privacy_is_taken(spec
 
 
 def test_lots_take_the_place_of_a_network_and_of_nothing_else():
-    class Other:
-        frames, size, tubelet = FRAMES, SIZE, (2, 8, 8)
+    class Other(Undecided):
+        pass
 
-    with pytest.raises(UsageError, match="this is none"):
+    with pytest.raises(UsageError, match="this is not one"):
         with_random_pruning(load("solid"), "random:dual_cls:x")
-    with pytest.raises(UsageError, match="this is none"):
+    with pytest.raises(UsageError, match="this is not one"):
         with_random_pruning(TubeletMasker("other", Other()), "random:dual_cls:x")

@@ -61,11 +61,9 @@ def test_a_decoder_draws_from_what_was_filmed_and_from_nothing_else():
 
 
 def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, monkeypatch):
-    made_networks = []
+    built = []
     monkeypatch.setattr(
-        dual_cls_training,
-        "DualCLSNetworks",
-        lambda *words: made_networks.append(DualCLSNetworks(*words)) or made_networks[-1],
+        dual_cls_training, "DualCLSNetworks", lambda *given: built.append(DualCLSNetworks(*given)) or built[-1]
     )
     made = run(RECIPE)
     assert made.folder == runs / "mine" / "checkpoint"
@@ -74,9 +72,9 @@ def test_training_leaves_a_checkpoint_that_is_the_trained_network(runs, data, mo
     assert found.about["recipe"] == as_values(RECIPE)
     assert found.about["metrics"] == made.metrics
     assert found.about["data"]["name"] == "puppets"
-    assert same(found.tensors(), made_networks[0].anonymizer.state_dict())  # not the votes
+    assert same(found.tensors(), built[0].anonymizer.state_dict())  # not the votes
     video = torch.from_numpy(data.videos.frames(0).copy()).permute(3, 0, 1, 2)[None] / 255
-    wanted = made_networks[0].anonymizer.decide(video).kept
+    wanted = built[0].anonymizer.decide(video).kept
     mask = load("dual_cls:mine").anonymize_batch(video).mask
     assert torch.equal(mask[:, ::2, ::8, ::8], wanted)
     assert str(runs) not in (made.folder / "checkpoint.json").read_text()

@@ -1,4 +1,4 @@
-"""What still clips tell is gone from moving ones, and what tells the task is left."""
+"""What still clips predict is gone from moving ones, and what separates the classes of the task is left."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.core.errors import DataError
-from vidveil.methods.splavu.erasure import covariance, erasing, means_of, roots, telling
+from vidveil.methods.splavu.erasure import class_directions, covariance, erasing, means_of, roots
 
 D, STATIC, CLASSES = 16, 4, 3
 REST = D - (CLASSES - 1)
-"""Directions that do not tell classes apart."""
+"""Directions that do not separate classes."""
 ENOUGH = STATIC / REST
 """The share that loses as many as still clips have."""
 
@@ -20,13 +20,13 @@ def world(clips: int = 3000, seed: int = 0, width: int = D) -> tuple[Tensor, Ten
     """Clips and still clips (n, D), classes (n,), and what both share (n, STATIC), all mixed up."""
     draws = torch.Generator().manual_seed(seed)
     mix = torch.randn(width, width, generator=torch.Generator().manual_seed(77))
-    seen = torch.randn(clips, STATIC, generator=draws)
+    shared = torch.randn(clips, STATIC, generator=draws)
     classes = torch.arange(clips) % CLASSES
     motion = torch.randn(clips, width - STATIC, generator=draws)
     motion[:, :CLASSES] += 3 * F.one_hot(classes, CLASSES)
     jitter = 0.05 * torch.randn(clips, width, generator=draws)
-    still = F.pad(seen, (0, width - STATIC)) + jitter
-    return torch.cat([seen, motion], 1) @ mix + 5, still @ mix - 2, classes, seen
+    still = F.pad(shared, (0, width - STATIC)) + jitter
+    return torch.cat([shared, motion], 1) @ mix + 5, still @ mix - 2, classes, shared
 
 
 def left(mean: Tensor, kept: Tensor, z: Tensor) -> Tensor:
@@ -45,21 +45,21 @@ def class_means(z: Tensor, classes: Tensor) -> Tensor:
     return torch.stack([z[classes == number].mean(0) for number in range(CLASSES)])
 
 
-def test_what_still_clips_tell_cannot_be_told_from_other_clips_any_more():
-    (z, y, classes, seen), (other, _, _, others) = world(), world(seed=1)
-    assert predictable(z, seen, other, others) > 0.95
+def test_what_still_clips_predict_cannot_be_predicted_from_other_clips_any_more():
+    (z, y, classes, shared), (other, _, _, others) = world(), world(seed=1)
+    assert predictable(z, shared, other, others) > 0.95
     mean, kept = erasing(z, y, classes, ENOUGH, ridge=0.0)
-    assert predictable(left(mean, kept, z), seen, left(mean, kept, other), others) < 0.01
+    assert predictable(left(mean, kept, z), shared, left(mean, kept, other), others) < 0.01
 
 
-def test_nor_by_somebody_who_looks_for_the_last_bits():
+def test_nor_from_their_last_bits():
     """In 32 bits the map would leave a ten-millionth of it, where nothing else is: see `erasing`."""
-    (z, y, classes, seen), (other, _, _, others) = world(), world(seed=1)
+    (z, y, classes, shared), (other, _, _, others) = world(), world(seed=1)
     mean, kept = erasing(z, y, classes, ENOUGH, ridge=0.0)
     stored = [left(mean, kept, one).float() for one in (z, other)]
-    assert predictable(stored[0], seen, stored[1], others, rcond=0.0) < 0.01
+    assert predictable(stored[0], shared, stored[1], others, rcond=0.0) < 0.01
     rounded = [left(mean.float(), kept.float().double(), one) for one in (z, other)]
-    assert predictable(rounded[0], seen, rounded[1], others, rcond=0.0) > 0.9  # the test can see it
+    assert predictable(rounded[0], shared, rounded[1], others, rcond=0.0) > 0.9  # the test can see it
 
 
 @pytest.mark.parametrize("share", [ENOUGH, 0.7, 1.0])
@@ -73,7 +73,7 @@ def test_classes_stay_as_far_apart_as_they_were(share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, ENOUGH, 0.5, 1.0])
-def test_it_is_a_projection_that_loses_as_many_directions_as_it_was_told_to(share):
+def test_it_is_a_projection_that_loses_as_many_directions_as_it_was_asked_to(share):
     z, y, classes, _ = world()
     _, kept = erasing(z, y, classes, share)
     torch.testing.assert_close(kept @ kept, kept, atol=1e-9, rtol=0)
@@ -82,28 +82,28 @@ def test_it_is_a_projection_that_loses_as_many_directions_as_it_was_told_to(shar
         torch.testing.assert_close(kept, torch.eye(D, dtype=kept.dtype), atol=1e-9, rtol=0)
 
 
-def test_all_of_it_leaves_what_tells_classes_apart_and_nothing_else():
+def test_all_of_it_leaves_what_separates_classes_and_nothing_else():
     z, y, classes, _ = world()
     mean, kept = erasing(z, y, classes, 1.0)
     whiten, _ = roots(covariance(z.double() - mean))
-    told = telling(means_of((z.double() - mean) @ whiten, classes))
-    assert told.shape == (D, CLASSES - 1)
-    torch.testing.assert_close(whiten.inverse() @ kept @ whiten, told @ told.T, atol=1e-6, rtol=0)
+    kept_on_purpose = class_directions(means_of((z.double() - mean) @ whiten, classes))
+    assert kept_on_purpose.shape == (D, CLASSES - 1)
+    torch.testing.assert_close(whiten.inverse() @ kept @ whiten, kept_on_purpose @ kept_on_purpose.T, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("classes", [None, torch.full((3000,), -1)])
 def test_without_classes_nothing_is_kept_on_purpose(classes):
-    z, y, _, seen = world()
+    z, y, _, shared = world()
     mean, kept = erasing(z, y, classes, 1.0)
     assert kept.abs().max() < 1e-9
     torch.testing.assert_close(left(mean, kept, z), mean.expand(len(z), -1))
     mean, kept = erasing(z, y, classes, STATIC / D, ridge=0.0)
     other, _, _, others = world(seed=1)
-    assert predictable(left(mean, kept, z), seen, left(mean, kept, other), others) < 0.01
+    assert predictable(left(mean, kept, z), shared, left(mean, kept, other), others) < 0.01
     assert int(torch.linalg.matrix_rank(kept, tol=1e-6)) == D - STATIC
 
 
-def test_clips_whose_class_nobody_knows_do_not_count_as_a_class():
+def test_clips_of_unknown_class_do_not_count_as_a_class():
     z, y, classes, _ = world()
     some = torch.where(torch.arange(len(z)) % 4 == 0, -1, classes)
     mean, kept = erasing(z, y, some, 1.0)
@@ -113,7 +113,7 @@ def test_clips_whose_class_nobody_knows_do_not_count_as_a_class():
     assert torch.isfinite(mean).all()
 
 
-def test_a_single_class_tells_nothing_apart():
+def test_a_single_class_separates_nothing():
     z, y, _, _ = world(200)
     _, kept = erasing(z, y, torch.zeros(200, dtype=torch.int64), 1.0)
     assert kept.abs().max() < 1e-9
@@ -194,7 +194,7 @@ def test_further_tasks_without_classes_change_nothing_and_those_with_are_kept_as
     means = torch.stack([z[other == number].double().mean(0) for number in range(5)])
     alone, none, both = (erasing(z, y, classes, 1.0, also=also)[1] for also in ((), [means[:1]], [means]))
     assert torch.equal(alone, erasing(z, y, classes, 1.0)[1])
-    torch.testing.assert_close(none, alone, atol=1e-9, rtol=0)  # one class tells nothing
+    torch.testing.assert_close(none, alone, atol=1e-9, rtol=0)  # one class separates nothing
     assert [int(torch.linalg.matrix_rank(kept, tol=1e-6)) for kept in (alone, both)] == [CLASSES - 1, CLASSES + 3]
     assert ((means - means[0]) @ alone - (means - means[0])).norm() > 0.1 * (means - means[0]).norm()
     torch.testing.assert_close((means - means[0]) @ both, means - means[0], atol=1e-8, rtol=0)

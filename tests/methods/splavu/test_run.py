@@ -2,7 +2,6 @@
 
 import json
 import sys
-import types
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +16,11 @@ from vidveil.app.run_recipe import carry_out
 from vidveil.core.errors import DataError, RecipeError, TrainingError, UsageError
 from vidveil.core.recipe import as_values
 from vidveil.core.recipe import read as read_recipe
+from vidveil.methods import trained
 from vidveil.methods.splavu import run as train_adapter
 from vidveil.methods.splavu.adapter import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.splavu.run import run, seen_on
+from vidveil.methods.splavu.run import run, validation_metrics
 from vidveil.methods.splavu.train import Copying, Joint
 from vidveil.models.checkpoint import find
 from vidveil.training.runs import list_runs
@@ -171,7 +171,7 @@ def test_one_that_was_stopped_while_or_after_the_identity_was_learned_goes_on_to
 
 def test_a_training_that_ended_before_its_checkpoint_was_written_is_not_done_again(recipe, monkeypatch):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_adapter.checkpoint, "write", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(trained.checkpoint, "write", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(recipe)
     monkeypatch.setattr(Joint, "forward", lambda *_: pytest.fail("it learned again"))
@@ -214,7 +214,7 @@ def test_several_actions_at_once_are_scored_by_cmap_and_have_no_largest_class(re
     shown = np.eye(3, dtype=np.float32)[data.labels.action]
     labels = replace(data.labels, action=np.full(len(shown), -1), action_labels=shown)
     several = replace(data, labels=labels)
-    metrics = seen_on(Joint(replace(recipe, erase=0.0), several, "cpu"), several)
+    metrics = validation_metrics(Joint(replace(recipe, erase=0.0), several, "cpu"), several)
     assert metrics.keys() == {"moved", "action_cmap"}
     assert train_adapter.floors(metrics, several) == {}
 
@@ -252,9 +252,8 @@ def asked(folder, monkeypatch):
     def loads(make):
         return lambda *words, **named: asked.append((words, named)) or make(data)
 
-    module = types.ModuleType("vidveil.tasks.long_videos")
-    module.load_detection_videos, module.load_anomaly_videos = loads(detection_videos), loads(anomaly_videos)
-    monkeypatch.setitem(sys.modules, "vidveil.tasks.long_videos", module)
+    monkeypatch.setattr(train_adapter, "load_detection_videos", loads(detection_videos))
+    monkeypatch.setattr(train_adapter, "load_anomaly_videos", loads(anomaly_videos))
     return asked
 
 
@@ -291,7 +290,7 @@ def test_a_training_does_not_go_on_with_other_whole_videos(folder, recipe, monke
         with pytest.raises(KeyboardInterrupt):
             run(replace(recipe, **SEVERAL))
     other = detection_videos(read(folder), (9, 4, 4))
-    monkeypatch.setattr(sys.modules["vidveil.tasks.long_videos"], "load_detection_videos", lambda *_, **__: other)
+    monkeypatch.setattr(train_adapter, "load_detection_videos", lambda *_, **__: other)
     with pytest.raises(TrainingError, match="other data"):
         run(replace(recipe, **SEVERAL), resume=True)
 

@@ -3,7 +3,7 @@
     clips      all that do not overlap: frames 0 to T − 1, T to 2T − 1, …; a short video repeats its last frame
     hop h      or one every h frames, around the middle of frames i h to (i + 1) h − 1: what a long video shows then;
                at both ends the first and the last frame are repeated
-    static     single frames, evenly spaced, each shown T times: what a clip tells without any motion
+    static     single frames, evenly spaced, each shown T times: what a clip shows without any motion
 
 Videos that lie in files (`data.whole`) are read frame by frame: a day of a camera fits in no memory.
 
@@ -117,7 +117,7 @@ def _shown(
 def _while_read(videos: FrameStreams, row: int, wanted: Sequence[tuple[str, NDArray[np.int64]]]) -> Iterator[_Clip]:
     """Clips as soon as their last frame is there; frames are kept for as long as one waits for them.
 
-    The header of a file may tell of more frames than there are: then the last one stands for those that are missing.
+    The header of a file may count more frames than there are: then the last one stands for those that are missing.
     """
     waiting = deque(sorted(wanted, key=lambda one: (one[1].max(), one[0])))
     first = np.minimum.accumulate([pick.min() for _, pick in waiting][::-1])[::-1].tolist()  # that is still asked for
@@ -140,7 +140,7 @@ def _while_read(videos: FrameStreams, row: int, wanted: Sequence[tuple[str, NDAr
 def _encoded(
     data: ClipSet, rows: range, encoder: Encoder, stride: int, static: int, hop: int, batch: int, device: str
 ) -> Iterator[dict[str, Vectors]]:
-    """One entry a video. Batches reach over videos: an accelerator is not to wait for short ones."""
+    """One entry per video. Batches reach over videos: an accelerator is not to wait for short ones."""
     waiting: list[Tensor] = []
     owners: list[tuple[int, str]] = []
     found: dict[int, dict[str, list[Vectors]]] = {}

@@ -1,11 +1,11 @@
-"""Who and what is seen in the videos of a store, as a table that people can read and write.
+"""The labels of the videos of a store, as a table that people can read and write.
 
     id,split,group,action,person,attribute:face,tag:outfit,gallery
     Biking/v_Biking_g01_c01,train,Biking 1,Biking,12,1,0,same action
 
-One line a video, in any order. `split` is train, val or test; `group` is what must not be in two splits. `action` is a
+One line per video, in any order. `split` is train, val or test; `group` is what must not be in two splits. `action` is a
 word, `person` a number or a word; an empty action, a person of -1 and an empty attribute are unknown. `gallery`, the
-same in every line, says among which clips somebody is looked for: any, same action, other action. Only id, split and
+same in every line, says among which clips linkage searches: any, same action, other action. Only id, split and
 action must be there.
 """
 
@@ -84,11 +84,9 @@ def labelled(store: FeatureStore) -> ClipSet:
         raise DataError(f"{path} does not name {missing[0]}{more}")
     listed = [rows[name] for name in store.ids]
     columns = list(listed[0])
-    gallery: Gallery = "any"
-    if (told := listed[0].get("gallery")) in get_args(Gallery):
-        gallery = cast(Gallery, told)
-    elif told:
-        raise DataError(f"{path}: a gallery is {', '.join(get_args(Gallery))}, not {told!r}")
+    gallery = listed[0].get("gallery") or "any"
+    if gallery not in get_args(Gallery):
+        raise DataError(f"{path}: a gallery is {', '.join(get_args(Gallery))}, not {gallery!r}")
     action, actions = _codes([row["action"] for row in listed])
     people = [row.get("person") or "-1" for row in listed]
     if all(re.fullmatch(r"-?[0-9]{1,18}", name) for name in people):
@@ -116,7 +114,7 @@ def labelled(store: FeatureStore) -> ClipSet:
         person=person,
         attributes=np.array(known, np.float32).reshape(len(listed), len(names)),
         attribute_names=[name.removeprefix(ATTRIBUTE) for name in names],
-        gallery=gallery,
+        gallery=cast(Gallery, gallery),
         tags=tags,
     )
 

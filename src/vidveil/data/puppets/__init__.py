@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.data.puppets.build import Progress, store
+from vidveil.data.puppets.build import store
 from vidveil.data.puppets.labels import FACTS, of_clips, tags
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
 from vidveil.data.puppets.plan import ATTRIBUTES, rows
@@ -31,7 +31,7 @@ class PuppetClips(ClipSet):
 
     world: World
     drawn: VideoStore
-    """As it was rendered, also after a method has been over the videos."""
+    """The videos as rendered, also after a method was applied."""
 
 
 def load(
@@ -41,7 +41,6 @@ def load(
     size: int,
     seed: int = 0,
     root: Path | None = None,  # noqa: ARG001
-    progress: Progress | None = None,
 ) -> PuppetClips:
     """The clips of `puppets[:ARGUMENT]`, drawn now or found in the cache.
 
@@ -50,10 +49,9 @@ def load(
             `view=motion`, `share=0.1` (fewer people); several are joined by commas.
         seed: another one gives other people, whom nobody has tuned anything on.
         root: not used: nothing is read.
-        progress: told (made, all) after every clip.
     """
     world = parse(argument, frames=frames, size=size, seed=seed)
-    drawn, table = store(world, progress), rows(world)
+    drawn, table = store(world), rows(world)
     known = dict(zip(FACTS, drawn.side_stack("facts").T, strict=True))
     action, person = known.pop("action"), np.array([row.person for row in table], np.int64)
     return PuppetClips(

@@ -9,8 +9,8 @@ families of cues. Where a cue is not personal everyone has the same:
     1     none: one head, one plain shirt       all
 
 The private attributes follow the cues. Skin shows on head and torso at rho 0, on limbs at rho 1, on both at 0.5; being
-undressed is a bare torso at 0, bare arms and legs at 1, all of it at 0.5; a woman or a man is told by hair, face and
-shape of the torso at 0, by skirt and shape of the legs at 1, by all of it at 0.5.
+undressed is a bare torso at 0, bare arms and legs at 1, all of it at 0.5; a woman or a man shows in hair, face and
+shape of the torso at 0, in skirt and shape of the legs at 1, in all of it at 0.5.
 
 Posture (the spine's part of a style) moves head and torso, and is personal in the gait world alone.
 
@@ -54,7 +54,6 @@ SUIT_TOP: Colour = (235, 190, 40)
 SUIT_ARMS: Colour = (215, 50, 50)
 SUIT_LEGS: Colour = (40, 80, 200)
 """What everyone wears in the gait world: three colours, so that a small network finds the limbs."""
-TORSO_SHAPE = ("torso", "shoulders", "chest", "waist", "depth", "head")
 LIMB_SHAPE = ("upper_arm", "forearm", "thigh", "shin", "hips", "arm_width", "leg_width")
 
 
@@ -224,7 +223,7 @@ def _face(person: Person, rho: float) -> Face:
 
 
 def _shape(person: Person, rho: float) -> Build:
-    """Build is a moving cue. Where it is not personal, torso (below rho 1) and hips (above 0) tell the presentation."""
+    """Build is a moving cue. Where it is not personal, torso (below rho 1) and hips (above 0) show the presentation."""
     own, base = person.build, Build()
     if "build" in PERSONAL[rho]:
         return replace(base, **{name: getattr(own, name) for name in LIMB_SHAPE})

@@ -1,6 +1,6 @@
 """The set made by all cores, in order, and kept in the cache.
 
-Each worker is a fresh interpreter that is told the world, renders every n-th clip and writes the bytes to its standard
+Each worker is a fresh interpreter that gets the world as an argument, renders every n-th clip and writes the bytes to its standard
 output, in order; whoever reads takes turns. The pipes keep fast workers waiting, so memory stays flat, and a worker
 ends when its reader is gone. A fresh interpreter rather than `multiprocessing` keeps the caller's main module out.
 """
@@ -10,7 +10,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -30,9 +30,6 @@ from vidveil.data.store.videos import Item, VideoStore, cache_folder
 FEW = 40
 """Clips that are made right here: starting workers would take longer."""
 
-Progress = Callable[[int, int], None]
-"""Told (made, all) after every clip."""
-
 
 def cores() -> int:
     """Those that this process may use, which can be fewer than the machine has."""
@@ -42,23 +39,21 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def store(world: World, progress: Progress | None = None, workers: int | None = None) -> VideoStore:
+def store(world: World, workers: int | None = None) -> VideoStore:
     """The rendered set, from the cache or made now. `masks` lie next to the plain view."""
     about = {"data": "puppets", "version": VERSION, **asdict(world)}
     name = world.name.replace(":", "-").replace(",", "-").replace("=", "_")
     folder = cache_folder() / f"{name}-v{VERSION}-s{world.seed}-{world.frames}x{world.size}"
-    return VideoStore.cached(folder, about, lambda: _shown(world, progress, workers or cores()))
+    return VideoStore.cached(folder, about, lambda: _shown(world, workers or cores()))
 
 
-def _shown(world: World, progress: Progress | None, workers: int) -> Iterator[Item]:
+def _shown(world: World, workers: int) -> Iterator[Item]:
     total = len(rows(world))
     with phase(f"drawing {world.name}", total, "clips") as drawing:
         for made, clip in enumerate(clips(world, workers)):
             masks = {"masks": clip.masks} if world.view == "all" else {}
             yield clip.frames, {**masks, "attributes": clip.attributes, "facts": clip.facts}
             drawing.done = made + 1
-            if progress is not None:
-                progress(made + 1, total)
 
 
 def clips(world: World, workers: int) -> Iterator[Rendered]:

@@ -42,7 +42,7 @@ def of_clips(per_frame: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def tags(world: World, action: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """What some worlds tell next to the facts, an entry a clip: where gaits are looked up, and whom a bias is about."""
+    """Further labels of some worlds, one per clip: view and gallery for gait, subgroup and shortcut for a bias."""
     if world.kind == "gait":
         return {"view": np.array([_side(plan(world, i)) for i in range(len(rows(world)))]), "gallery": _gallery(world)}
     if world.biased:

@@ -8,7 +8,7 @@
 
 Half a minute each, filmed as clips are, at a rate at which a clip of an encoder lasts as long as a clip of `puppets`.
 Actions last as long as two to five clips, and what the end cuts off has lasted for two. People are those of `puppets`
-of the same seed, and in the same splits: nobody of training is tested. Easy sets: who finds nothing here finds nothing
+of the same seed, and in the same splits: nobody of training is in test. Easy sets: who finds nothing here finds nothing
 anywhere.
 """
 
@@ -36,7 +36,7 @@ NAMES = tuple(ACTIONS)
 THINGS = ("walking", "running", "waving", "squatting", "punching", "jumping jacks")
 USUAL = ("walking", "waving", "squatting", "jumping jacks")
 TROUBLE = ("running",)
-"""What should be noticed: one thing, that a small encoder tells well. It is not to be mistaken for a hard set."""
+"""What should be noticed: one thing, that a small encoder recognizes well. This is no hard set."""
 
 
 @dataclass(frozen=True)
@@ -65,33 +65,19 @@ ANOMALIES = Kind(
 
 @dataclass(frozen=True, kw_only=True)
 class Films(ClipSet):
-    """A `ClipSet` of one row a video, with what happens when."""
+    """A `ClipSet` of one row per video, with what happens when."""
 
     annotations: tuple[Untrimmed, ...]
     rate: float
-    """Frames a second."""
+    """Frames per second."""
 
 
-def load_untrimmed(
-    argument: str | None,
-    *,
-    frames: int,
-    size: int,
-    seed: int = 0,
-    root: Path | None = None,  # noqa: ARG001
-) -> Films:
+def load_untrimmed(argument: str | None, *, frames: int, size: int, seed: int = 0, root: Path | None = None) -> Films:  # noqa: ARG001
     """A row's action is what its person does most often."""
     return _films(UNTRIMMED, argument, frames, size, seed)
 
 
-def load_anomalies(
-    argument: str | None,
-    *,
-    frames: int,
-    size: int,
-    seed: int = 0,
-    root: Path | None = None,  # noqa: ARG001
-) -> Films:
+def load_anomalies(argument: str | None, *, frames: int, size: int, seed: int = 0, root: Path | None = None) -> Films:  # noqa: ARG001
     """A row's action is what should be noticed, or Normal."""
     return _films(ANOMALIES, argument, frames, size, seed)
 
@@ -114,7 +100,6 @@ def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) 
         action=np.array([actions.index(video.label) for video in found], np.int64),
         actions=actions,
         person=person,
-        attributes=np.zeros((len(found), 0), np.float32),
         annotations=tuple(found),
         rate=rate,
     )

@@ -5,7 +5,7 @@
 Seven pairs are each other played backwards: whoever looks at frames without their order can tell the pair, never which
 of the two, so that a reader of unordered frames is right in 12 of 19 cases at best.
 
-What the angles mean is told in `style.py`.
+What the angles mean is in `style.py`.
 """
 
 from collections.abc import Callable

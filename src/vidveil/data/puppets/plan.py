@@ -1,7 +1,7 @@
 """What happens in clip i: who, doing what, where, filmed how, next to whom. A pure function of the world and i.
 
 Person, action, place, camera, clothes, direction and company are drawn one after the other from the clip's own stream,
-none looking at another, so that nothing but the person tells the person.
+none depending on another, so that nothing but the person gives the person away.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ CROWD = (0.5, 0.35, 0.15)
 USUAL = 0.3
 """How often people wear their usual clothes; otherwise any of theirs."""
 SHORTCUT, EXCEPTIONS, EVERYTHING = "walking", 0.05, 3
-"""Of biased worlds: the action of the other subgroup, how often it is not so, and how often tested people do each."""
+"""Of biased worlds: the action of the other subgroup, how often it is not so, and how often test people do each."""
 ATTRIBUTES = ("skin_colour", "face", "gender", "nudity", "relationship")
 """Names and order of VP-UCF101. Here: darker skin; face seen; presents as a woman; little on; someone holds on."""
 

@@ -60,7 +60,7 @@ def act(plan: Plan, times: Array, build: Build | None = None) -> Scene:
     cast = [(Actor(appearance, posed, plan.masked), shot)]
     if plan.companion is not None:
         holding = (times >= plan.companion.since) & (times <= plan.companion.until)
-        cast.insert(0, (_beside(plan.companion, posed, times, holding), shot))
+        cast.insert(0, (_holding_on(plan.companion, posed, times, holding), shot))
     return Scene(
         times=times,
         shot=shot,
@@ -120,8 +120,8 @@ def _at(plan: Plan, clock: float) -> Array:
     return np.array([plan.turn.length - clock if ACTIONS[plan.action].backwards else clock])
 
 
-def _beside(companion: Companion, posed: Posed, times: Array, holding: Flags) -> Actor:
-    """A child stands behind and next to, goes along, bends down to whom it holds, and clings to their hip or hand."""
+def _holding_on(companion: Companion, posed: Posed, times: Array, holding: Flags) -> Actor:
+    """A child stands behind the person and to one side, goes along, bends down, and clings to their hip or hand."""
     pelvis, side = posed.at("pelvis"), companion.side
     near = "l" if (posed.at("shoulder_l") - posed.at("shoulder_r"))[:, 0].mean() * side > 0 else "r"
     hip, hand = posed.at(f"hip_{near}"), posed.at(f"wrist_{near}")
@@ -144,9 +144,8 @@ def _beside(companion: Companion, posed: Posed, times: Array, holding: Flags) ->
     reached = _reach(stood, arm, target)
     for k, joint in enumerate(("elbow", "wrist", "hand")):
         joints[holding, J[f"{joint}_{arm}"]] = reached[holding, k]
-    shown = carrying(
-        companion.appearance, limbs=IDENTITY, rest=IDENTITY
-    )  # that someone is there is private, what they do not
+    # that someone is there is private, what they do is not
+    shown = carrying(companion.appearance, limbs=IDENTITY, rest=IDENTITY)
     return Actor(shown, Posed(joints, stood.torso, stood.head, child))
 
 

@@ -14,9 +14,9 @@ from vidveil.data.puppets.world import World
 
 def main(task: str) -> None:
     cv2.setNumThreads(1)
-    told = json.loads(task)
-    world = World(**told["world"])
-    for index in range(told["first"], len(rows(world)), told["step"]):
+    values = json.loads(task)
+    world = World(**values["world"])
+    for index in range(values["first"], len(rows(world)), values["step"]):
         send(sys.stdout.buffer, render(world, index))
 
 

@@ -33,7 +33,7 @@ class World:
     rho: float = 0.5
     """Share of the cues of identity that sit on pixels which also carry the action."""
     kind: Kind = "full"
-    """`gait`: identity in motion alone. `null`: nothing tells anybody from anybody. `bias_f`, `bias_m`: in training one
+    """`gait`: identity in motion alone. `null`: nothing distinguishes people. `bias_f`, `bias_m`: in training one
     action is done by men (by women) and all others by women (by men)."""
     view: View = "all"
     frames: int = 8
@@ -67,11 +67,11 @@ class World:
 
     @property
     def name(self) -> str:
-        said = [] if self.rho == 0.5 else [f"rho={self.rho:g}"]
-        said += [] if self.kind == "full" else [self.kind]
-        said += [] if self.view == "all" else [f"view={self.view}"]
-        said += [] if self.share == 1 else [f"share={self.share:g}"]
-        return "puppets" + (":" + ",".join(said) if said else "")
+        dials = [] if self.rho == 0.5 else [f"rho={self.rho:g}"]
+        dials += [] if self.kind == "full" else [self.kind]
+        dials += [] if self.view == "all" else [f"view={self.view}"]
+        dials += [] if self.share == 1 else [f"share={self.share:g}"]
+        return "puppets" + (":" + ",".join(dials) if dials else "")
 
 
 def parse(argument: str | None, *, frames: int, size: int, seed: int) -> World:

@@ -7,6 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
 from vidveil.core import bounded
 from vidveil.core.bounded import ANNOTATION_VALUES, ANNOTATIONS_BYTES, open_regular, read_text
 from vidveil.core.errors import DataError, UsageError
@@ -101,6 +105,26 @@ def parse_file_names(folder: Path, pattern: str, example: str) -> list[tuple[str
             f"{folder} holds no {ending} file: videos such as {example} belong there, in no folder of their own"
         )
     return found
+
+
+def require_numbers(folder: Path, found: Sequence[str], form: str, advice: str) -> None:
+    """Refuse names that are not all numbers from 1 on, such as 001.tif, 002.tif and so on.
+
+    Args:
+        form: of a name, such as `{:03d}.tif`.
+        advice: what to do where one is missing, for error messages.
+    """
+    wanted = [form.format(number) for number in range(1, max(len(found), 1) + 1)]
+    if missing := next((name for name in wanted if name not in found), None):
+        raise DataError(f"{folder} has no {missing}: {advice}")
+
+
+def read_grey(path: Path, advice: str) -> NDArray[np.uint8]:
+    """(H, W) of a picture."""
+    grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    if grey is None:
+        raise DataError(f"{path} is no picture that can be read: {advice}")
+    return grey.astype(np.uint8, copy=False)
 
 
 def read_subgroups(path: Path, example: str) -> dict[str, int]:

@@ -25,7 +25,7 @@ from vidveil.core.errors import DataError
 from vidveil.data.catalogue import AVENUE
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import decode, decoder
-from vidveil.data.readers.annotations import first_folder, no_argument, parse_file_names
+from vidveil.data.readers.annotations import first_folder, no_argument, parse_file_names, require_numbers
 from vidveil.data.readers.matlab import nonzero_cells
 from vidveil.data.readers.one_class import files_hash, test_video, training_videos, window_set
 from vidveil.data.readers.subsampled import MARGIN
@@ -61,9 +61,7 @@ def read_videos(root: Path) -> list[Untrimmed]:
 def _numbered(folder: Path) -> dict[str, Path]:
     """01.avi, 02.avi and so on by name, without a gap."""
     names = [name for name, _ in parse_file_names(folder, r"\d\d\.avi", "01.avi")]
-    wanted = [f"{number:02d}.avi" for number in range(1, len(names) + 1)]
-    if missing := next((name for name in wanted if name not in names), None):
-        raise DataError(f"{folder} has no {missing}: unpack the set again")
+    require_numbers(folder, names, "{:02d}.avi", "unpack the set again")
     return {f"{folder.name}/{name}": folder / name for name in names}
 
 

@@ -55,7 +55,6 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         action=np.zeros(len(names), np.int64),
         actions=("walk",),
         person=person,
-        attributes=np.zeros((len(names), 0), np.float32),
         tags={
             "view": np.array(views, np.int64),
             "repetition": repetition,

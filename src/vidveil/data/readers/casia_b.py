@@ -36,6 +36,7 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import WORKERS
+from vidveil.data.readers.annotations import read_grey
 from vidveil.data.readers.splits import hold_out_people, numbered
 from vidveil.data.store.decoded import ensure_room
 from vidveil.data.store.videos import VideoStore, cache_folder
@@ -81,7 +82,6 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         action=np.zeros(len(walks), np.int64),
         actions=("walk",),
         person=numbered(people)[0],
-        attributes=np.zeros((len(walks), 0), np.float32),
         tags={
             "view": np.array([walk.view for walk in walks], np.int64),
             "condition": np.array([list(CONDITIONS).index(walk.condition) for walk in walks], np.int64),
@@ -173,10 +173,7 @@ def _read_all(folder: Path, walks: Sequence[Walk]) -> Iterator[NDArray[np.uint8]
 def _read(folder: Path, walk: Walk) -> NDArray[np.uint8]:
     frames = []
     for name, _ in walk.pictures:
-        path = folder / walk.path / name
-        grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-        if grey is None:
-            raise DataError(f"{path} is no picture that can be read: unpack that walk again")
+        grey = read_grey(folder / walk.path / name, "unpack that walk again")
         if (frame := aligned(grey > 127)) is not None:
             frames.append(frame)
     white = np.array(frames, np.uint8).reshape(-1, SIDE, SIDE, 1) * np.uint8(255)  # (T, 64, 64, 1)

@@ -78,7 +78,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         group=np.array([clip.video for clip in clips]),
         action=np.array([EXPRESSIONS.index(clip.expression) for clip in clips], np.int64),
         actions=EXPRESSIONS,
-        person=np.full(len(clips), -1, np.int64),
         attributes=np.array([clip.attributes for clip in clips], np.float32),  # (N, 5)
         attribute_names=ATTRIBUTES,
         tags={"expressions": np.array([clip.expressions for clip in clips], np.int64)},
@@ -126,9 +125,7 @@ def _read_clip(path: Path, name: str, about: Any, columns: list[int], width: int
         raise DataError(f"{path}, clip {name!r}: ytb_id is an id of YouTube, 11 letters, not {video!r}")
     if not re.fullmatch(r"[\w-]+", name, re.ASCII):
         raise DataError(f"{path}: a clip is called M2Ohb0FAaJU_1 or the like, not {name!r}")
-    if (
-        not isinstance(appearance, list) or len(appearance) != width or any(value not in (0, 1) for value in appearance)
-    ):
+    if not isinstance(appearance, list) or len(appearance) != width or any(value not in (0, 1) for value in appearance):
         raise DataError(f"{path}, clip {name!r}: appearance is {width} numbers of 0 or 1, one a name of its mapping")
     if unknown := [one for one in durations if one not in EXPRESSIONS]:
         raise DataError(f"{path}, clip {name!r}: no expression is called {unknown[0]!r}; {', '.join(EXPRESSIONS)} are")

@@ -20,15 +20,12 @@ def videos_in(folder: Path, *, size: int) -> ClipSet:
     ids = [path.relative_to(folder).as_posix() for path in found if not path.name.startswith(".")]
     if not ids:
         raise DataError(f"there are no videos in {folder}")
-    rows, unknown = len(ids), np.full(len(ids), -1)
     return ClipSet(
         name=folder.resolve().name,
         videos=decoded("folder", folder, ids, short_side=size),
         ids=ids,
-        split=np.full(rows, "train"),
+        split=np.full(len(ids), "train"),
         group=np.array(ids),
-        action=unknown,
+        action=np.full(len(ids), -1),
         actions=(),
-        person=unknown,
-        attributes=np.zeros((rows, 0), np.float32),
     )

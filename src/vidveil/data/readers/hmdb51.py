@@ -85,7 +85,6 @@ def clip_set(
         group=np.where(training, films, [f"{name}, tested" for name in films]),
         action=action,
         actions=actions,
-        person=np.full(len(clips), -1, np.int64),
         attributes=attributes,
         attribute_names=ATTRIBUTES if attributes.shape[1] else (),
         tags={"film": film},

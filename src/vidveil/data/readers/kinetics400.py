@@ -70,8 +70,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         group=np.array([clip.video for clip in clips]),
         action=action,
         actions=actions,
-        person=np.full(len(clips), -1, np.int64),
-        attributes=np.zeros((len(clips), 0), np.float32),
     )
 
 

@@ -49,7 +49,7 @@ BIAS_ACTION = 4
 MINORITY = {"P010": SUBGROUPS.index("m"), "P039": SUBGROUPS.index("f")}
 """The one man and the one woman who are a minority in their actions; the protocol names their gender."""
 MAJORITY = {"bias_f": SUBGROUPS.index("m"), "bias_m": SUBGROUPS.index("f")}
-"""The subgroup of most performers in all actions but one, which is the other subgroup's, after whom the split is named."""
+"""The subgroup of most performers in all actions but one. The split is named after the other subgroup, in that one."""
 
 ACTIONS = tuple(
     """drink water; eat meal/snack; brushing teeth; brushing hair; drop; pickup; throw; sitting down; standing up (from
@@ -108,7 +108,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         action=np.array(actions, np.int64),
         actions=ACTIONS,
         person=numbered(people)[0],
-        attributes=np.zeros((len(clips), 0), np.float32),
         gallery="other action",
         tags={
             "setup": np.array([clip.setup for clip in clips], np.int64),

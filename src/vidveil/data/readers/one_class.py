@@ -93,8 +93,6 @@ def window_set(
         group=np.array([video.name for video in of]),
         action=(abnormal > 0).astype(np.int64),
         actions=(NORMAL, ABNORMAL),
-        person=np.full(len(of), -1, np.int64),
-        attributes=np.zeros((len(of), 0), np.float32),
         tags={"start": np.array(window[:, 1], np.int64), "abnormal": abnormal},
     )
 

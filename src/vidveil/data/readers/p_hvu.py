@@ -94,7 +94,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         group=np.array([clip.video for clip in clips]),
         action=np.full(len(clips), -1, np.int64),
         actions=tuple(actions),
-        person=np.full(len(clips), -1, np.int64),
         attributes=tagged(clips, [tag for _, tag in private]),
         attribute_names=tuple(f"{kind}_{tag}" for kind, tag in private),
         action_labels=tagged(clips, tuple(actions)),

@@ -20,8 +20,8 @@ By the films guessed from titles, 457 of the 515 are of a film that is in traini
     pa_hmdb51                 whole videos
     pa_hmdb51:frames          frames of them (`single_frames`): those of test videos with the labels of that very frame,
                               the others with those of their video
-    pa_hmdb51:frames_60_40    frames of the 515 alone, all with their own labels: a random 60 % of the videos are training
-                              and 40 % test, as in STPrivacy. Its split was not released, so `data_seed` gives others
+    pa_hmdb51:frames_60_40    frames of the 515 alone, all with their own labels: a random 60 % of the videos are
+                              training, 40 % test, as in STPrivacy. Its split was not released: `data_seed` gives others
 
 Of the 515's 52,533 frames 2,963 become rows, 5.8 per video. The mean prevalence of the five attributes is .690 in these
 rows and .691 in all frames. By the guessed films, a third of the 206 test videos of 60/40 are of a film that is in

@@ -44,8 +44,6 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         group=np.array([f"scene {number}" for number in scene]),
         action=fight,
         actions=("none", "fight"),
-        person=np.full(len(rows), -1, np.int64),
-        attributes=np.zeros((len(rows), 0), np.float32),
         tags={"scene": scene},
     )
 

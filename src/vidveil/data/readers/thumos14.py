@@ -84,8 +84,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         group=np.array([video.name for video, _, _ in rows]),
         action=np.array([CLASSES.index(label) for _, _, label in rows], np.int64),
         actions=CLASSES,
-        person=np.full(len(rows), -1, np.int64),
-        attributes=np.zeros((len(rows), 0), np.float32),
     )
 
 
@@ -141,7 +139,8 @@ def read_annotations(root: Path) -> dict[str, Annotation]:
     lists = {name: paths[0] for name, paths in files_below(folder, ".txt").items() if LIST.fullmatch(name)}
     if not lists:
         raise DataError(
-            f"{folder} has no annotations: {DATABASES[0]}, or CLASS_val.txt and CLASS_test.txt for each class, belong there"
+            f"{folder} has no annotations: {DATABASES[0]}, or CLASS_val.txt and CLASS_test.txt for each class, "
+            "belong there"
         )
     return read_lists(lists)
 

@@ -55,7 +55,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         action=action,
         actions=actions,
         person=numbered(people)[0],
-        attributes=np.zeros((len(files), 0), np.float32),
         gallery="other action",
         tags={
             "camera": np.array([match[5] for _, match in found], np.int64),

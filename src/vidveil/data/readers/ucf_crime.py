@@ -66,8 +66,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         group=np.array(names),
         action=np.array([actions.index(video.label) for video in videos], np.int64),
         actions=actions,
-        person=np.full(len(videos), -1, np.int64),
-        attributes=np.zeros((len(videos), 0), np.float32),
     )
 
 

@@ -20,13 +20,12 @@ A video is some seconds of one camera's recording, so neighbours may show the sa
 import re
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import first_folder, read_lines
+from vidveil.data.readers.annotations import first_folder, read_grey, read_lines, require_numbers
 from vidveil.data.readers.one_class import files_hash, test_video, training_videos, window_set
 from vidveil.data.untrimmed import Untrimmed
 
@@ -79,11 +78,7 @@ def _parts(folder: Path, word: str) -> list[Path]:
         found = sorted(path for path in folder.iterdir() if re.fullmatch(rf"{word}\d{{3}}", path.name))
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: it should hold folders {word}001, {word}002 and so on") from error
-    names = [path.name for path in found if path.is_dir()]
-    wanted = [f"{word}{number:03d}" for number in range(1, len(names) + 1)]
-    if not names or names != wanted:
-        missing = next((name for name in wanted if name not in names), f"{word}001")
-        raise DataError(f"{folder} has no folder {missing}: unpack the set again")
+    require_numbers(folder, [path.name for path in found if path.is_dir()], f"{word}{{:03d}}", "unpack the set again")
     return found
 
 
@@ -122,23 +117,14 @@ def _labels(annotation: Path, video: Path, ranges: list[tuple[int, int]]) -> NDA
 def pictures_in(folder: Path) -> list[Path]:
     """001.tif to the last one, without a gap."""
     found = sorted(path for path in folder.glob("*.tif") if not path.name.startswith("."))
-    wanted = [f"{number:03d}.tif" for number in range(1, len(found) + 1)]
-    if not found or [path.name for path in found] != wanted:
-        names = {path.name for path in found}
-        missing = next((name for name in wanted if name not in names), "001.tif")
-        raise DataError(f"{folder} has no {missing}: pictures are numbered from 001.tif on; unpack that video again")
+    advice = "pictures are numbered from 001.tif on; unpack that video again"
+    require_numbers(folder, [path.name for path in found], "{:03d}.tif", advice)
     return found
 
 
 def read_frames(video: Untrimmed) -> NDArray[np.uint8]:
     """All of a video, (T, H, W, 3)."""
-    pictures = pictures_in(video.path)
-    frames = []
-    for path in pictures:
-        grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-        if grey is None:
-            raise DataError(f"{path} is no picture that can be read: unpack that video again")
-        frames.append(grey)
+    frames = [read_grey(path, "unpack that video again") for path in pictures_in(video.path)]
     if len({frame.shape for frame in frames}) > 1:
         raise DataError(f"{video.path} has pictures of several sizes: unpack that video again")
-    return np.repeat(np.stack(frames)[..., None], 3, axis=3).astype(np.uint8, copy=False)
+    return np.repeat(np.stack(frames)[..., None], 3, axis=3)

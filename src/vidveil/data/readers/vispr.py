@@ -70,7 +70,6 @@ def load(argument: str | None, *, root: Path, size: int, frames: int = 0, seed: 
         group=np.array([Path(file).stem for file in files]),
         action=np.zeros(len(files), np.int64),
         actions=("none",),
-        person=np.full(len(files), -1, np.int64),
         attributes=attributes if number == "7" else five(attributes),
         attribute_names=tuple(SEVEN) if number == "7" else ATTRIBUTES,
     )

@@ -30,9 +30,7 @@ def read_labels(path: Path) -> dict[str, NDArray[np.float32]]:
     return {Path(name).stem.lower(): values for name, values in labels.items()}
 
 
-def read_binary_labels(
-    path: Path, shapes: Sequence[tuple[int, ...]], example: str
-) -> dict[str, NDArray[np.float32]]:
+def read_binary_labels(path: Path, shapes: Sequence[tuple[int, ...]], example: str) -> dict[str, NDArray[np.float32]]:
     """(count,) labels of 0 and 1 by name, out of a pickle. Only arrays are unpickled.
 
     Args:

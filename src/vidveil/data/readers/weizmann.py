@@ -37,7 +37,6 @@ def load(argument: str | None, *, root: Path, frames: int = 0, size: int = 0, se
         action=action,
         actions=actions,
         person=person,
-        attributes=np.zeros((len(rows), 0), np.float32),
         gallery="other action",
     )
 

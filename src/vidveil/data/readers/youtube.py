@@ -15,9 +15,9 @@ LENGTH = 11
 ID = rf"[\w-]{{{LENGTH}}}"  # letters, digits, - and _; where `re.ASCII` is set
 
 
-def files_in(folder: Path, ending: str = ".mp4") -> list[str]:
-    """Paths below the folder, of one level or two, in alphabetical order, without hidden and empty files."""
-    found = sorted([*folder.glob(f"*{ending}"), *folder.glob(f"*/*{ending}")])
+def files_in(folder: Path) -> list[str]:
+    """Paths of videos below the folder, of one level or two, in alphabetical order, without hidden and empty files."""
+    found = sorted([*folder.glob("*.mp4"), *folder.glob("*/*.mp4")])
     return [path.relative_to(folder).as_posix() for path in found if path.name[0] != "." and path.stat().st_size]
 
 

@@ -20,7 +20,7 @@ class AnonymizedVideos(VideoStore):
     """Videos after a method. Next to each, where it hides by a mask: `kept` and `scores` (L, h, w), or `share` (1,)."""
 
     made: tuple[int, int] | None = None
-    """What this run wrote, as `born` tells it; None if the videos were there before."""
+    """What this run wrote, as identified by `created`; None if the videos were there before."""
 
     @property
     def masked(self) -> bool:
@@ -83,14 +83,14 @@ def forget(after: Iterable[ClipSet]) -> None:
 
 def _delete(videos: AnonymizedVideos) -> None:
     with store_lock(videos.folder):
-        if born(videos.folder) != videos.made:
+        if created(videos.folder) != videos.made:
             return
         with suppress(OSError):
             remove_folder(videos.folder)
 
 
-def born(folder: Path) -> tuple[int, int] | None:
-    """Tells a store from one that took its place; the number of a file alone may be used again."""
+def created(folder: Path) -> tuple[int, int] | None:
+    """Distinguishes a store from one that took its place; the number of a file alone may be used again."""
     try:
         found = (folder / "index.json").stat()
     except OSError:

@@ -4,7 +4,7 @@
     NAME/clips-00000.npy       (n, D) float32: all clips of the first videos, one after the other
     NAME/static-00000.npy      (m, D): static clips of the same videos, each one frame of a video that stands still
     NAME/shard-00000.json      how many of both each video has, and the sha256 of both files. Written last
-    NAME/labels.csv            who and what is seen, if that is known (`labels`)
+    NAME/labels.csv            labels, if they are known (`labels`)
 
 A shard is whole where its JSON is. A run that was cut off makes what is missing or cut short; whoever asks for it has
 what is there compared with its sums, and made anew where it differs.
@@ -36,9 +36,9 @@ INDEX_BYTES = 256 << 20
 INDEX_VALUES = 4_000_000
 """A video is one id, and ids may hold commas."""
 MOST = 1_000_000
-"""Numbers a vector, and videos a shard."""
+"""Numbers per vector, and videos per shard."""
 VIDEOS = 256
-"""Videos a shard."""
+"""Videos per shard."""
 KINDS = ("clips", "static")
 Vectors = NDArray[np.float32]
 Counts = Mapping[str, Sequence[int]]
@@ -70,8 +70,8 @@ class FeatureStore:
 
     @cached_property
     def fingerprint(self) -> str:
-        told = [self.about, list(self.ids), [dict(shard.sha256) for shard in self.shards]]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        content = [self.about, list(self.ids), [dict(shard.sha256) for shard in self.shards]]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def counts(self, kind: str = "clips") -> NDArray[np.int64]:
         """(V,) how many vectors each video has."""
@@ -127,10 +127,10 @@ def fill(
     """Make the store, or what is missing of it.
 
     Args:
-        about: has `encoder`, as `Encoder.about` tells it. A store that is about something else is refused, and left
+        about: has `encoder`, as `Encoder.about` gives it. A store that is about something else is refused, and left
             as it is.
         make: called with the numbers of the videos of a shard; gives each one's vectors by kind, in order.
-        videos: a shard.
+        videos: per shard.
     """
     width = int(about["encoder"]["width"])
     return fill_shards(folder, about, ids, lambda rows: _gathered(make(rows), rows, width), videos=videos)
@@ -221,18 +221,18 @@ def read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """What `store.json` says, and the videos' ids. Shards may be missing."""
     path = folder / "store.json"
     try:
-        told = read_json_object(path, INDEX_BYTES, INDEX_VALUES)
-        if told["layout"] != LAYOUT:
-            layout = printable(told["layout"])
+        about = read_json_object(path, INDEX_BYTES, INDEX_VALUES)
+        if about["layout"] != LAYOUT:
+            layout = printable(about["layout"])
             raise DataError(f"{folder} has layout {layout}, this vidveil reads {LAYOUT}: extract it anew")
-        ids = typed(told.pop("ids"), list[str], "ids")
-        encoder = typed(told["encoder"], dict[str, Any], "encoder")
+        ids = typed(about.pop("ids"), list[str], "ids")
+        encoder = typed(about["encoder"], dict[str, Any], "encoder")
         for value in (encoder["spec"], encoder["fingerprint"]):
             typed(value, str, "the encoder")
-        for value in (encoder["width"], told["videos_a_shard"]):
+        for value in (encoder["width"], about["videos_a_shard"]):
             if not 0 < typed(value, int, "a width or a number of videos") <= MOST:
                 raise ValueError(f"{value} is no width, and no number of videos")
-        typed(told.get("clips", {}), dict[str, Any], "clips")
+        typed(about.get("clips", {}), dict[str, Any], "clips")
     except FileNotFoundError as error:
         raise DataError(f"there is no store of features at {folder}: `vidveil extract` makes one") from error
     except (OSError, ValueError, KeyError) as error:
@@ -240,25 +240,25 @@ def read_about(folder: Path) -> tuple[dict[str, Any], list[str]]:
         raise DataError(
             f"{path} cannot be read, or makes no sense ({printable(why, 200)}): delete {folder}, and extract it anew"
         ) from error
-    return told, ids
+    return about, ids
 
 
 def _read_shard(folder: Path, number: int, videos: int, width: int, compare: bool = False) -> Shard | str:
     """The shard, or what is wrong with it; its numbers are looked at only to `compare` them with their sums."""
-    told = folder / f"shard-{number:05d}.json"
+    index = folder / f"shard-{number:05d}.json"
     try:
-        said = read_json_object(told)
-        counts = typed(said["counts"], dict[str, list[int]], "counts")
-        shard = Shard(counts, typed(said["sha256"], dict[str, str], "sha256"))
+        values = read_json_object(index)
+        counts = typed(values["counts"], dict[str, list[int]], "counts")
+        shard = Shard(counts, typed(values["sha256"], dict[str, str], "sha256"))
         if any(len(shard.counts[kind]) != videos or len(shard.sha256[kind]) != 64 for kind in KINDS):
             raise ValueError
         if any(count < 0 for kind in KINDS for count in counts[kind]):
             raise ValueError
         wanted = {kind: (sum(counts[kind]), width) for kind in KINDS}
     except FileNotFoundError:
-        return f"{told} is missing"
+        return f"{index} is missing"
     except (OSError, ValueError, KeyError):
-        return f"{told} cannot be read"
+        return f"{index} cannot be read"
     for kind in KINDS:
         path = folder / _file(kind, number)
         try:
@@ -286,7 +286,7 @@ def _gathered(made: Iterable[Mapping[str, Vectors]], rows: range, width: int) ->
 
 
 def _refuse_infinite(folder: Path, counts: Counts, wholes: Mapping[str, Vectors], rows: range) -> None:
-    """Looks at all at once: a call a video would take longer than looking at its numbers."""
+    """Looks at all at once: a call per video would take longer than looking at its numbers."""
     for kind, whole in wholes.items():
         if not np.isfinite(whole).all():
             first = np.flatnonzero(~np.isfinite(whole).all(axis=1))[0]

@@ -1,4 +1,4 @@
-"""Features in an HDF5 file: any nesting of groups, and in it a dataset a video, of shape (n, D), (D,), (n, crops, D).
+"""Features in an HDF5 file: any nesting of groups, and in it a dataset per video, of shape (n, D), (D,), (n, crops, D).
 
 An HDF5 file can hold anything, and point to anything. Kept are datasets of floating numbers, by their paths, with their
 chunks and compression. Left out and named in `dropped` are all other datasets, every attribute (as `path@name`), links

@@ -1,7 +1,7 @@
 """Stores of features as the field keeps them: read a few vectors at a time, written again in the same layout.
 
-    HDF5 file         a dataset a video, in groups or not: ActionFormer's ActivityNet, TriDet's HACS   hdf5.py
-    folder of .npy    a file a video: (T, D) of ActionFormer and TriDet, (T, 10, D) or (10, T, D) of MGFN
+    HDF5 file         a dataset per video, in groups or not: ActionFormer's ActivityNet, TriDet's HACS   hdf5.py
+    folder of .npy    a file per video: (T, D) of ActionFormer and TriDet, (T, 10, D) or (10, T, D) of MGFN
     folder of .npz    the same with a name inside, as `feats` of EPIC-Kitchens                            numpy_files.py
     one .npy or .npz  (N, D)
 
@@ -98,7 +98,7 @@ class Layout(ABC):
                 yield key, which, self.vectors(key, source, where)
 
     def vectors(self, key: str, source: Any, where: Where) -> NDArray[np.float32]:
-        with self._reading(key), np.errstate(over="ignore"):  # too large for float32 becomes infinite, and is told then
+        with self._reading(key), np.errstate(over="ignore"):  # too large for float32 is infinite, and refused later
             return np.array(source[where], dtype=np.float32, order="C").reshape(-1, self.width)
 
     @contextmanager
@@ -150,7 +150,7 @@ def slabs(lead: tuple[int, ...], rows: int) -> Iterator[tuple[Where, slice]]:
 
 
 def open_layout(path: Path) -> Layout:
-    """Whichever layout this is, told by what the file begins with: TriDet's HDF5 files of HACS have no suffix."""
+    """Whichever layout this is, by what the file begins with: TriDet's HDF5 files of HACS have no suffix."""
     path = Path(path)
     try:
         if is_folder(path):
@@ -187,7 +187,7 @@ def rewritten(
     """Write the store again with `change(vectors)` in the place of its vectors; how many these were.
 
     `change` takes and gives (n, D), with n at most `rows`, all of one item. The target is there once it is whole; after
-    an error or an interruption it is as it was. `progress` is told how many vectors are done, and of how many.
+    an error or an interruption it is as it was. `progress` gets the number of vectors that are done, and of all.
     """
     target = Path(target).absolute()
     check_target(layout, target, overwrite)

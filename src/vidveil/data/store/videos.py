@@ -7,18 +7,17 @@
 
 A store is written under a temporary name (core/atomic.py) and renamed when it is whole, so a reader finds a whole
 store or none. Writers of the same store take turns by a lock that dies with its owner: who comes second finds the work
-done, and parts left over by a killed writer can be told from those still in use.
+done, and parts left over by a killed writer can be distinguished from those still in use.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
-from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +29,6 @@ from vidveil.core.errors import DataError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
 from vidveil.data.store.files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, store_lock, writing
-
-if TYPE_CHECKING:
-    import torch
-
-    from vidveil.data.store.resident import Resident
 
 INDEX_BYTES = 1 << 30
 Item = NDArray[np.uint8] | tuple[NDArray[np.uint8], Mapping[str, NDArray[Any]]]
@@ -129,12 +123,6 @@ class VideoStore:
         raw = self._maps[name][start:stop]
         return raw.view(self._arrays[name].dtype).reshape(self._arrays[name].shapes[i])
 
-    def resident(self, device: "torch.device | str", limit_bytes: int | None = None) -> "Resident":
-        """The videos as tensors on a device: all at once if they fit below the limit, else one by one."""
-        from vidveil.data.store.resident import Resident
-
-        return Resident(self, device, limit_bytes)
-
     def verify(self) -> None:
         """Read everything and compare with the sums that were noted while writing."""
         for name, arrays in self._arrays.items():
@@ -148,7 +136,7 @@ class VideoStore:
         try:
             with open_regular(folder / "index.json", INDEX_BYTES) as file:
                 index = parse_json(file.read().decode("utf-8"), ANNOTATION_VALUES)
-                born = os.fstat(file.fileno()).st_ino
+                created = os.fstat(file.fileno()).st_ino
         except FileNotFoundError as error:
             raise DataError(f"there are no decoded videos in {folder}") from error
         except (OSError, ValueError) as error:
@@ -161,7 +149,7 @@ class VideoStore:
         try:
             arrays = {name: from_values(Arrays, these) for name, these in index["arrays"].items()}
             about = dict(index["about"])
-            failed = {int(row): from_values(Failed, told) for row, told in index.get("failed", {}).items()}
+            failed = {int(row): from_values(Failed, values) for row, values in index.get("failed", {}).items()}
             expected = {name: sum(these.sizes()) for name, these in arrays.items()}
             counts = {len(these.shapes) for these in arrays.values()} | {len(these.sha256) for these in arrays.values()}
             typed = not any(np.dtype(these.dtype).hasobject for these in arrays.values())
@@ -180,7 +168,7 @@ class VideoStore:
                 raise DataError(f"{path} has {found} of {size} bytes: delete the folder to make it anew")
         try:
             store = cls(folder, about, arrays, failed)
-            same = (folder / "index.json").stat().st_ino == born
+            same = (folder / "index.json").stat().st_ino == created
         except ValueError as error:
             raise DataError(f"{folder}: its file {error}: delete the folder to make it anew") from error
         except OSError as error:
@@ -188,22 +176,11 @@ class VideoStore:
         return store if same else cls.open(folder)  # another took its place meanwhile: its pixels under our index
 
     @classmethod
-    def write(
-        cls,
-        folder: Path,
-        arrays: Iterable[Item | Failed],
-        about: Mapping[str, Any],
-        sides: Mapping[str, Iterable[NDArray[Any]]] | None = None,
-    ) -> "VideoStore":
-        """A new store in the place of whatever was there.
-
-        Args:
-            arrays: the videos, or pairs of a video and its side arrays by name; taken one at a time.
-            sides: side arrays that are there already, one a video; an array (N, ...) is N of them.
-        """
+    def write(cls, folder: Path, items: Iterable[Item | Failed], about: Mapping[str, Any]) -> "VideoStore":
+        """A new store in the place of whatever was there. Items are taken one at a time."""
         folder = Path(folder).absolute()
         with store_lock(folder):
-            return cls._write(folder, arrays, about, sides or {})
+            return cls._write(folder, items, about)
 
     @classmethod
     def cached(
@@ -224,7 +201,7 @@ class VideoStore:
         with store_lock(folder):
             if (found := cls._whole(folder, about)) and good(found):
                 return found
-            return cls._write(folder, make(), about, {})
+            return cls._write(folder, make(), about)
 
     @classmethod
     def _whole(cls, folder: Path, about: Mapping[str, Any]) -> "VideoStore | None":
@@ -235,25 +212,17 @@ class VideoStore:
         return None
 
     @classmethod
-    def _write(
-        cls,
-        folder: Path,
-        arrays: Iterable[Item | Failed],
-        about: Mapping[str, Any],
-        sides: Mapping[str, Iterable[NDArray[Any]]],
-    ) -> "VideoStore":
+    def _write(cls, folder: Path, items: Iterable[Item | Failed], about: Mapping[str, Any]) -> "VideoStore":
         with ExitStack() as stack:
             with writing(folder):
                 part = stack.enter_context(new_folder(folder))
             written = Writer(part, folder)
-            next_to: Iterator[tuple[Any, ...]] = zip(*sides.values(), strict=True) if sides else repeat(())
             try:
-                for item, more in zip(arrays, next_to, strict=bool(sides)):
+                for item in items:
                     if isinstance(item, Failed):
                         written.add_failed(item)
-                        continue
-                    video, own = item if isinstance(item, tuple) else (item, {})
-                    written.add(video, {**own, **dict(zip(sides, more, strict=True))})
+                    else:
+                        written.add(*(item if isinstance(item, tuple) else (item, {})))
             finally:
                 written.close()
             written.finish(dict(about))

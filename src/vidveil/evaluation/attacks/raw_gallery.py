@@ -31,25 +31,25 @@ def crossings(
     for name in learned_after:
         pairs = list(zip(learned_after[name], learned_raw[name.replace(":raw", "")], strict=True))
         if name.endswith(":frozen"):  # one network for all clips
-            found |= _spaces(f"{name} on both", [(a.predictions, r.predictions, r.predictions) for a, r in pairs], raw)
+            found |= spaces(f"{name} on both, ", [(a.predictions, r.predictions, r.predictions) for a, r in pairs], raw)
             continue
         own = [(a.predictions, embed(a, raw, recipe), a.predictions) for a, _ in pairs]
         theirs = [
             (embed(r, shown, recipe), r.predictions, r.predictions) for (_, r), shown in zip(pairs, after, strict=True)
         ]
-        found |= _spaces(f"{name} that learned on anonymized video", own, raw)
-        found |= _spaces(f"{name} that learned on raw video", theirs, raw)
+        found |= spaces(f"{name} that learned on anonymized video, ", own, raw)
+        found |= spaces(f"{name} that learned on raw video, ", theirs, raw)
     return found
 
 
-def _spaces(name: str, seeds: Sequence[tuple[BySplit, BySplit, BySplit]], data: ClipSet) -> dict[str, list[Crossing]]:
+def spaces(prefix: str, seeds: Sequence[tuple[BySplit, BySplit, BySplit]], data: ClipSet) -> dict[str, list[Crossing]]:
     """(probes, gallery, training clips) of each seed → the same as they are, and in discriminants."""
-    found: dict[str, list[Crossing]] = {f"{name}, cosine": [], f"{name}, LDA": []}
+    found: dict[str, list[Crossing]] = {f"{prefix}cosine": [], f"{prefix}LDA": []}
     for probes, gallery, training in seeds:
         train = training["train"]
         discriminants = lda(train.features, data.person[train.rows])
         for space, to in (("cosine", lambda x: x.astype(np.float64)), ("LDA", discriminants)):
             among: dict[str, Floats] = {split: to(gallery[split].features) for split in TESTED}
             asked: dict[str, Floats] = {split: to(probes[split].features) for split in TESTED}
-            found[f"{name}, {space}"].append(Crossing(asked, among))
+            found[prefix + space].append(Crossing(asked, among))
     return found

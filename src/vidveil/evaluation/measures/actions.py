@@ -12,6 +12,7 @@ from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures.many_labels import cmap_number, over_how_many
+from vidveil.evaluation.measures.measured import MeasuredClips
 from vidveil.evaluation.number import Number
 from vidveil.statistics import metrics
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.measured import choose, logit_of, mean, on_test
+from vidveil.evaluation.measures.measured import MeasuredClips, choose, logit_of, mean, on_test
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.tradeoff import Leak

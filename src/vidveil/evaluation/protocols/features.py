@@ -14,12 +14,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from vidveil.core.errors import DataError
 from vidveil.data.features.extract import STATIC
 from vidveil.data.features.sets import FeatureSet, load_features
 from vidveil.evaluation.attacks.inversion import black_box, white_box
+from vidveil.evaluation.attacks.raw_gallery import spaces
 from vidveil.evaluation.attacks.reconstruction import numbers_of, pictures, reconstructed
 from vidveil.evaluation.attacks.reconstruction_sheet import sheet
 from vidveil.evaluation.evaluators.features import SPACE, features_by_split, space, train_head
@@ -27,13 +26,12 @@ from vidveil.evaluation.evaluators.train import TESTED, Learned
 from vidveil.evaluation.measures.measure import Crossing, Measure
 from vidveil.evaluation.measures.retrieval import retrieval_numbers
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
-from vidveil.evaluation.number import Floats, Number
+from vidveil.evaluation.number import Number
 from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, Heads, adapted
 from vidveil.evaluation.protocols.feature_gait import FeatureGaitProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, measure_of, run_protocol
 from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
 from vidveil.methods.splavu.model import AAM
-from vidveil.statistics.projections import lda
 from vidveil.tasks import TASKS, Task
 from vidveil.tasks.retrieval import Retrieval, retrieval
 from vidveil.training.options import options_of
@@ -195,16 +193,8 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
 
     def _crossings(self, data: Sequence[FeatureSet], prefix: str) -> dict[str, list[Crossing]]:
         """Anonymized features looked up among raw ones: as they are, and in discriminants of raw training people."""
-        found: dict[str, list[Crossing]] = {f"{prefix}cosine": [], f"{prefix}LDA": []}
-        for after, before in zip(data, self.for_all_seeds(self.data), strict=True):
-            probes, gallery = features_by_split(after), features_by_split(before)
-            train = gallery["train"]
-            discriminants = lda(train.features, self.labels.person[train.rows])
-            for name, to in (("cosine", lambda features: features.astype(np.float64)), ("LDA", discriminants)):
-                asked: dict[str, Floats] = {split: to(probes[split].features) for split in TESTED}
-                among: dict[str, Floats] = {split: to(gallery[split].features) for split in TESTED}
-                found[prefix + name].append(Crossing(asked, among))
-        return found
+        raw = features_by_split(self.data)
+        return spaces(prefix, [(features_by_split(one), raw, raw) for one in data], self.labels)
 
     def _seed_folder(self, tag: str, name: str, seed: int) -> Path:
         return self.folder(f"{tag} {name} seed {self.recipe.seeds[seed]}")
