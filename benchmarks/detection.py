@@ -2,7 +2,7 @@
 
     pip install scikit-image                                  for its photograph of an astronaut
     python benchmarks/detection.py                            everything; an hour on two cores, the second time less
-    python benchmarks/detection.py --only clips               one part: clips, speed, real or people
+    python benchmarks/detection.py --only clips               one part: clips, speed or people
     python benchmarks/detection.py --quick                    a smoke run of some minutes; proves nothing
     python benchmarks/detection.py score CLIPS TRACKS...      tracks files, or folders of them, against composed clips
 
@@ -11,17 +11,15 @@
              hidden. Faces visible for five frames or less are counted apart: vidveil does not search every frame.
     speed    both as commands, from start to exit, in turns on the same clips; fps are frames by seconds, medians over
              rounds. `alone` takes off what each needs for a clip of one frame.
-    real     videos under $VIDVEIL_DATA without known faces. Another network (auditor.py) finds faces in the raw frames;
-             those that it is sure of count. It errs too: what it sees in a shirt counts against both.
-    people   `--region people` on frames whose people were marked by hand (people_labels.json). deface has no such
-             region.
+    people   `--region people` on frames of videos under $VIDVEIL_DATA whose people were marked by hand
+             (people_labels.json). deface has no such region.
 
 deface 1.5.0 runs with its defaults: the network that vidveil has, on every frame at full size. Clips of seed 1 are for
 development, those of seed 2 for the report. Clips, deface's masks and its environment are kept in the cache.
 
 The JSON: machine, versions, commit, settings; clips (by tool: all, bands, behaviours, kinds, false_area, and every
 stretch [clip, face, first frame, last frame] left uncovered; paired: face-frames that both, one or neither covers);
-speed (rounds, medians, startup); real and people (by video and band).
+speed (rounds, medians, startup); people (by video and band).
 """
 
 import argparse
@@ -33,12 +31,12 @@ from pathlib import Path
 from typing import Any
 
 from contestants import DEFACE, Deface, cache_folder, vidveil_tracks
-from detection_real import people_part, people_table, real_part, real_table
+from detection_people import people_part, people_table
 from detection_speed import speed_part, speed_table
 from scoring import Tracks, paired, score, summary, tally
 from video_speed import ROOT, about, say, table
 
-PARTS = ("clips", "speed", "real", "people")
+PARTS = ("clips", "speed", "people")
 RESULTS = ROOT / "benchmarks" / "results"
 
 
@@ -148,11 +146,8 @@ def run(part: str, options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     if part == "clips":
         found = clips_part(options, deface)
         return found, clips_table(found)
-    if part == "speed":
-        found = speed_part(options, deface, composed(options.seed, options.cache, options.quick, options.takes))
-        return found, speed_table(found)
-    found = real_part(options, deface)
-    return found, real_table(found)
+    found = speed_part(options, deface, composed(options.seed, options.cache, options.quick, options.takes))
+    return found, speed_table(found)
 
 
 def main() -> None:
@@ -190,7 +185,7 @@ def _options() -> argparse.Namespace:
     add("--rounds", type=int, default=3, help="of speed (3)")
     add("--quick", action="store_true", help="two clips, one video of each set, one round")
     add("--deface-env", type=Path, metavar="FOLDER", help="deface's environment; made there if missing (in the cache)")
-    add("--cache", type=Path, metavar="FOLDER", help="clips, masks, weights ($XDG_CACHE_HOME/vidveil/benchmarks)")
+    add("--cache", type=Path, metavar="FOLDER", help="clips and masks ($XDG_CACHE_HOME/vidveil/benchmarks)")
     add("--json", type=Path, metavar="FILE", help="(benchmarks/results/detection.json; with --quick in the cache)")
     options = parser.parse_args()
     options.cache = options.cache or cache_folder()

@@ -29,7 +29,7 @@ REST = 0.25  # seconds, in which spinning threads go to sleep
 
 def network_and_clips(weights: Path | None) -> tuple[Any, Any]:
     import torch
-    from anonymizer_work import Setting, clips, made
+    from anonymizer_speed import Setting, clips, made
 
     from vidveil.methods.dual_cls.train import load_picture_weights
     from vidveil.weights.tensors import read_tensors

@@ -1,7 +1,7 @@
 """Media made for tests: every odd property that real files have, on demand.
 
 Picture i is a flat grey of `level(i)` under a checkerboard of single pixels. The grey survives every whole-frame method
-and tells which picture one looks at; the checkerboard must not survive any.
+and shows which picture one looks at; the checkerboard must not survive any.
 """
 
 from collections.abc import Sequence

@@ -12,7 +12,6 @@ from experiments.real_video.table import RESULTS, ROWS
 SETS = {"ucf101_5": "Five classes of UCF101, splits 1 to 3", "weizmann": "Weizmann, three folds of three people"}
 PARTS = {"whole": "As filmed", "crop": "Cut to a square around the person"}
 CROP = "crop"
-Rows = dict[str, Any]
 
 
 @cache
@@ -37,9 +36,9 @@ def sets_table() -> str:
 def rows_table(of: str, part: str) -> str:
     """All rows of a set and a part; the place alone is among those as filmed."""
     parts = summary()[of]["parts"]
-    rows: Rows = parts[part] | (parts["median"] if part == "whole" else {})
+    rows: dict[str, Any] = parts[part] | (parts["median"] if part == "whole" else {})
     named_parts = summary()["weizmann_named"]["parts"] if of == "weizmann" else {}
-    named: Rows = named_parts.get(part, {}) | (named_parts.get("median", {}) if part == "whole" else {})
+    named: dict[str, Any] = named_parts.get(part, {}) | (named_parts.get("median", {}) if part == "whole" else {})
     head = ["", "`--only`", "kept", "top-1", "retention", "linkage", "excess", "highest", "excess of the highest",
             "minus random, excess", "by"]  # fmt: skip
     head += ["known people, top-1", "excess of that"] if named else []
@@ -152,29 +151,37 @@ LEARNED = (
     ("stprivacy", 0.9), ("stprivacy", 0.8), ("stprivacy", 0.7), ("stprivacy-mask", 0.7),
 )  # fmt: skip
 """Rows of what is learned, with what they have to beat."""
-APART: tuple[tuple[str, float | None], ...] = (
-    ("raw", None), ("median", None), ("motion", None), ("down4", None), ("blur-faces", None), ("black-faces", None),
-    ("figure14", None), ("moving", 0.1),
+Rows = tuple[tuple[str, float | None], ...]
+UCF101_PARTS: Rows = (
+    *((name, None) for name in ("median", "down2", "down4", "down8")), ("random", 0.1), ("moving", 0.1),
+    ("centre", 0.1), *((name, None) for name in ("blur-faces", "black-faces", "blur-people", "black-people", "motion")),
 )  # fmt: skip
+WEIZMANN_PARTS: Rows = (
+    *((name, None) for name in ("raw", "median", "motion", "down4", "blur-faces", "black-faces", "figure14")),
+    ("moving", 0.1),
+)
 
 
-def parts_table() -> str:
-    """Weizmann as filmed and in squares, by the highest attacker."""
-    head = ["", "retention", "highest linkage", "excess of the highest", "square: retention", "highest linkage",
-            "excess of the highest"]  # fmt: skip
+def parts_table(of: str, rows: Sequence[tuple[str, float | None]]) -> str:
+    """Some rows as filmed and in squares; on Weizmann by the highest attacker."""
+    by_highest = of == "weizmann"
+    columns = (
+        ["retention", "highest linkage", "excess of the highest"] if by_highest else ["retention", "excess of linkage"]
+    )
     lines = []
-    for name, keep in APART:
+    for name, keep in rows:
         cells = [ROWS[name].title, "" if keep is None else f"{keep:g}"]
         for part in PARTS:
             part = "median" if name == "median" and part == "whole" else part
-            if name not in summary()["weizmann"]["parts"][part]:
-                cells += ["", "", ""]
+            if name not in summary()[of]["parts"][part]:
+                cells += [""] * len(columns)
                 continue
-            one = setting("weizmann", part, name, keep)
+            one = setting(of, part, name, keep)
             kept, share = _highest(one)
-            cells += [kept, f"{one['linkage_rank1']['highest']:.2f}", share]
+            linkage = one["linkage_rank1"]
+            cells += [kept, f"{linkage['highest']:.2f}", share] if by_highest else [kept, f"{linkage['share'][0]:.2f}"]
         lines.append(cells)
-    return table([head[0], "`--keep`", *head[1:]], lines)
+    return table(["", "`--keep`", *columns, f"square: {columns[0]}", *columns[1:]], lines)
 
 
 def repeated_table() -> str:
@@ -248,7 +255,8 @@ TABLES = {
     "real-video-repeated": repeated_table,
     "real-video-trainings": trainings_table,
     "real-video-commands": decision_table,
-    "real-video-parts": parts_table,
+    "real-video-ucf101-parts": partial(parts_table, "ucf101_5", UCF101_PARTS),
+    "real-video-weizmann-parts": partial(parts_table, "weizmann", WEIZMANN_PARTS),
     "real-video-turned": partial(comparison_table, TURNED),
     "real-video-learned": partial(comparison_table, LEARNED),
     "real-video-first-masks": first_masks_table,

@@ -9,14 +9,13 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
+from tests import command
 from tests.data.features import made
 from tests.data.features.made import ENCODER, D, hashes, ids, one_by_one, store, vectors
 from tests.media import Film
 from tests.methods import made_checkpoint
 from vidveil.app.feature_stores import anonymize_features, content_hash, target_of
-from vidveil.cli.app import app
 from vidveil.core.errors import DataError, OutputError, UsageError
 from vidveil.data.features.labels import FILE
 from vidveil.data.store.features import FeatureStore, fill
@@ -55,10 +54,6 @@ def there(place):
         for name, digest in hashes(place).items()
         if not name.startswith("runs/") and not name.endswith(".lock")
     }
-
-
-def vidveil(*words):
-    return CliRunner().invoke(app, ["anonymize", *map(str, words)])
 
 
 def close(found, wanted):
@@ -399,7 +394,7 @@ def test_a_source_and_its_result_are_never_in_each_other(place, raw, target):
 def test_the_folder_that_one_is_in_gets_a_name_too(place, monkeypatch):
     monkeypatch.chdir(place / "raw")
     monkeypatch.setenv("VIDVEIL_RUNS", str(place / "runs"))
-    assert vidveil(".", "--method", METHOD).exit_code == 0
+    assert command.vidveil("anonymize", ".", "--method", METHOD).exit_code == 0
     assert len(FeatureStore.open(place / "raw_anonymized")) == 7
     assert json.loads((place / "raw_anonymized.json").read_text())["input"]["name"] == "raw"
 
@@ -407,7 +402,7 @@ def test_the_folder_that_one_is_in_gets_a_name_too(place, monkeypatch):
 @pytest.mark.usefixtures("adapter", "raw")
 @pytest.mark.parametrize("method", [METHOD, "safe", "runs/safe", "splavu:runs/safe/checkpoint"])
 def test_the_command_takes_a_run_by_name_or_by_folder_and_says_what_it_did(place, method):
-    result = vidveil("raw", "--method", method)
+    result = command.vidveil("anonymize", "raw", "--method", method)
     assert result.exit_code == 0, result.output
     assert result.stderr == "raw_anonymized: 13 vectors, described in raw_anonymized.json\n"
     assert json.loads((place / "raw_anonymized.json").read_text())["method"] == METHOD
@@ -415,7 +410,7 @@ def test_the_command_takes_a_run_by_name_or_by_folder_and_says_what_it_did(place
 
 @pytest.mark.usefixtures("adapter")
 def test_a_file_of_others_is_noted_not_to_name_its_encoder(place):
-    result = vidveil(write_layout(place, "h5").name, "--method", METHOD, "-o", "safe.h5")
+    result = command.vidveil("anonymize", write_layout(place, "h5").name, "--method", METHOD, "-o", "safe.h5")
     assert result.exit_code == 0, result.output
     assert "note: features.h5 does not say which encoder made it: see that it is splavu:safe's" in result.stderr
     assert (place / "safe.h5.json").is_file()
@@ -425,11 +420,11 @@ def test_a_file_of_others_is_noted_not_to_name_its_encoder(place):
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(place):
     write_layout(place, "h5")
     before = hashes(place)
-    result = vidveil("raw", "features.h5", "--method", METHOD, "--dry-run")
+    result = command.vidveil("anonymize", "raw", "features.h5", "--method", METHOD, "--dry-run")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == ["raw → raw_anonymized", "features.h5 → features_anonymized.h5"]
-    assert vidveil("none", "--method", METHOD, "--dry-run").exit_code == 1
-    assert isinstance(vidveil("raw", "--method", "splavu:none", "--dry-run").exception, UsageError)
+    assert command.vidveil("anonymize", "none", "--method", METHOD, "--dry-run").exit_code == 1
+    assert isinstance(command.vidveil("anonymize", "raw", "--method", "splavu:none", "--dry-run").exception, UsageError)
     assert hashes(place) == before
 
 
@@ -437,7 +432,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(place):
 def test_stores_that_fail_are_reported_and_the_others_are_done(place):
     Film(frames=2, width=16, height=16).make(place / "clip.mp4")
     before = there(place)
-    result = vidveil("clip.mp4", "nothing", "raw", "--method", METHOD)
+    result = command.vidveil("anonymize", "clip.mp4", "nothing", "raw", "--method", METHOD)
     assert result.exit_code == 1
     lines = result.stderr.splitlines()
     assert lines[0].startswith("error: clip.mp4 is no store of features: give an HDF5 file, a .npy or .npz file")
@@ -452,15 +447,15 @@ def test_stores_that_fail_are_reported_and_the_others_are_done(place):
 @pytest.mark.usefixtures("adapter", "raw")
 def test_overwriting_is_a_word_of_the_command_and_several_stores_share_no_output(place):
     made.adapter(place / "runs", "other", seed=1)
-    assert vidveil("raw", "--method", METHOD).exit_code == 0
+    assert command.vidveil("anonymize", "raw", "--method", METHOD).exit_code == 0
     first = content_hash(place / "raw_anonymized")
-    assert vidveil("raw", "--method", METHOD).exit_code == 0  # it is there already
-    refused = vidveil("raw", "--method", "other")
+    assert command.vidveil("anonymize", "raw", "--method", METHOD).exit_code == 0  # it is there already
+    refused = command.vidveil("anonymize", "raw", "--method", "other")
     assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
     assert content_hash(place / "raw_anonymized") == first
-    assert vidveil("raw", "--method", "other", "--overwrite").exit_code == 0
+    assert command.vidveil("anonymize", "raw", "--method", "other", "--overwrite").exit_code == 0
     assert content_hash(place / "raw_anonymized") != first
-    assert isinstance(vidveil("raw", "raw", "--method", METHOD, "-o", "one").exception, UsageError)
+    assert isinstance(command.vidveil("anonymize", "raw", "raw", "--method", METHOD, "-o", "one").exception, UsageError)
 
 
 @pytest.mark.usefixtures("adapter")
@@ -472,7 +467,7 @@ def test_a_wrong_method_is_reported_once_with_advice(place):
         "splavu:none": "there is no checkpoint 'none'",
         "splavu:masks": "a checkpoint of dual_cls, which works on video, not on features",
     }.items():
-        result = vidveil("a", "b", "--method", method)
+        result = command.vidveil("anonymize", "a", "b", "--method", method)
         assert isinstance(result.exception, UsageError)
         assert message in str(result.exception)
         assert result.output == ""
@@ -489,12 +484,12 @@ def test_as_a_method_for_video_it_says_what_it_is_for(method):
 @pytest.mark.usefixtures("adapter")
 def test_files_of_others_go_through_an_adapter_once(place):
     np.save(place / "a.npy", np.ones((3, D), np.float32))
-    assert vidveil("a.npy", "--method", METHOD).exit_code == 0
+    assert command.vidveil("anonymize", "a.npy", "--method", METHOD).exit_code == 0
     for words in ((), ("--dry-run",)):
-        again = vidveil("a.npy", "--method", METHOD, *words)
+        again = command.vidveil("anonymize", "a.npy", "--method", METHOD, *words)
         assert (again.exit_code, again.stdout) == (1, "")
         assert again.stderr.endswith("a_anonymized.npy exists: give another name, or --overwrite\n")
-    result = vidveil("a_anonymized.npy", "--method", METHOD)
+    result = command.vidveil("anonymize", "a_anonymized.npy", "--method", METHOD)
     assert result.exit_code == 1
     assert result.stderr == "error: a_anonymized.npy was anonymized already, says a_anonymized.npy.json\n"
     assert not (place / "a_anonymized_anonymized.npy").exists()
@@ -503,7 +498,7 @@ def test_files_of_others_go_through_an_adapter_once(place):
 @pytest.mark.usefixtures("raw")
 def test_an_adapter_that_loses_nothing_is_warned_of_on_the_screen_and_in_the_manifest(place):
     made.adapter(place / "runs", erase=0.0)
-    result = vidveil("raw", "--method", METHOD)
+    result = command.vidveil("anonymize", "raw", "--method", METHOD)
     assert result.exit_code == 0, result.output
     assert "warning: this adapter erases nothing" in result.stderr
     (warning,) = json.loads((place / "raw_anonymized.json").read_text())["warnings"]
@@ -514,6 +509,6 @@ def test_an_adapter_that_loses_nothing_is_warned_of_on_the_screen_and_in_the_man
 @pytest.mark.parametrize("source", ["raw", "features.h5"])
 def test_features_are_refused_by_methods_of_video(place, source):
     write_layout(place, "h5")
-    result = vidveil(source)
+    result = command.vidveil("anonymize", source)
     assert result.exit_code == 1
     assert f"{source} holds features, and blur:strong is for video" in str(result.exception)

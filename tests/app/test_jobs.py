@@ -1,7 +1,6 @@
 """Jobs fail closed, resume, and never touch what is not theirs."""
 
 import hashlib
-import json
 import os
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.media import Film, detail, lumas, picture
-from tests.whole_frame import anonymize
+from tests.whole_frame import anonymize, anonymize_one, manifest_of
 from vidveil.app.jobs import Options, Status
 from vidveil.core.anonymizer import FrameMethod
 from vidveil.core.errors import UsageError
@@ -35,30 +34,21 @@ class Fragile(FrameMethod):
         target[:] = source.mean()
 
 
-def only(outcomes):
-    (outcome,) = outcomes
-    return outcome
-
-
-def manifest(outcome):
-    return json.loads(outcome.output.with_suffix(".json").read_text())
-
-
 def names(folder: Path) -> set[str]:
     return {p.name for p in folder.rglob("*") if p.is_file()}
 
 
 def test_a_frame_that_cannot_be_anonymized_is_black_and_counted(tmp_path):
     path = Film(frames=12).make(tmp_path / "a.mp4")
-    outcome = only(anonymize(path, method=Fragile({3, 4, 9})))
+    outcome = anonymize_one(path, method=Fragile({3, 4, 9}))
     means = lumas(outcome.output).mean((1, 2))
     assert outcome.hidden == 3
     assert all((means[i] < 20) == (i in (3, 4, 9)) for i in range(12))
-    assert manifest(outcome)["hidden"] == [
+    assert manifest_of(outcome)["hidden"] == [
         {"first": 3, "last": 4, "why": "could not be anonymized (RuntimeError)"},
         {"first": 9, "last": 9, "why": "could not be anonymized (RuntimeError)"},
     ]
-    assert manifest(outcome)["frames"]["hidden"] == 3
+    assert manifest_of(outcome)["frames"]["hidden"] == 3
 
 
 def test_a_frame_that_cannot_be_decoded_is_black_and_counted(tmp_path):
@@ -68,8 +58,8 @@ def test_a_frame_that_cannot_be_decoded_is_black_and_counted(tmp_path):
     half = len(data) // 2
     data[half : half + 3000] = np.random.default_rng(1).bytes(3000)
     path.write_bytes(data)
-    outcome = only(anonymize(path))
-    notes = manifest(outcome)
+    outcome = anonymize_one(path)
+    notes = manifest_of(outcome)
     hidden = {i for run in notes["hidden"] for i in range(run["first"], run["last"] + 1)}
     means = lumas(outcome.output).mean((1, 2))
     assert len(means) == 60
@@ -86,7 +76,7 @@ def test_a_method_that_dies_leaves_nothing(tmp_path):
             raise RuntimeError("gone")
 
     path = Film().make(tmp_path / "a.mp4")
-    outcome = only(anonymize(path, method=Dead(set())))
+    outcome = anonymize_one(path, method=Dead(set()))
     assert outcome.status is Status.FAILED
     assert "internal error" in str(outcome.error)
     assert names(tmp_path) == {"a.mp4"}
@@ -94,9 +84,9 @@ def test_a_method_that_dies_leaves_nothing(tmp_path):
 
 def test_a_second_run_has_nothing_to_do(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
-    first = only(anonymize(path))
+    first = anonymize_one(path)
     when = first.output.stat().st_mtime_ns
-    second = only(anonymize(path))
+    second = anonymize_one(path)
     assert second.status is Status.UP_TO_DATE
     assert second.frames == first.frames
     assert first.output.stat().st_mtime_ns == when
@@ -105,7 +95,7 @@ def test_a_second_run_has_nothing_to_do(tmp_path):
 @pytest.mark.parametrize("change", ["method", "knob", "input", "output"])
 def test_what_changed_is_done_again(tmp_path, change):
     path = Film().make(tmp_path / "a.mp4")
-    output = only(anonymize(path)).output
+    output = anonymize_one(path).output
     before = output.read_bytes()
     method, options = "blur:strong", Options()
     if change == "method":
@@ -116,7 +106,7 @@ def test_what_changed_is_done_again(tmp_path, change):
         Film(frames=7).make(path)
     else:
         output.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
-    again = only(anonymize(path, method=method, options=options))
+    again = anonymize_one(path, method=method, options=options)
     assert again.status is Status.DONE
     assert (output.read_bytes() == before) == (change == "output")
 
@@ -129,27 +119,27 @@ def test_an_input_that_changes_meanwhile_gives_no_output(tmp_path):
             yield from super().stream(frames)
             os.utime(path)
 
-    outcome = only(anonymize(path, method=Meddling(set())))
+    outcome = anonymize_one(path, method=Meddling(set()))
     assert "changed while" in str(outcome.error)
     assert names(tmp_path) == {"a.mp4"}
 
 
 def test_what_a_method_leaves_visible_stands_in_the_manifest(tmp_path):
-    outcome = only(anonymize(Film().make(tmp_path / "a.mp4"), method="stride:2"))
-    assert outcome.warnings == tuple(manifest(outcome)["warnings"])
+    outcome = anonymize_one(Film().make(tmp_path / "a.mp4"), method="stride:2")
+    assert outcome.warnings == tuple(manifest_of(outcome)["warnings"])
     assert "can be recognised" in outcome.warnings[0]
 
 
 def test_a_file_in_a_tree_is_named_with_its_folder(tmp_path):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "a.mp4").write_text("nonsense")
-    outcome = only(anonymize(tmp_path))
+    outcome = anonymize_one(tmp_path)
     assert outcome.name == "x/a.mp4"
 
 
 def test_a_dry_run_writes_nothing(tmp_path):
     path = Film(frames=9).make(tmp_path / "a.mp4")
-    outcome = only(anonymize(path, output=tmp_path / "new" / "folder", options=Options(dry_run=True)))
+    outcome = anonymize_one(path, output=tmp_path / "new" / "folder", options=Options(dry_run=True))
     assert outcome.status is Status.WOULD_DO
     assert outcome.frames == 9
     assert names(tmp_path) == {"a.mp4"}
@@ -159,12 +149,12 @@ def test_a_dry_run_writes_nothing(tmp_path):
 def test_a_truncated_file_is_done_as_far_as_it_goes_and_is_an_error_each_time(tmp_path):
     path = Film(frames=60, width=160, height=120, options={"movflags": "faststart"}).make(tmp_path / "a.mp4")
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
-    first = only(anonymize(path))
+    first = anonymize_one(path)
     assert first.status is Status.INCOMPLETE
     assert not first.ok
     assert detail(lumas(first.output)).max() < 2
-    assert "of 60 frames" in manifest(first)["incomplete"]
-    again = only(anonymize(path))
+    assert "of 60 frames" in manifest_of(first)["incomplete"]
+    again = anonymize_one(path)
     assert again.status is Status.UP_TO_DATE
     assert not again.ok
 
@@ -183,7 +173,7 @@ def test_an_image_stays_an_image_upright_and_without_exif(tmp_path):
     )
     exif = b"Exif\0\0" + tiff + b"PENTAX7\0"
     path.write_bytes(jpeg[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + jpeg[2:])
-    outcome = only(anonymize(path))
+    outcome = anonymize_one(path)
     assert outcome.output.name == "photo_anonymized.jpg"
     result = cv2.imdecode(
         np.frombuffer(outcome.output.read_bytes(), np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
@@ -198,7 +188,7 @@ def test_an_image_stays_an_image_upright_and_without_exif(tmp_path):
 def test_a_png_stays_a_png(tmp_path):
     path = tmp_path / "shot.png"
     path.write_bytes(cv2.imencode(".png", picture(3, 81, 47))[1].tobytes())
-    outcome = only(anonymize(path))
+    outcome = anonymize_one(path)
     assert outcome.output.name == "shot_anonymized.png"
     assert cv2.imread(str(outcome.output)).shape == (47, 81, 3)
 
@@ -206,7 +196,7 @@ def test_a_png_stays_a_png(tmp_path):
 def test_the_manifest_names_no_folder(tmp_path):
     folder = tmp_path / "Station-Sieben"
     folder.mkdir()
-    outcome = only(anonymize(Film().make(folder / "a.mp4"), output=tmp_path / "Ausgabe"))
+    outcome = anonymize_one(Film().make(folder / "a.mp4"), output=tmp_path / "Ausgabe")
     text = outcome.output.with_suffix(".json").read_text()
     assert "Station" not in text
     assert "Ausgabe" not in text
@@ -215,8 +205,8 @@ def test_the_manifest_names_no_folder(tmp_path):
 
 def test_the_manifest_has_the_hashes_of_both_files(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
-    outcome = only(anonymize(path))
-    notes = manifest(outcome)
+    outcome = anonymize_one(path)
+    notes = manifest_of(outcome)
     assert notes["input"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert notes["output"]["sha256"] == hashlib.sha256(outcome.output.read_bytes()).hexdigest()
     assert notes["order"]["method"] == "blur:strong"
@@ -237,21 +227,21 @@ def test_a_preview_replaces_nothing(tmp_path):
             anonymize(path, options=Options(preview=target, overwrite=True))
     look = tmp_path / "look.mp4"
     look.write_text("precious")
-    refused = only(anonymize(path, options=Options(preview=look)))
+    refused = anonymize_one(path, options=Options(preview=look))
     assert "look.mp4 exists" in str(refused.error)
     assert look.read_text() == "precious"
 
 
 def test_a_preview_can_be_had_after_the_output(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
-    only(anonymize(path))
-    assert only(anonymize(path, options=Options(preview=tmp_path / "look.mp4"))).ok
+    anonymize_one(path)
+    assert anonymize_one(path, options=Options(preview=tmp_path / "look.mp4")).ok
     assert (tmp_path / "look.mp4").exists()
 
 
 def test_a_preview_among_videos_is_not_taken_for_one_of_them(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
-    assert only(anonymize(path, options=Options(preview=tmp_path / "look.mp4"))).ok
+    assert anonymize_one(path, options=Options(preview=tmp_path / "look.mp4")).ok
     outcomes = {outcome.name: outcome for outcome in anonymize(tmp_path, output=tmp_path / "safe")}
     assert outcomes["a.mp4"].ok
     assert "is a preview that vidveil made" in str(outcomes["look.mp4"].error)
@@ -274,7 +264,7 @@ def test_senseless_options_are_refused(bad):
 
 def test_a_stream_of_pictures_that_ends_without_one_is_an_error(tmp_path):
     path = Film(frames=25, rate=25).make(tmp_path / "a.mp4")
-    outcome = only(anonymize(path, options=Options(start=Fraction(50))))
+    outcome = anonymize_one(path, options=Options(start=Fraction(50)))
     assert outcome.status is Status.FAILED
     assert names(tmp_path) == {"a.mp4"}
 
@@ -284,7 +274,7 @@ def test_a_video_codec_that_nobody_knows_is_said(tmp_path):
     data = path.read_bytes()
     at = data.index(b"stsd") + 16  # the name of the codec in the sample description
     path.write_bytes(data[:at] + b"zz9z" + data[at + 4 :])
-    outcome = only(anonymize(path))
+    outcome = anonymize_one(path)
     assert outcome.status is Status.FAILED
     assert "codec is not known" in str(outcome.error)
 
@@ -295,6 +285,6 @@ def test_a_build_without_an_encoder_is_said(tmp_path, monkeypatch):
 
     path = Film().make(tmp_path / "a.mp4")
     monkeypatch.setattr(av.codec, "Codec", none)
-    outcome = only(anonymize(path))
+    outcome = anonymize_one(path)
     assert "no H.264 encoder" in str(outcome.error)
     assert names(tmp_path) == {"a.mp4"}

@@ -4,16 +4,15 @@ import json
 from dataclasses import asdict, replace
 
 import pytest
-from typer.testing import CliRunner
 
 import vidveil
+from tests import command
 from tests.detect.stage import Discs, Film, Head, Shot, still
 from vidveil.app.jobs import Options, Status
 from vidveil.app.manifest import Order, load_manifest
 from vidveil.app.old_names import OPTIONS, order_with_old_names
 from vidveil.app.review import describe, read_review
 from vidveil.app.sharing import old_order_token
-from vidveil.cli.app import app
 from vidveil.core.user_key import read_key
 from vidveil.detect import settings
 from vidveil.detect.settings import DetectionSettings
@@ -26,26 +25,22 @@ def film(tmp_path, monkeypatch):
     return Film(shots=[Shot([Head(still(100, 80))], 8)]).make(tmp_path / "film.mp4")
 
 
-def vidveil_command(*words):
-    return CliRunner().invoke(app, ["anonymize", *map(str, words)])
-
-
 def test_old_options_do_what_the_new_ones_do_with_a_note_and_are_in_no_help(film):
-    plain = ("--region", "frame", "--dry-run")
-    old = vidveil_command(film, *plain, "--guard", "discs", "--guard-with=pixelate:8", "--except", 7)
-    new = vidveil_command(film, *plain, "--also-hide", "discs", "--also-hide-with=pixelate:8", "--leave-visible", 7)
+    plain = ("anonymize", film, "--region", "frame", "--dry-run")
+    old = command.vidveil(*plain, "--guard", "discs", "--guard-with=pixelate:8", "--except", 7)
+    new = command.vidveil(*plain, "--also-hide", "discs", "--also-hide-with=pixelate:8", "--leave-visible", 7)
     assert (old.exit_code, new.exit_code) == (0, 0), old.output
     notes = [f"note: {a} is now called {b}; the next version no longer knows {a}" for a, b in OPTIONS.items()]
     assert old.stderr.splitlines() == notes + new.stderr.splitlines()
     assert "pixelate:8 on discs" in new.stderr
-    shown = vidveil_command("--help").output.split()
+    shown = command.vidveil("anonymize", "--help").output.split()
     assert not OPTIONS.keys() & set(shown)
     assert set(OPTIONS.values()) <= set(shown)
 
 
 def test_after_two_dashes_nothing_is_an_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = vidveil_command("--region", "frame", "--dry-run", "--", "--guard")
+    done = command.vidveil("anonymize", "--region", "frame", "--dry-run", "--", "--guard")
     assert "--guard: " in done.stderr
     assert "is now called" not in done.stderr
 

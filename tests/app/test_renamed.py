@@ -5,20 +5,17 @@ import json
 import os
 import re
 import stat
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from tests import command
 from tests.media import Film
 from tests.watching import Remembering
 from tests.whole_frame import WHOLE_FRAME, anonymize
 from vidveil.app.jobs import Options, Status
 from vidveil.app.renamed import rename_outputs
-from vidveil.cli.app import app
 from vidveil.core.atomic import part_of
 from vidveil.core.errors import UsageError
 from vidveil.video.sources import find, is_output
@@ -217,15 +214,14 @@ def test_what_a_killed_run_with_other_names_left_elsewhere_is_removed(ward, tmp_
 
 
 def test_the_command_renames_and_refuses_what_would_undo_it(ward, tmp_path):
-    words = ["anonymize", str(ward), "-o", str(tmp_path / "out"), *WHOLE_FRAME]
-    refused = CliRunner().invoke(app, [*words, "--rename", "--manifest", "full"]).exception
+    words = ["anonymize", ward, "-o", tmp_path / "out", *WHOLE_FRAME]
+    refused = command.vidveil(*words, "--rename", "--manifest", "full").exception
     assert "a full manifest holds the name" in str(refused)
-    of_features = CliRunner().invoke(app, [*words, "--rename", "--method", "splavu:x"]).exception
+    of_features = command.vidveil(*words, "--rename", "--method", "splavu:x").exception
     assert str(of_features).endswith("leave out --region, --rename")
     assert not (tmp_path / "out").exists()
-    command = [sys.executable, "-m", "vidveil", *words, "--rename-map", str(tmp_path / "names.csv")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = command.vidveil(*words, "--rename-map", tmp_path / "names.csv")
+    assert done.exit_code == 0, done.stderr
     assert "Jane/b.mp4 -> " in done.stderr  # the user's own screen
     assert len(rows(tmp_path / "names.csv")) == 3
 

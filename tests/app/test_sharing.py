@@ -15,7 +15,7 @@ import pytest
 from tests.app.test_review import moment
 from tests.media import Film
 from tests.watching import Remembering
-from tests.whole_frame import anonymize
+from tests.whole_frame import anonymize, anonymize_one, manifest_of
 from vidveil.app.jobs import NAMES_STAY, Options, Status
 from vidveil.app.manifest import Manifest, Order
 from vidveil.app.review import describe, read_review
@@ -40,14 +40,9 @@ def clip(tmp_path):
     return Film(frames=5, tags={"title": "x"}, sound="aac", gps=True).make(folder / "Jane-Doe.mp4")
 
 
-def only(outcomes):
-    (outcome,) = outcomes
-    return outcome
-
-
 def run(path, options=SHARE, **words):
     watcher = Remembering()
-    outcome = only(anonymize(path, options=options, watcher=watcher, **words))
+    outcome = anonymize_one(path, options=options, watcher=watcher, **words)
     return outcome, [note for note in watcher.notes if not note.startswith((NAMES_STAY, "a key"))]
 
 
@@ -60,15 +55,11 @@ def leaves(value: object) -> Iterator[object]:
         yield value
 
 
-def manifest(outcome):
-    return json.loads(outcome.output.with_suffix(".json").read_text())
-
-
 def test_a_shared_manifest_holds_nothing_that_identifies_the_source(clip, tmp_path):
     data = clip.read_bytes()
     options = replace(SHARE, start=Fraction(1, 25), end=Fraction(4, 25))
     outcome, _ = run(clip, options, output=f"{tmp_path}/out.mp4")
-    shared = manifest(outcome)
+    shared = manifest_of(outcome)
     text = json.dumps(shared)
     for word in ("Jane", "Ward", "title", "handler", "gpmd", "mov,mp4", hashlib.sha256(data).hexdigest(), "1/25"):
         assert word not in text
@@ -84,11 +75,11 @@ def test_a_shared_manifest_holds_nothing_that_identifies_the_source(clip, tmp_pa
 def test_without_the_key_nobody_can_check_a_guess(clip):
     """Names and hashes are easily guessed: the tokens of two users who did the same share nothing."""
     first, _ = run(clip)
-    before = manifest(first)["input"]
+    before = manifest_of(first)["input"]
     key_file().unlink()
     first.output.unlink()
     second, _ = run(clip, replace(SHARE, overwrite=True))
-    after = manifest(second)["input"]
+    after = manifest_of(second)["input"]
     assert not set(before.values()) & set(after.values())
 
 
@@ -309,10 +300,10 @@ def test_tags_that_are_kept_are_warned_of_and_only_counted_in_a_manifest_for_sha
     outcome, _ = run(clip, replace(SHARE, metadata="keep"))
     (message,) = [line for line in outcome.warnings if "kept" in line]
     assert re.fullmatch(r"\d+ tags? (is|are) kept \(.*title.*\): they may say who, where and when; .*", message)
-    (written,) = [line for line in manifest(outcome)["warnings"] if "kept" in line]
+    (written,) = [line for line in manifest_of(outcome)["warnings"] if "kept" in line]
     assert written == re.sub(r" \(.*\)", "", message)
     full, _ = run(clip, Options(metadata="keep", overwrite=True))
-    assert message in manifest(full)["warnings"]
+    assert message in manifest_of(full)["warnings"]
     assert not [line for line in run(clip, Options(overwrite=True))[0].warnings if "kept" in line]
     with pytest.raises(UsageError, match="--metadata keep"):
         Options(rename=True, metadata="keep")

@@ -5,9 +5,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-import auditor
 import detection
-import detection_real
+import detection_people
 import drawn_heads
 import numpy as np
 import pytest
@@ -295,38 +294,12 @@ def test_frames_in_a_row_become_one_stretch() -> None:
     assert found == [["clip", 1, 1, 3], ["clip", 1, 5, 5], ["clip", 2, 6, 6]]
 
 
-# ---- real videos --------------------------------------------------------------------------------------------------
-
-
-def test_the_auditor_reads_boxes_from_the_grids() -> None:
-    outputs = [np.zeros((2 * 64 * 64 // stride**2, width), np.float32) for width in (1, 4) for stride in (8, 16, 32)]
-    cell = 2 * (1 * 4 + 2) + 1  # second anchor of row 1, column 2 on the grid of 16 pixels, four cells wide
-    outputs[1][cell], outputs[4][cell] = 0.8, (1, 0.5, 0.25, 1)
-    assert auditor.decode(outputs, (64, 64)).tolist() == [[16, 8, 36, 32, pytest.approx(0.8)]]
-
-
-def test_of_overlapping_finds_the_auditor_keeps_the_best() -> None:
-    boxes = np.array([[0, 0, 10, 10, 0.6], [1, 0, 11, 10, 0.9], [30, 30, 40, 40, 0.5]], np.float32)
-    assert auditor.apart(boxes)[:, 0].tolist() == [1, 30]
-
-
-def test_the_audit_counts_uncovered_faces_by_size_for_each_tool() -> None:
-    class Sure:
-        def faces(self, _: NDArray[np.uint8]) -> NDArray[np.float32]:
-            return np.array([[10, 10, 30, 34, 0.9], [60, 20, 100, 60, 0.7]], np.float32)
-
-    small, large = Hidden((8, 8, 32, 36), "ellipse"), Hidden((55, 15, 100, 65), "box")
-    tools = {"both": tracks({0: [small, large], 1: [small, large]}), "one": tracks({0: [small, large], 1: [small]})}
-    pictures = iter([np.zeros((80, 100, 3), np.uint8)] * 2)
-    found = detection_real.audit(Sure(), pictures, tools)  # type: ignore[arg-type]
-    assert found["bands"]["16-32"] == {"faces": 2, "both": 0, "one": 0}
-    assert found["bands"]["32-64"] == {"faces": 2, "both": 0, "one": 1}
-    assert found["frames_with_uncovered"] == {"both": [], "one": [1]}
+# ---- people --------------------------------------------------------------------------------------------------
 
 
 def test_people_are_scored_by_their_boxes() -> None:
     marked = {0: [[10.0, 10.0, 30.0, 60.0], [50.0, 10.0, 60.0, 70.0]]}
-    found = detection_real.people_score(
+    found = detection_people.people_score(
         tracks({0: [Hidden((8, 8, 32, 62), "box"), Hidden((90, 0, 100, 10), "box")]}), marked
     )
     assert found["bands"]["0-80"] == [1, 2]
@@ -335,7 +308,7 @@ def test_people_are_scored_by_their_boxes() -> None:
 
 
 def test_every_marked_person_is_a_box_with_an_area() -> None:
-    labels = json.loads(detection_real.LABELS.read_text("utf-8"))
+    labels = json.loads(detection_people.LABELS.read_text("utf-8"))
     boxes = [box for video in labels.values() for found in video.values() for box in found]
     assert len(boxes) >= 50
     assert all(0 <= x0 < x1 and 0 <= y0 < y1 for x0, y0, x1, y1 in boxes)

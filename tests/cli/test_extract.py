@@ -1,15 +1,16 @@
 """`vidveil extract`: a dataset becomes a folder of features with its labels, once."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from tests import media
+from tests.command import vidveil
 from tests.data.features import made
 from tests.data.features.made import FRAMES, hashes
 from tests.data.made_weizmann import PATHS, length, spoil, weizmann
-from vidveil.cli.app import app
 from vidveil.core.errors import DataError, OutputError, UsageError
 from vidveil.data import load_data
 from vidveil.data.features.labels import labelled
@@ -17,6 +18,7 @@ from vidveil.data.features.sets import load_features
 from vidveil.data.store.features import FeatureStore, fill
 from vidveil.models.encoders.own import OwnEncoder
 
+extract = partial(vidveil, "extract")
 WORDS = ("weizmann:people=0", "--encoder", "run:mine", "--device", "cpu")
 FOLDER = "weizmann_people_0_run_mine"
 
@@ -45,10 +47,6 @@ def calls(monkeypatch):
     seen, encode = [], OwnEncoder.encode
     monkeypatch.setattr(OwnEncoder, "encode", lambda self, clip: seen.append(len(clip)) or encode(self, clip))
     return seen
-
-
-def extract(*words):
-    return CliRunner().invoke(app, ["extract", *words])
 
 
 def test_a_folder_of_videos_becomes_features_without_labels(place, tmp_path):

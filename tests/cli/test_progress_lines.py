@@ -12,14 +12,13 @@ import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
-from tests import media
+from tests import command, media
 from tests.app.test_review import moment, write_manifest
 from tests.data.features import made
 from tests.data.readers.test_make_ucf101_5 import download  # noqa: F401
 from tests.weights.packages import make_wheel, open_shop
 from vidveil.app.demo import draw_video
 from vidveil.cli import demo, doctor
-from vidveil.cli.app import app
 from vidveil.cli.reported import reported
 from vidveil.core import progress as reporting
 from vidveil.training.runs import Run
@@ -47,7 +46,7 @@ def place(shared, tmp_path, monkeypatch):
 
 
 def vidveil(*words: object) -> Result:
-    done = CliRunner().invoke(app, list(map(str, words)))
+    done = command.vidveil(*words)
     assert done.exit_code == 0, done.output
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stderr)
     return done
@@ -170,7 +169,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on():
 @pytest.mark.parametrize(
     ("words", "inside"),
     [
-        (["anonymize", "clip.mp4"], "vidveil.cli.anonymize.run"),
+        (["anonymize", "clip.mp4"], "vidveil.cli.anonymize.load"),
         (["train", "action_puppets", "name=never", *FEW], "vidveil.evaluation.train_recognizer.load_data"),
         (["evaluate", "raw_puppets", "name=never", *FEW], "vidveil.evaluation.protocols.clips.load_data"),
         (["extract", "puppets", "--encoder", "run:mine"], "vidveil.cli.extract.load_encoder"),
@@ -190,6 +189,6 @@ def test_ctrl_c_ends_every_command_with_one_line(words, inside, monkeypatch):
 
     monkeypatch.setattr(reporting, "INTERVAL", 30)
     monkeypatch.setattr(inside, stop)
-    done = CliRunner().invoke(app, words)
+    done = command.vidveil(*words)
     assert done.exit_code == 130
     assert re.fullmatch(r"interrupted(: [^\n]*)?\n", done.stderr), done.stderr

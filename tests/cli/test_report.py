@@ -1,20 +1,16 @@
 """What a person sees of `vidveil report`, and what a script does."""
 
 import json
+from functools import partial
 
 import cv2
 import pytest
-from typer.testing import CliRunner
 
+from tests.command import vidveil
 from tests.report.made_up import on_disk, results
-from vidveil.cli.app import app
 from vidveil.core.errors import DataError, OutputError, UsageError
 
-runner = CliRunner()
-
-
-def report(*words: object):
-    return runner.invoke(app, ["report", *map(str, words)])
+report = partial(vidveil, "report")
 
 
 @pytest.fixture(autouse=True)

@@ -1,18 +1,15 @@
 """What a person sees of `vidveil review`, and what a script does."""
 
+from functools import partial
+
 import pytest
-from typer.testing import CliRunner
 
 from tests.app.test_review import moment, write_manifest
+from tests.command import vidveil
 from tests.media import Film
-from vidveil.cli.app import app
 from vidveil.core.errors import UsageError
 
-runner = CliRunner()
-
-
-def review(*words: object):
-    return runner.invoke(app, ["review", *map(str, words)])
+review = partial(vidveil, "review")
 
 
 @pytest.fixture

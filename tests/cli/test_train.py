@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from vidveil.cli.app import app
+from tests.command import vidveil
 from vidveil.methods.dual_cls import train as dual_cls
 from vidveil.methods.masking.masker import loaded_unless_raw
 from vidveil.methods.stprivacy import train as stprivacy
@@ -42,7 +41,7 @@ def test_a_trained_method_comes_with_its_command_and_one_that_learned_nothing_wi
 
     for method in (dual_cls, stprivacy):
         monkeypatch.setattr(method, "run", run)
-    done = CliRunner().invoke(app, ["train", *words])
+    done = vidveil("train", *words)
     assert done.exit_code == 0, done.output
     assert (f"On your videos: vidveil anonymize clip.mp4 {message}" in done.output) == learned
     assert ("train it longer" in done.output) != learned

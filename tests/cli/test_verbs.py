@@ -7,19 +7,17 @@ import sys
 from fractions import Fraction
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.command import vidveil
 from tests.media import Film
 from vidveil import __version__, methods
 from vidveil.cli import anonymize
-from vidveil.cli.app import COMMANDS, app
+from vidveil.cli.app import COMMANDS
 from vidveil.core.errors import UsageError
-
-runner = CliRunner()
 
 
 def test_help_lists_all_commands_with_a_line_for_each():
-    listed = runner.invoke(app, []).output.partition("Commands:\n")[2]
+    listed = vidveil().output.partition("Commands:\n")[2]
     assert [line.split(maxsplit=1) for line in listed.splitlines()] == [list(each) for each in COMMANDS.items()]
 
 
@@ -36,11 +34,11 @@ def test_help_has_examples_for_every_command_and_loads_no_torch():
 
 
 def test_version():
-    assert runner.invoke(app, ["--version"]).output.strip() == f"vidveil {__version__}"
+    assert vidveil("--version").output.strip() == f"vidveil {__version__}"
 
 
 def test_ls_names_every_method():
-    result = runner.invoke(app, ["ls", "methods"])
+    result = vidveil("ls", "methods")
     assert result.exit_code == 0
     for name in methods.METHODS:
         assert name in result.output
@@ -61,13 +59,13 @@ def test_what_is_no_time_is_refused(text):
 
 
 def test_doctor_says_that_all_is_well():
-    result = runner.invoke(app, ["doctor"])
+    result = vidveil("doctor")
     assert result.exit_code == 0, result.output
     assert "end to end     works" in result.output
 
 
 def test_demo_ends_with_a_picture_and_a_number_with_its_floor(tmp_path):
-    result = runner.invoke(app, ["demo", "-o", str(tmp_path / "demo")])
+    result = vidveil("demo", "-o", tmp_path / "demo")
     assert result.exit_code == 0, result.output
     assert {p.name for p in (tmp_path / "demo").iterdir()} == {
         "visitor.mp4",

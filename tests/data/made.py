@@ -17,7 +17,7 @@ def noise(*shapes: tuple[int, int, int], seed: int = 0) -> list[NDArray[np.uint8
 
 
 def numbered(frames: int, size: int, videos: int) -> list[NDArray[np.uint8]]:
-    """Frame t of video i is a flat 16 * i + t: a view tells which frames it took of which video."""
+    """Frame t of video i is a flat 16 * i + t: a view shows which frames it took of which video."""
     return [
         np.repeat(16 * i + np.arange(frames, dtype=np.uint8), size * size * 3).reshape(frames, size, size, 3)
         for i in range(videos)

@@ -40,7 +40,7 @@ def test_a_frame_that_is_black_in_both_of_two_films_is_no_overlap():
 def test_a_method_goes_over_whole_videos_and_frames_are_taken_out_of_what_it_left(tmp_path):
     whole = stored(tmp_path / "store", noise(*SHAPES))
     clips = by_frame(whole, {})
-    setting = Setting(method="random:8", keep=0.5)  # lots are drawn for tubelets of two frames, video by video
+    setting = Setting(method="random:8", keep=0.5)  # random tubelets of two frames, video by video
     after, videos = anonymized(clips, setting), anonymized(whole, setting)
     assert isinstance(after.videos, SingleFrames)
     np.testing.assert_array_equal(after.videos.frames(3)[0], videos.videos.frames(2)[4])

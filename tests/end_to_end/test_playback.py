@@ -175,9 +175,9 @@ def talkative(
         video = output.add_stream("libx264", rate=RATE)
         video.width, video.height, video.pix_fmt = 64, 48, "yuv420p"
         voice = [output.add_stream("aac", rate=SOUND_RATE, layout="mono")] if sound else []
-        next_to = [output.add_mux_stream(subtitles)] if subtitles else []
-        next_to += [output.add_data_stream(data)] if data else []
-        for stream in (video, *voice, *next_to):
+        others = [output.add_mux_stream(subtitles)] if subtitles else []
+        others += [output.add_data_stream(data)] if data else []
+        for stream in (video, *voice, *others):
             stream.metadata.update({"handler_name": "Quillfeather handler", "title": "Quillfeather track"})
         if attached:
             output.add_attachment("Quillfeather.ttf", "font/ttf", b"Quillfeather font")
@@ -188,7 +188,7 @@ def talkative(
         output.mux(video.encode(None))
         for stream in voice:
             output.mux(list(hum(stream, 10 / RATE)))
-        for stream in next_to:
+        for stream in others:
             text = f"Quillfeather was at {GPS}".encode()
             packet = av.Packet(len(text).to_bytes(2, "big") + text if subtitles == "mov_text" else text)
             packet.stream, packet.time_base, packet.duration = stream, Fraction(1, 1000), 100
@@ -317,20 +317,3 @@ def test_an_image_keeps_no_text_chunk(tmp_path):
     with av.open(str(picture)) as container:
         assert container.streams.video[0].width == 64
     assert_holds_no_secret(anonymize(picture))
-
-
-@pytest.mark.parametrize("options", [(), ("--audio", "keep"), ("--metadata", "keep")], ids=" ".join)
-def test_the_index_comes_before_the_pictures_so_that_playing_starts_at_once(tmp_path, options):
-    whole = Whole(name="clip.mp4", codec="libx264", codec_options=X264, sound="aac", frames=RATE)
-    boxes = list(top_boxes(anonymize(whole.make(tmp_path), *options).read_bytes()))
-    assert boxes.index(b"moov") < boxes.index(b"mdat")
-    assert boxes[0] == b"ftyp"
-
-
-def top_boxes(data: bytes) -> Iterator[bytes]:
-    at = 0
-    while at < len(data):
-        size = int.from_bytes(data[at : at + 4], "big")
-        yield data[at + 4 : at + 8]
-        at += int.from_bytes(data[at + 8 : at + 16], "big") if size == 1 else size or len(data)
-    assert at == len(data)

@@ -31,7 +31,8 @@ def people(folder, *, clips=6, people=(2, 2, 3)):
         video[FACE] += 40
         video[ARM] += rng.integers(0, 150, (FRAMES, 8, 8, 3), dtype=np.uint8)
         videos.append(video)
-    drawn = VideoStore.write(folder / "drawn", videos, {}, {"masks": kinds})
+    items = [(video, {"masks": kind}) for video, kind in zip(videos, kinds, strict=True)]
+    drawn = VideoStore.write(folder / "drawn", items, {})
     split = np.array(["train", "val", "test"])[np.searchsorted(np.cumsum(people), who, side="right")]
     return PuppetClips(
         name="puppets",

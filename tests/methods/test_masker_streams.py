@@ -67,7 +67,7 @@ def test_the_mean_of_what_is_kept_stands_in_hidden_cells():
 
 
 def test_a_fill_that_needs_the_whole_clip_is_refused_for_streams():
-    with pytest.raises(UsageError, match="temporal looks at a whole clip"):
+    with pytest.raises(UsageError, match="temporal needs a whole clip"):
         masker(fill="temporal").stream(frames(3))
 
 
@@ -128,7 +128,7 @@ def test_a_frame_without_a_picture_is_black_and_its_neighbours_are_not():
     assert {frame.hidden for frame in safe} == {None, "could not be decoded"}
 
 
-def test_a_picture_that_cannot_be_looked_at_is_black(monkeypatch):
+def test_a_picture_that_the_network_cannot_see_is_black(monkeypatch):
     def look(frame, size):
         if frame.index == 4:
             raise RuntimeError

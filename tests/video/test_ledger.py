@@ -43,46 +43,45 @@ def sent(ledger: Ledger, *times: tuple[int, int]) -> list[int]:
     return keys
 
 
-def test_pictures_in_another_order_than_packets_are_not_lost():
-    ledger = Ledger("h264", 1, Fraction(25))
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger("h264", 1, Fraction(25))
+
+
+def test_pictures_in_another_order_than_packets_are_not_lost(ledger):
     a, b, c, d = sent(ledger, (0, 0), (3, 1), (1, 2), (2, 3))
     assert [lost_of(ledger, key) for key in (a, c, d, b)] == [[], [], [], []]
     assert list(ledger.rest()) == []
 
 
-def test_a_packet_without_a_picture_is_lost_when_a_later_picture_is_out():
-    ledger = Ledger("h264", 1, Fraction(25))
+def test_a_packet_without_a_picture_is_lost_when_a_later_picture_is_out(ledger):
     a, b, _, d = sent(ledger, (0, 0), (1, 1), (2, 2), (3, 3))
     assert lost_of(ledger, a) == []
     assert lost_of(ledger, b) == []
     assert lost_of(ledger, d) == [2]
 
 
-def test_packets_at_the_end_without_pictures_are_lost():
-    ledger = Ledger("h264", 1, Fraction(25))
+def test_packets_at_the_end_without_pictures_are_lost(ledger):
     a, *_ = sent(ledger, (0, 0), (1, 1), (2, 2))
     lost_of(ledger, a)
     assert [ticket.pts for ticket in ledger.rest()] == [1, 2]
 
 
-def test_a_picture_that_comes_too_late_is_known_as_given_up():
-    ledger = Ledger("h264", 1, Fraction(25))
+def test_a_picture_that_comes_too_late_is_known_as_given_up(ledger):
     _, b, c = sent(ledger, (0, 0), (1, 1), (2, 2))
     assert lost_of(ledger, c) == [0, 1]
     assert ledger.gave_up(b)
     assert not ledger.gave_up(c)
 
 
-def test_a_clock_that_is_set_back_loses_nothing():
-    ledger = Ledger("h264", 1, Fraction(25))
+def test_a_clock_that_is_set_back_loses_nothing(ledger):
     first = sent(ledger, (0, 0), (1, 1), (2, 2))
     again = sent(ledger, (0, 0), (1, 1), (2, 2))
     assert [lost_of(ledger, key) for key in (*first, *again)] == [[]] * 6
     assert [ledger.time_of(key) for key in again] == [0, 1, 2]
 
 
-def test_the_same_time_twice_is_two_pictures():
-    ledger = Ledger("h264", 1, Fraction(25))
+def test_the_same_time_twice_is_two_pictures(ledger):
     a, b = sent(ledger, (5, 5), (5, 6))
     assert a == b
     assert lost_of(ledger, a) == lost_of(ledger, b) == []
@@ -134,8 +133,7 @@ def test_pictures_of_a_container_without_times_take_the_slots_in_order():
 
 @pytest.mark.parametrize("pts", [0, 1, -1, 12345, -(1 << 42), (1 << 42)])
 @pytest.mark.parametrize("back", [0, 1, 7])
-def test_times_survive_the_change_of_epochs(pts, back):
-    ledger = Ledger("h264", 1, Fraction(25))
+def test_times_survive_the_change_of_epochs(ledger, pts, back):
     for i in range(back):
         ledger.enter(packet(0, 10 - i))
     ledger.enter(packet(0, 10 - back))

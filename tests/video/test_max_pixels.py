@@ -53,7 +53,7 @@ def test_a_picture_of_256_million_pixels_is_refused_before_it_is_decoded(tmp_pat
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".bmp", ".webp", ".tiff"])
-def test_whatever_the_format_the_size_is_said_and_the_option_allows_it(tmp_path, suffix):
+def test_whatever_the_format_the_size_is_reported_and_the_option_allows_it(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
     cv2.imwrite(str(path), np.full((40, 60, 3), 90, np.uint8))
     refused = anonymize(path, options=Options(max_pixels=2399))[0]

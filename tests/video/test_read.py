@@ -109,7 +109,7 @@ def test_odd_sizes_are_read_as_they_are(tmp_path):
     assert frames[0].rgb().shape == (47, 63, 3)
 
 
-def test_ten_bits_and_hdr_are_said(tmp_path):
+def test_ten_bits_and_hdr_are_reported(tmp_path):
     film = Film(pix_fmt="yuv420p10le", color={"color_trc": 16, "color_primaries": 9, "colorspace": 9})
     _, reader = read(film.make(tmp_path / "a.mkv"))
     assert any("10-bit" in warning for warning in reader.report.warnings)

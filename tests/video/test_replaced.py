@@ -103,7 +103,7 @@ def test_a_dry_run_says_what_would_be_replaced(clip):
     assert notes == ["a_anonymized.mp4 would be replaced: method was blur:weak, is solid"]
 
 
-def test_nothing_is_said_where_nothing_is_replaced(clip):
+def test_nothing_is_reported_where_nothing_is_replaced(clip):
     outcome, notes = run(clip, method="blur:weak")
     assert (outcome.status, notes) == (Status.UP_TO_DATE, [])
     clip.with_name("a_anonymized.mp4").unlink()
@@ -111,7 +111,7 @@ def test_nothing_is_said_where_nothing_is_replaced(clip):
 
 
 @pytest.mark.parametrize(("audio", "warned"), [("keep", True), ("distort", False), ("drop", False)])
-def test_sound_that_is_kept_is_said_to_identify(clip, audio, warned):
+def test_sound_that_is_kept_is_reported_to_identify(clip, audio, warned):
     outcome, _ = run(clip, method="solid", options=Options(audio=audio))
     written = json.loads(outcome.output.with_suffix(".json").read_text())["warnings"]
     assert any("voices identify" in line for line in outcome.warnings) is warned
@@ -133,7 +133,7 @@ def test_where_there_is_no_sound_nobody_is_warned_of_it(tmp_path):
         {"detection": {"looked_for": [], "moments": [], "moments_left_out": "x", "frames_with_regions": 0}},
     ],
 )
-def test_an_edited_manifest_is_said_to_be_damaged(clip, change):
+def test_an_edited_manifest_is_called_damaged(clip, change):
     notes = clip.with_name("a_anonymized.json")
     notes.write_text(json.dumps(json.loads(notes.read_text()) | change))
     outcome, _ = run(clip, method="blur:weak")
@@ -183,6 +183,6 @@ def test_a_name_of_an_output_that_is_no_text_is_refused_before_work(clip, tmp_pa
         run(clip, output=os.fsdecode(os.fsencode(tmp_path) + b"/x\xff.mp4"))
 
 
-def test_a_name_that_is_too_long_is_said_to_be(clip, tmp_path):
+def test_a_name_that_is_too_long_is_refused(clip, tmp_path):
     outcome, _ = run(clip, output=tmp_path / f"{'x' * 252}.mp4")
     assert "the name of the output or of its manifest is too long" in str(outcome.error)

@@ -115,7 +115,7 @@ def test_a_json_file_that_is_no_manifest_is_not_replaced(tmp_path):
     assert (tmp_path / "safe.json").read_text() == '{"mine": true}'
 
 
-def test_a_folder_in_place_of_an_output_is_said(tmp_path):
+def test_a_folder_in_place_of_an_output_is_reported(tmp_path):
     path = Film().make(tmp_path / "a.mp4")
     (tmp_path / "a_anonymized.mp4").mkdir()
     refused = only(anonymize(path, options=Options(overwrite=True)))
@@ -176,11 +176,11 @@ def test_the_manifest_of_another_output_is_not_replaced(tmp_path):
     assert notes.read_bytes() == before
 
 
-def test_where_a_source_lies_is_told_by_three_digits_and_no_more(tmp_path):
-    next_to = manifest.place(tmp_path / "a.mp4", tmp_path)
-    assert len(next_to) == 3
-    assert next_to == manifest.place(Path("/home/somebody/a.mp4"), Path("/home/somebody"))
-    assert next_to != manifest.place(tmp_path / "x" / "a.mp4", tmp_path)
+def test_where_a_source_lies_is_recorded_as_three_digits_and_no_more(tmp_path):
+    digits = manifest.place(tmp_path / "a.mp4", tmp_path)
+    assert len(digits) == 3
+    assert digits == manifest.place(Path("/home/somebody/a.mp4"), Path("/home/somebody"))
+    assert digits != manifest.place(tmp_path / "x" / "a.mp4", tmp_path)
 
 
 def test_a_failure_does_not_wait_for_the_hash_of_its_input(tmp_path):

@@ -139,8 +139,10 @@ def test_ten_bit_video_becomes_eight_bit_with_a_warning(tmp_path):
     assert detail(lumas(outcome.output)).max() < 2
 
 
-def test_the_index_comes_first(tmp_path):
-    data = run(Film().make(tmp_path / "a.mp4")).output.read_bytes()
+@pytest.mark.parametrize("options", [{}, {"audio": "keep"}, {"metadata": "keep"}])
+def test_the_index_comes_before_the_pictures_so_that_playing_starts_at_once(tmp_path, options):
+    data = run(Film(sound="aac").make(tmp_path / "a.mp4"), **options).output.read_bytes()
+    assert data[4:8] == b"ftyp"
     assert data.index(b"moov") < data.index(b"mdat")
 
 

@@ -66,7 +66,7 @@ def test_a_file_in_the_cache_is_used_without_a_word_or_a_network(shop, monkeypat
     assert list(shop.iterdir()) == []
 
 
-def test_a_damaged_file_is_fetched_again_and_that_is_said(shop):
+def test_a_damaged_file_is_fetched_again_and_that_is_reported(shop):
     make_wheel(shop)
     cache_folder().mkdir()
     (cache_folder() / "toy.onnx").write_bytes(DATA[:-1] + b"x")

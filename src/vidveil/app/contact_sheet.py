@@ -9,7 +9,6 @@ import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
 
 import cv2
 import numpy as np
@@ -20,10 +19,10 @@ from vidveil.app.review import Review, clock, most_serious
 from vidveil.core.atomic import write_bytes
 from vidveil.core.errors import InputError, OutputError
 from vidveil.core.frame import Box, Frame
+from vidveil.core.rotation import turn_of
 from vidveil.detect.moments import Moment
 from vidveil.video.read import Reader
 from vidveil.video.sources import IMAGE_SUFFIXES, SHEET_TAG, Kind, Source, is_sheet
-from vidveil.video.write import upright
 
 SLACK_S = 0.001  # times in a manifest are rounded
 WIDTH, HEIGHT, CAPTION, GAP, MARGIN, TITLE = 320, 240, 50, 6, 12, 40
@@ -86,7 +85,7 @@ def _tile(moment: Moment, frame: Frame | None, size: tuple[int | None, int | Non
         _write(tile, "no picture", WIDTH // 2 - 40, HEIGHT // 2, FAINT)
     else:
         stored = frame.rgb()[: size[0], : size[1]]  # without the padding, which a turn would put in front
-        _draw(tile[:HEIGHT], cast(Picture, upright(stored, frame.matrix)), moment.box)
+        _draw(tile[:HEIGHT], turn_of(frame).upright(stored), moment.box)
     _write(tile, moment.what, 8, HEIGHT + 19, INK)
     _write(tile, f"{clock(moment.start)}   {moment.who}", 8, HEIGHT + 39, FAINT)
     return tile

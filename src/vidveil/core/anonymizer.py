@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, Plane, SafeFrame
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ def fail_closed(method: FrameMethod, frame: Frame) -> SafeFrame:
 
 def refuse_knobs(spec: str, keep: float | None, privacy_weight: float | None) -> None:
     if keep is not None or privacy_weight is not None:
-        from vidveil.core.errors import UsageError
-
         raise UsageError(f"{spec} has no knobs: keep and privacy_weight belong to learned methods")
 
 

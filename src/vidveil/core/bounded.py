@@ -203,11 +203,13 @@ def parse_yaml(text: str) -> Any:
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
     try:
         return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        raise ValueError(f"is not YAML: {printable(error.problem or 'it cannot be parsed')}{where}") from error
+    except yaml.reader.ReaderError as error:  # characters that YAML does not allow
+        raise ValueError(f"is not YAML: {printable(error.reason)}") from error
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        raise ValueError(f"is not YAML: {printable(problem)}{where}") from error
+        raise ValueError("is not YAML: it cannot be parsed") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
     except (TypeError, OverflowError, AttributeError, LookupError) as error:  # keys that are lists, `!!bool x`

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted
@@ -181,3 +182,11 @@ def fitted(picture: Video, short_side: int | None) -> Video:
         return picture
     size = round(width * short_side / shorter), round(height * short_side / shorter)
     return cv2.resize(np.ascontiguousarray(picture), size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+
+
+def read_grey(path: Path, advice: str) -> NDArray[np.uint8]:
+    """(H, W) of a picture."""
+    grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    if grey is None:
+        raise DataError(f"{path} is no picture that can be read: {advice}")
+    return grey.astype(np.uint8, copy=False)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidveil.core.code_hash import code_of
+from vidveil.core.cache import code_of
 from vidveil.core.frame import Region
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet

@@ -10,8 +10,6 @@ Detection of actions or anomalies reads whole videos in order, and needs this li
 videos held out of the official training part.
 """
 
-import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,13 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
-from vidveil.data.catalogue import DEPTH
 from vidveil.data.clips import Split
 from vidveil.data.decode import decoder
 from vidveil.data.frame_readers import Length, measure
 
 NORMAL = "Normal"
-NAMED = 5  # missing videos that a message names; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,41 +79,3 @@ def frame_labels(video: Untrimmed, frames: int) -> NDArray[np.uint8]:
             )
         labels[max(int(event.start), 1) - 1 : int(event.end)] = 1
     return labels
-
-
-def files_below(folder: Path, *endings: str) -> dict[str, list[Path]]:
-    """Files by their names, wherever they lie in the folder, since copies differ. Hidden ones are skipped."""
-    found: dict[str, list[Path]] = {}
-    for place, folders, files in os.walk(folder, followlinks=True):
-        depth = len(Path(place).relative_to(folder).parts)
-        folders[:] = sorted(name for name in folders if depth < DEPTH and not name.startswith("."))
-        for name in sorted(files):
-            if name.endswith(endings) and not name.startswith("."):
-                found.setdefault(name, []).append(Path(place) / name)
-    return found
-
-
-def find_file(root: Path, folder: Path, labels: str, names: Sequence[str]) -> Path | None:
-    """The first of these files anywhere in the folder of a set, else in `root` or `root/labels/LABELS`."""
-    below = files_below(folder, *names)
-    outside = [place / name for place in (root, root / "labels" / labels) for name in names]
-    places = [below[name][0] for name in names if name in below] + [place for place in outside if place.is_file()]
-    return places[0] if places else None
-
-
-def require_videos(name: str, folder: Path, listed: Sequence[str], found: Mapping[str, object], where: str) -> None:
-    """Refuse a copy that lacks videos, with their number and some names.
-
-    Args:
-        listed: names of the annotated files.
-        found: the present ones, by the name of the file.
-        where: the folders in which they usually lie, for the message.
-    """
-    missing = [file for file in listed if file not in found]
-    if not missing:
-        return
-    more = f" and {len(missing) - NAMED:,} more" if len(missing) > NAMED else ""
-    raise DataError(
-        f"{name}: {len(missing):,} of {len(listed):,} videos are not in {folder}: {', '.join(missing[:NAMED])}{more}; "
-        f"they belong in {where}"
-    )

@@ -4,7 +4,6 @@ Timestamps, rotation, pixel shape and colour tags are always carried over from t
 request. The file is written under a temporary name, which the caller renames.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
@@ -19,7 +18,7 @@ from av.video.stream import VideoStream
 
 from vidveil.core.errors import OutputError
 from vidveil.core.frame import FULL_RANGE, SafeFrame
-from vidveil.core.rotation import quarter_turns, turn
+from vidveil.core.rotation import turn
 from vidveil.core.yuv import yuv
 from vidveil.video.audio import SideTracks
 from vidveil.video.probe import OF_THE_FORMAT, open_source
@@ -204,7 +203,8 @@ class ImageWriter:
             raise TypeError("only what an anonymizer made may be written")
         if self.frames:
             return  # an animation: only its first picture is kept
-        picture = upright(frame.rgb(), None if self._redrawn else self._reader.matrix)[..., ::-1]
+        placed = turn(frame.width, frame.height, None if self._redrawn else self._reader.matrix)
+        picture = placed.upright(frame.rgb())[..., ::-1]
         quality = [cv2.IMWRITE_JPEG_QUALITY, 92] if self._suffix == ".jpg" else []
         if quality and self._redrawn:
             quality += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
@@ -240,9 +240,3 @@ def pixel_shape(reader: Reader, width: int, height: int) -> Fraction | None:
     longer = shape > 1
     near = max((1 / shape if longer else shape).limit_denominator(MAX_RATIO), Fraction(1, MAX_RATIO))
     return None if near == 1 else 1 / near if longer else near
-
-
-def upright(picture: np.ndarray, matrix: Sequence[int] | None) -> np.ndarray:
-    """The picture turned by a display matrix, to the nearest quarter turn."""
-    mirrored, quarters = quarter_turns(matrix)
-    return np.rot90(picture[:, ::-1] if mirrored else picture, -quarters)

@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from time import monotonic
 from typing import TYPE_CHECKING
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urldefrag, urljoin
 from urllib.request import Request, urlopen
 
@@ -195,8 +195,8 @@ def _open(address: str):  # type: ignore[no-untyped-def]  # http.client.HTTPResp
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise NotFetchedError(f"the registry sent nothing for {PATIENCE:.0f} seconds") from error
-        code = getattr(error, "code", None)
-        raise NotFetchedError(f"the registry answers {code}" if code else UNREACHABLE) from error
+        answer = f"the registry answers {error.code}" if isinstance(error, HTTPError) else UNREACHABLE
+        raise NotFetchedError(answer) from error
     except ValueError as error:
         raise NotFetchedError("the registry's address makes no sense") from error
 

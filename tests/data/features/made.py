@@ -1,4 +1,4 @@
-"""Stores, encoders and adapters made for tests: small, and each tells what it was shown."""
+"""Stores, encoders and adapters made for tests: small, and their outputs show their inputs."""
 
 import hashlib
 import json
@@ -26,12 +26,12 @@ FRAMES, SIZE = 4, 16
 """Of `run`."""
 
 
-class Telling(Encoder):
+class Summing(Encoder):
     """A vector is the sum over each frame, in 255ths: whole numbers, so that no order of adding changes it."""
 
-    spec, size, fingerprint = "telling", 4, "telling"
+    spec, size, fingerprint = "summing", 4, "summing"
 
-    def __init__(self, frames: int = 4, fingerprint: str = "telling") -> None:
+    def __init__(self, frames: int = 4, fingerprint: str = "summing") -> None:
         self.frames = self.width = frames
         self.fingerprint = fingerprint
         self.batches: list[int] = []

@@ -19,14 +19,14 @@ def seven(tmp_path):
 
 
 def table(store, *lines, head="id,split,action", count=7):
-    """One line a video, with what is given instead of the first ones."""
+    """One line per video; the given lines replace the first ones."""
     rows = [*lines, *(f"video {i},train,walk" for i in range(len(lines), count))]
     (store.folder / FILE).write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
     return store
 
 
-def refused(store, said):
-    with pytest.raises(DataError, match=said) as error:
+def refused(store, message):
+    with pytest.raises(DataError, match=message) as error:
         labelled(store)
     assert "\n" not in str(error.value)
 
@@ -116,7 +116,7 @@ def test_numbers_of_people_are_kept(seven):
 
 
 @pytest.mark.parametrize(
-    ("line", "head", "said"),
+    ("line", "head", "message"),
     [
         ("video 0,training,walk", "id,split,action", "no split is called training"),
         ("video 0,train,walk,often", "id,split,action,attribute:hat", "attributes and tags are numbers"),
@@ -130,8 +130,8 @@ def test_numbers_of_people_are_kept(seven):
         ("video 9,train,walk", "id,split,action", "does not name video 0$"),
     ],
 )
-def test_a_table_that_makes_no_sense_is_one_line(seven, line, head, said):
-    refused(table(seven, line, head=head), said)
+def test_a_table_that_makes_no_sense_is_one_line(seven, line, head, message):
+    refused(table(seven, line, head=head), message)
 
 
 def test_videos_that_the_table_does_not_name_are_counted(seven):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.features import made
-from tests.data.features.made import ABOUT, Maker, Telling, hashes, ids, store, vectors
+from tests.data.features.made import ABOUT, Maker, Summing, hashes, ids, store, vectors
 from tests.evaluation.toy import toy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.features import sets
@@ -24,9 +24,9 @@ NUMBERS = st.floats(0, 1, exclude_max=True, width=32)
 
 
 def counted() -> Vectors:
-    """A vector says of which video it is, and which of its vectors."""
-    told = [[float(video), float(i)] for video, count in enumerate(COUNTS) for i in range(count)]
-    return Vectors(torch.tensor(told), np.cumsum(COUNTS) - COUNTS, COUNTS)
+    """A vector is the number of its video, and its own number among those of the video."""
+    numbers = [[float(video), float(i)] for video, count in enumerate(COUNTS) for i in range(count)]
+    return Vectors(torch.tensor(numbers), np.cumsum(COUNTS) - COUNTS, COUNTS)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), NUMBERS, NUMBERS), min_size=1, max_size=9))
@@ -96,8 +96,8 @@ def test_features_of_a_dataset_need_an_encoder_and_a_folder_needs_a_store(tmp_pa
 
 
 @pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache" / "stores"
+def cache(cache):
+    return cache / "stores"
 
 
 def kept(data, encoder, **more):
@@ -107,11 +107,11 @@ def kept(data, encoder, **more):
 @pytest.mark.usefixtures("cache")
 def test_features_are_computed_once_and_splits_of_a_set_share_them():
     data = toy(people=(2, 1, 1), clips=2)
-    first = kept(data, encoder := Telling())
+    first = kept(data, encoder := Summing())
     assert encoder.batches
     turned = replace(data, name="toy:2", split=np.where(data.split == "test", "train", "test"))
     for again in (data, turned, replace(data, person=data.person + 5)):
-        found = kept(again, other := Telling())
+        found = kept(again, other := Summing())
         assert other.batches == []
         assert found.folder == first.folder
 
@@ -120,12 +120,12 @@ def test_features_are_computed_once_and_splits_of_a_set_share_them():
 def test_whatever_vectors_depend_on_makes_another_store():
     data = toy(people=(2, 1, 1), clips=2)
     folders = {
-        kept(data, Telling()).folder,
-        kept(data, Telling(fingerprint="other")).folder,
-        kept(data, Telling(), stride=2).folder,
-        kept(data, Telling(), static=1).folder,
-        kept(toy(people=(2, 1, 1), clips=2, seed=1), Telling()).folder,
-        kept(replace(data, ids=[f"{name} again" for name in data.ids]), Telling()).folder,
+        kept(data, Summing()).folder,
+        kept(data, Summing(fingerprint="other")).folder,
+        kept(data, Summing(), stride=2).folder,
+        kept(data, Summing(), static=1).folder,
+        kept(toy(people=(2, 1, 1), clips=2, seed=1), Summing()).folder,
+        kept(replace(data, ids=[f"{name} again" for name in data.ids]), Summing()).folder,
     }
     assert len(folders) == 6
 
@@ -134,10 +134,10 @@ def test_whatever_vectors_depend_on_makes_another_store():
 def test_a_damaged_shard_in_the_cache_is_repaired_and_the_others_are_not_computed_again(cache, monkeypatch, name):
     monkeypatch.setitem(fill.__kwdefaults__, "videos", 3)
     data = toy(people=(2, 1, 1), clips=2)
-    folder = kept(data, whole := Telling()).folder
+    folder = kept(data, whole := Summing()).folder
     before = hashes(cache)
     os.truncate(folder / name, 3)
-    kept(data, again := Telling())
+    kept(data, again := Summing())
     assert 0 < len(again.batches) < len(whole.batches)
     assert hashes(cache) == before
 
@@ -145,10 +145,10 @@ def test_a_damaged_shard_in_the_cache_is_repaired_and_the_others_are_not_compute
 @pytest.mark.parametrize("content", ["", '{"layout": 0}', "[1, 2"])
 def test_a_store_in_the_cache_that_does_not_say_what_it_is_about_is_made_anew(cache, content):
     data = toy(people=(2, 1, 1), clips=2)
-    folder = kept(data, Telling()).folder
+    folder = kept(data, Summing()).folder
     before = hashes(cache)
     (folder / "store.json").write_text(content)
-    kept(data, again := Telling())
+    kept(data, again := Summing())
     assert again.batches
     assert hashes(cache) == before
 

@@ -101,8 +101,8 @@ def test_pixels_are_of_the_kind_that_their_cues_say(rho):
 def test_every_private_attribute_is_drawn_somewhere(rho):
     people = everybody(World())
     for trait in ("dark", "woman"):
-        tell = {value: [p for p in people if getattr(p, trait) is value] for value in (True, False)}
-        sides = [{_about(appearance(p, p.outfits[0], rho), trait) for p in tell[value]} for value in (True, False)]
+        groups = ([p for p in people if getattr(p, trait) is value] for value in (True, False))
+        sides = [{_about(appearance(p, p.outfits[0], rho), trait) for p in group} for group in groups]
         assert sides[0] != sides[1]
     for person in people:
         for outfit in person.outfits:

@@ -1,4 +1,4 @@
-"""Built-in sets of long videos: the same each time, nobody in two splits, and told when what happens."""
+"""Built-in sets of long videos: the same each time, nobody in two splits, with the times of what happens."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,9 @@ from vidveil.data.untrimmed import NORMAL, frame_labels
 SMALL = {"frames": 4, "size": 32}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _cache(tmp_path_factory):
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """One for all tests here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VIDVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield

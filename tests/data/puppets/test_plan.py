@@ -1,4 +1,4 @@
-"""What happens in a clip, and that nothing in it tells anything else."""
+"""What happens in a clip, and that nothing in it predicts anything else."""
 
 from collections import Counter
 from dataclasses import replace
@@ -47,7 +47,7 @@ WHO = ["action", "place", "camera", "distractors", "away", "left", "masked", "co
     ("one", "other"),
     [("person", other) for other in WHO] + [("action", other) for other in WHO[1:]] + [("place", "camera")],
 )
-def test_nothing_tells_the_person_the_action_or_the_place(table, one, other):
+def test_nothing_predicts_the_person_the_action_or_the_place(table, one, other):
     rng = np.random.default_rng(0)
     found = information(table[one], table[other])
     chance = [information(rng.permutation(table[one]), table[other]) for _ in range(60)]
@@ -125,9 +125,9 @@ def test_in_a_biased_world_one_action_is_left_to_the_other_subgroup_until_people
     tested = Counter((one.person.number, one.action) for one in np.array(plans, object)[~learned])
     assert set(tested.values()) == {EVERYTHING}
     assert len(tested) == world.people()["test"] * len(ACTIONS)
-    told = tags(world, np.array([tuple(ACTIONS).index(one.action) for one in plans]))
-    assert (told["subgroup"] == [not one.person.woman for one in plans]).all()
-    assert (told["shortcut"] == shortcut).all()
+    labels = tags(world, np.array([tuple(ACTIONS).index(one.action) for one in plans]))
+    assert (labels["subgroup"] == [not one.person.woman for one in plans]).all()
+    assert (labels["shortcut"] == shortcut).all()
 
 
 def test_what_people_learn_from_in_a_biased_world_are_clips_of_the_usual_one():
@@ -142,10 +142,10 @@ def test_what_people_learn_from_in_a_biased_world_are_clips_of_the_usual_one():
 
 def test_gaits_are_looked_up_from_four_sides_and_in_half_of_everybodys_clips():
     world = parse("gait,share=0.1", frames=8, size=64, seed=0)
-    told = tags(world, np.zeros(len(rows(world)), np.int64))
+    labels = tags(world, np.zeros(len(rows(world)), np.int64))
     yaw = np.degrees([plan(world, i).yaw for i in range(len(rows(world)))])
-    assert set(told["view"].tolist()) == {60, 120, 240, 300}
-    assert (abs((told["view"] - yaw + 180) % 360 - 180) < 20).all()
+    assert set(labels["view"].tolist()) == {60, 120, 240, 300}
+    assert (abs((labels["view"] - yaw + 180) % 360 - 180) < 20).all()
     person = np.array([row.person for row in rows(world)])
-    assert all(told["gallery"][person == p].mean() == 0.5 for p in np.unique(person))
+    assert all(labels["gallery"][person == p].mean() == 0.5 for p in np.unique(person))
     assert tags(World(), np.zeros(0, np.int64)) == {}  # the usual world has none

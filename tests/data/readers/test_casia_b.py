@@ -98,7 +98,7 @@ def test_many_empty_folders_are_a_copy_that_was_not_unpacked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("125/nm-01/000", "125 should be a person, 001 to 124, as in GaitDatasetB-silh/001/nm-01/000"),
         (
@@ -109,10 +109,10 @@ def test_many_empty_folders_are_a_copy_that_was_not_unpacked(tmp_path):
         ("075/nm-01/019", "075/nm-01/019 should be a view, 000, 018 and so on to 180"),
     ],
 )
-def test_a_folder_that_lies_where_it_should_not_is_named(tmp_path, path, said):
+def test_a_folder_that_lies_where_it_should_not_is_named(tmp_path, path, message):
     walks(tmp_path)
     walk(tmp_path, path)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         casia_b.load(None, root=tmp_path)
 
 

@@ -36,7 +36,7 @@ def test_vectors_come_back_as_they_were_and_are_mapped_from_their_files(tmp_path
     assert not [name for name in hashes(tmp_path / "set") if name.endswith(".part")]
 
 
-def test_the_fingerprint_tells_contents_encoders_and_names_apart(tmp_path):
+def test_the_fingerprint_differs_by_contents_encoders_and_names(tmp_path):
     one, same = store(tmp_path / "a"), store(tmp_path / "b")
     assert one.fingerprint == same.fingerprint == FeatureStore.open(tmp_path / "a").fingerprint
     others = [
@@ -88,7 +88,7 @@ def halve(path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "name", "told"),
+    ("damage", "name", "message"),
     [
         (halve, "clips-00001.npy", "is missing or cut off"),
         (lambda path: os.truncate(path, 0), "clips-00001.npy", "is missing or cut off"),
@@ -122,11 +122,11 @@ def halve(path):
         "no sums",
     ],
 )
-def test_a_damaged_shard_is_named_on_one_line_and_only_that_one_is_made_anew(tmp_path, damage, name, told):
+def test_a_damaged_shard_is_named_on_one_line_and_only_that_one_is_made_anew(tmp_path, damage, name, message):
     whole = store(tmp_path / "set").fingerprint
     before = hashes(tmp_path / "set")
     damage(tmp_path / "set" / name)
-    with pytest.raises(DataError, match=f"{name} .*{told}.*1 of 3 shards are whole") as error:
+    with pytest.raises(DataError, match=f"{name} .*{message}.*1 of 3 shards are whole") as error:
         FeatureStore.open(tmp_path / "set")
     assert "\n" not in str(error.value)
     maker = Maker()
@@ -136,13 +136,13 @@ def test_a_damaged_shard_is_named_on_one_line_and_only_that_one_is_made_anew(tmp
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [("", "makes no sense"), ("[]", "makes no sense"), ('{"layout": 1}', "makes no sense"), ('{"layout": 9}', "9")],
 )
-def test_a_store_that_does_not_say_what_it_is_about_is_one_line_with_advice(tmp_path, content, told):
+def test_a_store_that_does_not_say_what_it_is_about_is_one_line_with_advice(tmp_path, content, message):
     store(tmp_path / "set")
     (tmp_path / "set" / "store.json").write_text(content)
-    with pytest.raises(DataError, match=f"{told}.*extract it anew") as error:
+    with pytest.raises(DataError, match=f"{message}.*extract it anew") as error:
         FeatureStore.open(tmp_path / "set")
     assert "\n" not in str(error.value)
 
@@ -153,7 +153,7 @@ def test_where_there_is_no_store_the_command_that_makes_one_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("about", "names", "told"),
+    ("about", "names", "message"),
     [
         ({"encoder": ENCODER | {"fingerprint": "other"}}, ids(7), r"another encoder \(made\).* must not be mixed"),
         ({"videos": "others"}, ids(7), "is of other videos"),
@@ -165,12 +165,12 @@ def test_where_there_is_no_store_the_command_that_makes_one_is_named(tmp_path):
     ids=["encoder", "videos", "stride", "cut", "fewer ids", "another order"],
 )
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_store_about_something_else_is_refused_and_not_a_byte_of_it_changes(tmp_path, about, names, told, whole):
+def test_a_store_about_something_else_is_refused_and_not_a_byte_of_it_changes(tmp_path, about, names, message, whole):
     store(tmp_path / "set")
     if not whole:  # then something would be missing, and must not be filled up by another encoder
         (tmp_path / "set" / "shard-00002.json").unlink()
     before, maker = hashes(tmp_path / "set"), Maker()
-    with pytest.raises(DataError, match=told) as error:
+    with pytest.raises(DataError, match=message) as error:
         fill(tmp_path / "set", ABOUT | about, names, maker, videos=3)
     assert "\n" not in str(error.value)
     assert maker.asked == []
@@ -213,7 +213,7 @@ def full_disk(monkeypatch):
     return known
 
 
-def test_a_disk_that_is_full_is_told_although_shards_are_written_beside_making_them(tmp_path, full_disk):
+def test_a_full_disk_is_reported_although_shards_are_written_while_the_next_are_made(tmp_path, full_disk):
     full_disk.set()
     with pytest.raises(OutputError, match="set cannot be written: no space left on device"):
         store(tmp_path / "set")
@@ -248,18 +248,18 @@ def failing(error, full_disk):
     return make
 
 
-def test_where_writing_fails_and_then_making_the_first_is_told_and_the_second_is_its_cause(tmp_path, full_disk):
+def test_where_writing_fails_and_then_making_the_first_is_raised_and_the_second_is_its_cause(tmp_path, full_disk):
     error = DataError("video 7 cannot be decoded")
-    with pytest.raises(OutputError, match="set cannot be written: no space left on device") as told:
+    with pytest.raises(OutputError, match="set cannot be written: no space left on device") as failed:
         fill(tmp_path / "set", ABOUT, ids(9), failing(error, full_disk), videos=3)
-    assert told.value.__cause__.errno == errno.ENOSPC
-    assert told.value.__cause__.__cause__ is error
+    assert failed.value.__cause__.errno == errno.ENOSPC
+    assert failed.value.__cause__.__cause__ is error
 
 
 def test_who_interrupts_while_the_disk_is_full_is_obeyed_and_reads_of_it(tmp_path, full_disk):
-    with pytest.raises(KeyboardInterrupt) as told:
+    with pytest.raises(KeyboardInterrupt) as stopped:
         fill(tmp_path / "set", ABOUT, ids(9), failing(KeyboardInterrupt(), full_disk), videos=3)
-    assert told.value.__notes__ == [f"{tmp_path / 'set'} cannot be written: [Errno 28] No space left on device"]
+    assert stopped.value.__notes__ == [f"{tmp_path / 'set'} cannot be written: [Errno 28] No space left on device"]
 
 
 def test_a_flipped_byte_is_found_by_verifying_and_made_anew_as_the_message_says(tmp_path):
@@ -311,15 +311,15 @@ print(fill(Path(sys.argv[1]), about, [str(i) for i in range(7)], make, videos=3)
 """
     words = [sys.executable, "-c", script, str(tmp_path / "set"), str(tmp_path / "log")]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = {process.communicate(timeout=100)[0].strip() for process in both}
-    assert told == {FeatureStore.open(tmp_path / "set").fingerprint}
+    printed = {process.communicate(timeout=100)[0].strip() for process in both}
+    assert printed == {FeatureStore.open(tmp_path / "set").fingerprint}
     assert (tmp_path / "log").read_text().split() == ["0", "3", "6"]
 
 
 def test_what_a_store_is_about_is_plain_json(tmp_path):
     store(tmp_path / "set")
-    told = json.loads((tmp_path / "set" / "store.json").read_text())
-    assert told == {"layout": 1, **ABOUT, "videos_a_shard": 3, "ids": ids(7)}
+    about = json.loads((tmp_path / "set" / "store.json").read_text())
+    assert about == {"layout": 1, **ABOUT, "videos_a_shard": 3, "ids": ids(7)}
 
 
 @pytest.mark.parametrize(

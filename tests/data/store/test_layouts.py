@@ -220,7 +220,7 @@ def test_blocks_one_after_the_other_are_the_flattened_array(tmp_path_factory, le
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [1, 4, 1000])
 def test_no_more_vectors_at_a_time_than_asked_for(tmp_path, kind, rows):
-    sizes, told = [], []
+    sizes, progress = [], []
     source = store(tmp_path, kind, numbers(9, 5, D))
 
     def change(vectors):
@@ -229,11 +229,11 @@ def test_no_more_vectors_at_a_time_than_asked_for(tmp_path, kind, rows):
         return vectors
 
     layout = open_layout(source)
-    rewritten(layout, tmp_path / "safe", change, rows=rows, progress=lambda done, total: told.append((done, total)))
+    rewritten(layout, tmp_path / "safe", change, rows=rows, progress=lambda *numbers: progress.append(numbers))
     assert max(sizes) <= rows
     assert sum(sizes) == layout.count()
-    assert told[-1] == (layout.count(), layout.count())
-    assert told == sorted(told)
+    assert progress[-1] == (layout.count(), layout.count())
+    assert progress == sorted(progress)
 
 
 def test_hdf5_is_never_read_whole(tmp_path, monkeypatch):
@@ -251,11 +251,11 @@ def test_hdf5_is_never_read_whole(tmp_path, monkeypatch):
 def test_an_array_far_larger_than_memory_is_opened_and_begun(tmp_path, monkeypatch):
     monkeypatch.setattr(bounded, "HARMLESS", 1 << 50)  # the test's file is a hole, which is refused else
     shape = (200_000_000, 1408)
-    with (tmp_path / "a.npy").open("wb") as file:
-        about = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, about)
-        file.truncate(file.tell() + 4 * shape[0] * shape[1])
-    layout = open_layout(tmp_path / "a.npy")
+    path = tmp_path / "a.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    os.truncate(path, path.stat().st_size + 4 * shape[0] * shape[1])
+    layout = open_layout(path)
     _, which, vectors = next(layout.blocks(16))
     assert (which, vectors.shape, layout.count()) == (slice(0, 16), (16, 1408), 200_000_000)
 

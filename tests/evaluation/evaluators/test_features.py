@@ -1,4 +1,4 @@
-"""Heads on features: they learn of training videos, validation says when to stop, test videos are only looked at."""
+"""Heads on features: trained on training videos, chosen on validation videos, applied to test videos."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import torch
 
 from tests.evaluation.made_features import clips_of, made, read
 from vidveil.core.errors import RecipeError
-from vidveil.evaluation.evaluators.features import Head, seen, space, train_head
+from vidveil.evaluation.evaluators.features import Head, features_by_split, space, train_head
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.tasks import TASKS
 
@@ -21,7 +21,7 @@ def data(tmp_path_factory):
     return read(made(tmp_path_factory.mktemp("features") / "store"))
 
 
-def trained_heads(data, kind="linear", task="action", recipe=RECIPE, **words):
+def trained_head(data, kind="linear", task="action", recipe=RECIPE, **words):
     chosen = {"epochs": 8, "lr": 1e-2, "seed": 0} | words
     return train_head(data, kind, TASKS[task](data.labels, "cpu", 0.0), recipe, **chosen)
 
@@ -38,19 +38,20 @@ def same(one, other):
 
 @pytest.mark.parametrize("kind", ["linear", "mlp"])
 @pytest.mark.parametrize("task", ["action", "attributes"])
-def test_heads_tell_what_is_in_features(data, kind, task, tmp_path):
-    found = trained_heads(data, kind, task).on(data, tmp_path)
+def test_heads_predict_what_is_in_features(data, kind, task, tmp_path):
+    found = trained_head(data, kind, task).predict(data, tmp_path)
     assert found.scores[task] > 0.9
     assert found.network == kind
     assert set(found.predictions) == {"train", "val", "test"}
-    said = found.predictions["test"]
-    assert np.array_equal(said.rows, data.labels.indices("test"))
+    predictions = found.predictions["test"]
+    assert np.array_equal(predictions.rows, data.labels.indices("test"))
     truth = data.labels.action if task == "action" else data.labels.attributes[:, 0]
-    guess = said.probabilities[task].argmax(1) if task == "action" else said.probabilities[task][:, 0] > 0.5
-    assert (guess == truth[said.rows]).mean() > 0.9
+    probabilities = predictions.probabilities[task]
+    guess = probabilities.argmax(1) if task == "action" else probabilities[:, 0] > 0.5
+    assert (guess == truth[predictions.rows]).mean() > 0.9
 
 
-def test_an_mlp_tells_what_no_line_does(data):
+def test_an_mlp_predicts_what_no_linear_head_does(data):
     """Which of two axes has the larger number, whatever its sign."""
     rng = np.random.default_rng(0)
     rows = np.repeat(np.arange(len(data.labels)), data.clips.count)
@@ -61,10 +62,10 @@ def test_an_mlp_tells_what_no_line_does(data):
     crossed = replace(data, labels=labels, clips=replace(data.clips, all=features))
     scores = {}
     for kind in ("linear", "mlp"):
-        head = trained_heads(crossed, kind, "attributes", epochs=60)
-        said = head.head(features[torch.from_numpy(clips_of(crossed, "test"))])[:, 0] > 0
+        head = trained_head(crossed, kind, "attributes", epochs=60)
+        logits = head.head(features[torch.from_numpy(clips_of(crossed, "test"))])[:, 0]
         truth = labels.attributes[rows, 0][clips_of(crossed, "test")] == 1
-        scores[kind] = float((said.numpy() == truth).mean())
+        scores[kind] = float(((logits > 0).numpy() == truth).mean())
     assert scores["mlp"] > scores["linear"] + 0.15
 
 
@@ -86,9 +87,9 @@ def test_features_are_brought_to_their_mean_and_deviation_first():
     assert torch.isfinite(Head("mlp", like, 2)(like)).all()  # a channel that never changes does no harm
 
 
-def test_test_videos_have_no_say_in_a_head(data):
-    assert same(trained_heads(data), trained_heads(changed_in(data, "test")))
-    assert not same(trained_heads(data), trained_heads(changed_in(data, "train", 0.5)))
+def test_test_videos_do_not_change_a_head(data):
+    assert same(trained_head(data), trained_head(changed_in(data, "test")))
+    assert not same(trained_head(data), trained_head(changed_in(data, "train", 0.5)))
 
 
 def test_validation_chooses_the_epoch_and_nothing_else(data):
@@ -96,7 +97,7 @@ def test_validation_chooses_the_epoch_and_nothing_else(data):
     val = data.labels.split == "val"
     turned = np.where(val, (data.labels.action + 1) % 3, data.labels.action)
     other = replace(data, labels=replace(data.labels, action=turned))
-    late, early = trained_heads(data, epochs=6), trained_heads(other, epochs=6)
+    late, early = trained_head(data, epochs=6), trained_head(other, epochs=6)
     assert torch.equal(late.head.mean, early.head.mean)
     test = data.labels.indices("test")
     clips = data.clips.even(test)[:, 0]
@@ -104,29 +105,29 @@ def test_validation_chooses_the_epoch_and_nothing_else(data):
     assert sure[0] > sure[1]
 
 
-def test_the_same_seed_teaches_the_same_and_the_callers_draws_go_on(data):
+def test_the_same_seed_trains_the_same_head_and_the_callers_draws_go_on(data):
     torch.manual_seed(1)
     wanted = torch.rand(3)
     torch.manual_seed(1)
-    one, again, other = (trained_heads(data, "mlp", seed=seed, epochs=2) for seed in (3, 3, 4))
+    one, again, other = (trained_head(data, "mlp", seed=seed, epochs=2) for seed in (3, 3, 4))
     assert torch.equal(torch.rand(3), wanted)
     assert same(one, again)
     assert not same(one, other)
 
 
-def test_a_video_is_told_by_the_mean_probability_over_five_clips(data, tmp_path):
-    one = trained_heads(data)
+def test_a_videos_probability_is_the_mean_over_five_clips(data, tmp_path):
+    one = trained_head(data)
     row = int(data.labels.indices("test")[0])
     each = one.head(data.clips.even(np.array([row]))[0]).softmax(1)
     assert each.shape == (5, 3)
     np.testing.assert_allclose(
-        one.on(data, tmp_path).predictions["test"].probabilities["action"][0], each.mean(0).numpy(), atol=1e-6
+        one.predict(data, tmp_path).predictions["test"].probabilities["action"][0], each.mean(0).numpy(), atol=1e-6
     )
 
 
-def test_a_head_can_be_asked_about_features_that_it_did_not_learn_on(data, tmp_path):
+def test_a_head_predicts_for_features_that_it_was_not_trained_on(data, tmp_path):
     blank = replace(data, clips=replace(data.clips, all=torch.zeros_like(data.clips.all)))
-    found = trained_heads(data).on(blank, tmp_path)
+    found = trained_head(data).predict(blank, tmp_path)
     assert found.scores["action"] == pytest.approx(1 / 3)
 
 
@@ -140,22 +141,22 @@ def test_a_space_is_the_mean_of_a_videos_clips_and_forgets_what_was_learned_in_i
     np.testing.assert_allclose(
         found.predictions["test"].features[3], data.clips.even(np.array([row]))[0].mean(0).numpy(), atol=1e-6
     )
-    assert found.network.endswith(":frozen")  # a small network on top learns who is who
-    assert [len(one.rows) for one in seen(data).values()] == [72, 36, 48]
+    assert found.network.endswith(":frozen")  # a small network on top learns identity
+    assert [len(one.rows) for one in features_by_split(data).values()] == [72, 36, 48]
 
 
-def test_a_head_at_one_of_several_rates_is_called_by_it(data):
-    assert trained_heads(data, recipe=replace(RECIPE, attacker_lr=(1e-3, 1e-2)), epochs=1).name == "linear lr 0.01"
+def test_a_head_at_one_of_several_rates_is_named_by_it(data):
+    assert trained_head(data, recipe=replace(RECIPE, attacker_lr=(1e-3, 1e-2)), epochs=1).name == "linear lr 0.01"
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"attack": ("inversion",)}, "linkage or attributes"),
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"attack": ("inversion",)}, "evaluated by linkage or attributes"),
     ({"attack": ()}, "unattacked proves nothing"),
     ({"attackers": ()}, "unattacked proves nothing"),
     ({"seeds": (0, 0)}, "different numbers"),
     ({"seeds": ()}, "different numbers"),
     ({"permutations": 0}, "permutations must be at least 1"),
 ])  # fmt: skip
-def test_recipes_that_make_no_sense_are_refused(changes, words):
-    with pytest.raises(RecipeError, match=words):
+def test_recipes_that_make_no_sense_are_refused(changes, reason):
+    with pytest.raises(RecipeError, match=reason):
         replace(RECIPE, **changes)

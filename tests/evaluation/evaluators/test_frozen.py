@@ -1,70 +1,64 @@
-"""What a frozen network sees: looked at once, whoever asks, and anew whenever something else would be seen."""
+"""Features of a frozen network: computed once, whoever asks, and again whenever they would be others."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.evaluation.toy import FRAMES, SIZE, toy
+from tests.evaluation.toy import RECIPE, toy
 from vidveil.evaluation.evaluators import frozen
 from vidveil.evaluation.evaluators.frozen import features_of
 from vidveil.evaluation.evaluators.train import learn
-from vidveil.evaluation.recipes.clips import EvaluateRecipe
 
-RECIPE = EvaluateRecipe(name="toy", data="toy", frames=FRAMES, size=SIZE, batch=16)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 
 @pytest.fixture
-def looks(monkeypatch):
-    """How often a network looked at a set."""
-    count = []
-    look = frozen._looked_at
-    monkeypatch.setattr(frozen, "_looked_at", lambda *given: count.append(1) or look(*given))
-    return count
+def computed(monkeypatch):
+    """One entry each time that features are computed."""
+    times = []
+    mean_over_views = frozen._mean_over_views
+    monkeypatch.setattr(frozen, "_mean_over_views", lambda *given: times.append(1) or mean_over_views(*given))
+    return times
 
 
-def seen(data, rows=None, **changes):
+def features(data, rows=None, **changes):
     known = {"device": "cpu", "seed": changes.pop("seed", 0), "control": changes.pop("control", "")}
     rows = np.arange(len(data)) if rows is None else rows
     return features_of(data, rows, "r3d_tiny", replace(RECIPE, **changes), **known)[0]
 
 
-def test_the_same_clips_are_looked_at_once_whatever_their_split(looks):
+def test_features_of_the_same_clips_are_computed_once_whatever_their_split(computed):
     data = toy()
-    first = seen(data)
+    first = features(data)
     other = replace(data, split=np.roll(data.split, 40), action=1 - data.action)
-    np.testing.assert_array_equal(seen(other), first)
-    assert len(looks) == 1
+    np.testing.assert_array_equal(features(other), first)
+    assert len(computed) == 1
 
 
 @pytest.mark.parametrize("change", [{"views": "5x1"}, {"frames": 2}, {"seed": 1}, {"control": "one_frame"}])
-def test_what_would_look_different_is_looked_at_again(looks, change):
-    seen(toy())
-    seen(toy(), **change)
-    assert len(looks) == 2
+def test_features_that_would_be_others_are_computed_again(computed, change):
+    features(toy())
+    features(toy(), **change)
+    assert len(computed) == 2
 
 
-def test_other_pixels_and_other_code_are_looked_at_again(looks, monkeypatch):
+def test_features_of_other_pixels_and_by_other_code_are_computed_again(computed, monkeypatch):
     data = toy()
-    seen(data)
-    seen(toy(seed=1))
+    features(data)
+    features(toy(seed=1))
     monkeypatch.setattr(frozen, "code_of", lambda *_: "another")
-    seen(data)
-    assert len(looks) == 3
+    features(data)
+    assert len(computed) == 3
 
 
 def test_features_are_those_of_the_rows_that_were_asked_for():
     data = toy()
     rows = np.array([3, 50, 117])
-    np.testing.assert_allclose(seen(data, rows), seen(data)[rows], atol=1e-5)
+    np.testing.assert_allclose(features(data, rows), features(data)[rows], atol=1e-5)
 
 
-def test_use_and_attack_of_all_seeds_share_one_look_where_weights_are_published(looks, monkeypatch, tmp_path):
+def test_utility_and_attack_of_all_seeds_share_features_where_weights_are_published(computed, monkeypatch, tmp_path):
     entry = replace(frozen.RECOGNIZERS["r3d_tiny"], weights="i3d")  # as if: a seed draws nothing then
     monkeypatch.setitem(frozen.RECOGNIZERS, "r3d_tiny", entry)
     build = frozen.build
@@ -73,7 +67,7 @@ def test_use_and_attack_of_all_seeds_share_one_look_where_weights_are_published(
     for seed in (0, 1):
         for tasks in (["action"], ["identity"]):
             learn(data, tasks, "r3d_tiny:frozen", RECIPE, seed=seed, folder=tmp_path / f"{tasks[0]}{seed}")
-    assert len(looks) == 1
+    assert len(computed) == 1
 
 
 def test_heads_of_a_frozen_network_differ_from_seed_to_seed(tmp_path):

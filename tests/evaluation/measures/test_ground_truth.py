@@ -15,9 +15,7 @@ from vidveil.methods.masking.ground_truth import has_truth, of_mask, of_scores
 GRID = Grid(2, 8)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def test_the_oracle_is_right(data):
     assert values["score_auroc_all"] == 1
 
 
-def test_lots_are_at_their_floor(tmp_path):
+def test_random_tubelets_are_at_their_floor(tmp_path):
     values, found = numbers(people(tmp_path, clips=60), method="random", keep=0.5)
     for name, floor in (("identity_hidden", 0.5), ("action_kept", 0.5), ("score_auroc", 0.5), ("score_auroc_all", 0.5)):
         assert found[name].leak.floor == pytest.approx(floor)
@@ -64,7 +62,7 @@ def test_a_learned_method_is_measured_by_its_own_mask_and_scores(data, monkeypat
     assert values["score_auroc"] == 1
 
 
-def test_trainings_of_the_method_are_averaged_and_each_is_told(data, monkeypatch):
+def test_trainings_of_the_method_are_averaged_and_each_has_its_value(data, monkeypatch):
     loader(monkeypatch, Masker("m-0"), Masker("m-1", weights="other"))
     settings = [Setting(method="m-{seed}", keep=28 / 32, privacy_weight=w).of_seed(s) for s, w in ((0, 0.0), (1, 1.0))]
     truth = Truth(data, Measure(data, permutations=10, resamples=50))
@@ -74,7 +72,7 @@ def test_trainings_of_the_method_are_averaged_and_each_is_told(data, monkeypatch
     assert found.per_clip.shape == (2, 18)
 
 
-def test_one_mask_for_the_judges_of_all_seeds_is_one_number(data):
+def test_one_mask_for_the_evaluators_of_all_seeds_is_one_number(data):
     after = anonymized(data, Setting(method="random", keep=0.5))
     found = Truth(data, Measure(data, permutations=10, resamples=50)).numbers([after, after, after])
     assert len(found["action_kept"].leak.value.per_seed) == 1

@@ -7,7 +7,8 @@ from tests.evaluation.toy import toy
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
-from vidveil.evaluation.measures.measure import Crossing, Measure, choose
+from vidveil.evaluation.measures.measure import Crossing, Measure
+from vidveil.evaluation.measures.measured import choose
 from vidveil.tasks import Predictions
 
 
@@ -24,7 +25,7 @@ def measure(data) -> Measure:
 def learned(data: ClipSet, tmp_path, *, knows: set[str], seed: int = 0) -> Learned:
     """A network that knows person, action and attribute in the splits `knows`, and guesses in the others."""
     rng = np.random.default_rng(seed)
-    said, scores = {}, {}
+    predictions, scores = {}, {}
     for split in ("train", "val", "test"):
         rows, sure = data.indices(split), split in knows
         who = np.eye(40, dtype=np.float32)[data.person[rows]] if sure else rng.random((len(rows), 40), np.float32)
@@ -34,9 +35,9 @@ def learned(data: ClipSet, tmp_path, *, knows: set[str], seed: int = 0) -> Learn
             "action": np.eye(2, dtype=np.float32)[action],
             "attributes": bright[:, None].astype(np.float32),
         }
-        said[split] = Predictions(rows, who, heads)
+        predictions[split] = Predictions(rows, who, heads)
         scores |= {"action": float(sure), "attributes": 0.9 if sure else 0.5} if split == "val" else {}
-    return Learned(said, scores, 1, 1.0, "made", tmp_path)
+    return Learned(predictions, scores, 1, 1.0, "made", tmp_path)
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_the_best_on_validation_counts_whatever_test_says(measure, pair):
     linkage = measure.linkage(pair)["linkage_rank1"]
     assert linkage.measured_by.startswith("honest")
     assert linkage.leak.value.value < 0.5
-    assert max(one["test"] for one in linkage.others.values()) == 1  # told, and decides nothing
+    assert max(one["test"] for one in linkage.others.values()) == 1  # reported, and decides nothing
 
     top1 = measure.action(pair)
     assert top1.measured_by == "honest"
@@ -84,11 +85,11 @@ def test_one_that_knows_all_is_far_above_it(data, measure, tmp_path):
     assert linkage.least_p == pytest.approx(1 / 101)
 
 
-def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_tells_it(data, tmp_path):
+def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_notes_it(data, tmp_path):
     unsure = learned(data, tmp_path, knows={"train", "val", "test"})
-    for split, said in unsure.predictions.items():
+    for split, predictions in unsure.predictions.items():
         bright = data.attributes[data.indices(split), 0]
-        said.probabilities["attributes"][:, 0] = np.where(bright == 1, 0.6, 0.1)  # a logit of 0.41
+        predictions.probabilities["attributes"][:, 0] = np.where(bright == 1, 0.6, 0.1)  # a logit of 0.41
     usual, released = (
         Measure(data, permutations=10, resamples=10, f1_threshold=at).attributes({"unsure": [unsure]})[0]["f1"]
         for at in ("probability", "logit")
@@ -98,7 +99,7 @@ def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_tells_it(data, tmp_
     assert usual.leak.floor == released.leak.floor == pytest.approx(2 / 3)  # who always says yes says so at either
 
 
-def test_seeds_are_averaged_and_all_are_told(data, measure, tmp_path):
+def test_seeds_are_averaged_and_each_has_its_value(data, measure, tmp_path):
     three = {"mixed": [learned(data, tmp_path, knows={"train", "val", *more}) for more in ({"test"}, set(), {"test"})]}
     value = measure.action(three).leak.value
     assert value.per_seed[0] == value.per_seed[2] == 1

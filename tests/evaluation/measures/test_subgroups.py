@@ -1,52 +1,48 @@
-"""Subgroups: whose action is told, the gap between them, and what people put in two groups at random would have."""
+"""Subgroups: top-1 of each, the gap between them, and the gap of people put in two groups at random."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.evaluation.toy import toy
+from tests.evaluation.toy import learned, toy
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups
 from vidveil.evaluation.points import point
 from vidveil.report.tables import spoken
-from vidveil.tasks import Predictions
 
 PEOPLE = 40
 
 
 def tagged(**tags: np.ndarray) -> ClipSet:
-    """40 test people of 8 clips, every second one f, and the first three of nobody knows which."""
+    """40 test people of 8 clips, every second one f, and three of an unknown subgroup."""
     data = toy((2, 2, PEOPLE))
     group = data.person % 2
     group = np.where(np.isin(data.person, (4, 5, 6)), -1, group)
     return replace(data, tags={"subgroup": group, **tags})
 
 
-def said(data: ClipSet, right: np.ndarray, folder) -> Learned:
+def predicting(data: ClipSet, right: np.ndarray) -> Learned:
     """A network that is right about these test clips and wrong about the others."""
-    rows = data.indices("test")
-    guess = np.where(right, data.action[rows], 1 - data.action[rows])
-    heads = {"action": np.eye(2, dtype=np.float32)[guess]}
-    return Learned(
-        {"test": Predictions(rows, np.zeros((len(rows), 1), np.float32), heads)}, {"action": 1.0}, 1, 1.0, "n", folder
-    )
+    actions = data.action[data.indices("test")]
+    guess = np.where(right, actions, 1 - actions)
+    return learned(data, {"test": {"action": np.eye(2)[guess]}}, {"action": 1.0})
 
 
-def measured(data: ClipSet, rights: list[np.ndarray], tmp_path):
+def measured(data: ClipSet, *rights: np.ndarray):
     measure = Measure(data, permutations=300, resamples=300)
-    learned = [said(data, right, tmp_path) for right in rights]
-    return subgroups(measure, measure.action({"n": learned}), learned)
+    networks = [predicting(data, right) for right in rights]
+    return subgroups(measure, measure.action({"n": networks}), networks)
 
 
-def test_the_gap_is_that_of_the_two_and_stands_out_of_groups_by_lot(tmp_path):
+def test_the_gap_is_that_of_the_two_and_stands_out_of_random_groups():
     data = tagged()
     rows = data.indices("test")
     group, number = data.tags["subgroup"][rows], np.arange(len(rows))
     right = np.where(group == 0, number % 8 < 4, True)  # women: half of their clips
-    found = measured(data, [right], tmp_path)
+    found = measured(data, right)
     assert found["action_top1_f"].leak.value.value == 0.5
     assert found["action_top1_m"].leak.value.value == 1
     gap = found["action_top1_gap"]
@@ -59,11 +55,11 @@ def test_the_gap_is_that_of_the_two_and_stands_out_of_groups_by_lot(tmp_path):
     assert np.isnan(found["action_top1_f"].per_clip[0, group != 0]).all()
 
 
-def test_a_gap_that_nobody_made_is_at_its_floor_and_its_interval_reaches_below_0(tmp_path):
+def test_a_gap_that_nobody_made_is_at_its_floor_and_its_interval_reaches_below_0():
     data = tagged()
     rng = np.random.default_rng(3)
     good = rng.random(PEOPLE)[data.person[data.indices("test")] - 4]  # some people are easier than others
-    found = measured(data, [rng.random(len(good)) < good for _ in range(2)], tmp_path)
+    found = measured(data, *(rng.random(len(good)) < good for _ in range(2)))
     gap = found["action_top1_gap"]
     assert gap.leak.value.value > 0
     assert gap.leak.value.low < 0 < gap.leak.value.high
@@ -73,13 +69,13 @@ def test_a_gap_that_nobody_made_is_at_its_floor_and_its_interval_reaches_below_0
     assert gap.leak.value.value == pytest.approx(np.mean(gap.leak.value.per_seed))
 
 
-def test_the_mean_per_class_counts_a_rare_action_as_much_as_a_frequent_one(tmp_path):
+def test_the_mean_per_class_counts_a_rare_action_as_much_as_a_frequent_one():
     data = tagged()
     rows = data.indices("test")
     action = data.action.copy()
     action[rows[np.arange(len(rows)) % 8 != 7]] = 0  # seven clips of right, one of down
     data = replace(data, action=action)
-    found = measured(data, [action[rows] == 0], tmp_path)
+    found = measured(data, action[rows] == 0)
     assert found["action_top1_f"].leak.value.value == 0.875
     assert found["action_class_mean_f"].leak.value.value == 0.5
     assert found["action_class_mean"].leak.value.value == 0.5
@@ -87,53 +83,55 @@ def test_the_mean_per_class_counts_a_rare_action_as_much_as_a_frequent_one(tmp_p
     assert found["action_class_mean_gap"].leak.value.value == 0
 
 
-def test_a_class_that_one_subgroup_is_not_tested_on_is_no_part_of_their_gap(tmp_path):
+def test_a_class_that_one_subgroup_is_not_tested_on_is_no_part_of_their_gap():
     data = tagged()
     rows = data.indices("test")
     actions = ("right", "down", "up")
     action = data.action.copy()
     women = data.tags["subgroup"] == 0
-    action[women & (np.arange(len(action)) % 8 == 7)] = 2  # women alone go up, and it is never told
+    action[women & (np.arange(len(action)) % 8 == 7)] = 2  # women alone go up, and it is never predicted
     data = replace(data, action=action, actions=actions)
-    learned = said(replace(data, action=np.minimum(action, 1)), np.ones(len(rows), bool), tmp_path)
-    learned.predictions["test"].probabilities["action"] = np.eye(3, dtype=np.float32)[np.minimum(action[rows], 1)]
+    network = learned(data, {"test": {"action": np.eye(3)[np.minimum(action[rows], 1)]}}, {"action": 1.0})
     measure = Measure(data, permutations=20, resamples=20)
-    found = subgroups(measure, measure.action({"n": [learned]}), [learned])
+    found = subgroups(measure, measure.action({"n": [network]}), [network])
     assert found["action_top1_gap"].leak.value.value == pytest.approx(1 / 8)
     assert found["action_class_mean_gap"].leak.value.value == 0
     assert found["action_class_mean"].leak.value.value == pytest.approx(2 / 3)
 
 
-def test_the_action_with_the_shortcut_is_told_by_itself_and_its_floor_is_how_often_it_is_said(tmp_path):
-    data = tagged()
-    data = tagged(shortcut=(data.action == 1).astype(np.int64))
+def test_the_action_with_the_shortcut_has_its_own_numbers_and_its_floor_is_how_often_it_is_predicted():
+    data = tagged(shortcut=(tagged().action == 1).astype(np.int64))
     rows = data.indices("test")
     women = data.tags["subgroup"][rows] == 0
-    right = (data.action[rows] == 1) == women  # "down" is said of every woman, and of nobody else
-    found = measured(data, [right], tmp_path)
+    right = (data.action[rows] == 1) == women  # "down" is predicted for every woman, and for nobody else
+    found = measured(data, right)
     f, m = found["action_top1_shortcut_f"], found["action_top1_shortcut_m"]
-    assert (f.leak.value.value, f.leak.floor, f.analytic) == (1, 1, 0.5)  # knowing it and saying it always are one
+    assert (f.leak.value.value, f.leak.floor, f.analytic) == (
+        1,
+        1,
+        0.5,
+    )  # knowing it and always predicting it are the same
     assert (m.leak.value.value, m.leak.floor) == (0, 0)
     assert found["action_top1_shortcut_gap"].leak.value.value == 1
     assert found["action_top1_gap"].leak.value.value == 0
 
 
-def test_sets_without_subgroups_have_none(tmp_path):
+def test_sets_without_subgroups_have_none():
     data = toy((2, 2, 4))
     rows = data.indices("test")
-    assert measured(data, [np.ones(len(rows), bool)], tmp_path) == {}
+    assert measured(data, np.ones(len(rows), bool)) == {}
     one_sided = np.where(data.person % 2 == 0, 0, -1)
     one_man = np.where(data.person == 7, 1, one_sided)
     for group in (one_sided, one_man):  # one person is no group
-        assert measured(replace(data, tags={"subgroup": group}), [np.ones(len(rows), bool)], tmp_path) == {}
+        assert measured(replace(data, tags={"subgroup": group}), np.ones(len(rows), bool)) == {}
 
 
-def test_results_hold_subgroups_with_retention_and_gaps_with_excess(tmp_path):
+def test_results_hold_subgroups_with_retention_and_gaps_with_excess():
     data = tagged()
     group = data.tags["subgroup"][data.indices("test")]
     number = np.arange(len(group)) % 8
-    raw = measured(data, [np.where(group == 0, number < 4, True)], tmp_path)
-    after = measured(data, [np.where(group == 0, number < 4, number < 6)], tmp_path)
+    raw = measured(data, np.where(group == 0, number < 4, True))
+    after = measured(data, np.where(group == 0, number < 4, number < 6))
     metrics = point("blur", None, after, (), raw).metrics
     assert metrics["action_top1_m"].kind == "utility"
     assert metrics["action_top1_m"].retention == 0.75
@@ -143,35 +141,35 @@ def test_results_hold_subgroups_with_retention_and_gaps_with_excess(tmp_path):
     assert gap.value == 0.25
     assert gap.raw == 0.5
     assert gap.excess == pytest.approx((0.25 - gap.floor) / (0.5 - raw["action_top1_gap"].leak.floor))
-    told = {name: spoken(name) for name in ("action_top1_f", "action_class_mean", "action_top1_shortcut_gap")}
-    assert list(told.values()) == ["action, top-1, f", "action, mean per class", "action, top-1, shortcut gap"]
+    names = [spoken(name) for name in ("action_top1_f", "action_class_mean", "action_top1_shortcut_gap")]
+    assert names == ["action, top-1, f", "action, mean per class", "action, top-1, shortcut gap"]
 
 
-def test_the_change_of_a_gap_is_paired_and_raw_has_none(tmp_path):
+def test_the_change_of_a_gap_is_paired_and_raw_has_none():
     """Both err about the same people, and one about half of what women do as well: what is common to both cancels."""
     data = tagged()
     rows = data.indices("test")
     women = data.tags["subgroup"][rows] == 0
     hard = np.random.default_rng(0).random(PEOPLE)[data.person[rows] - 4] < np.where(women, 0.7, 0.3)
     half = np.arange(len(rows)) % 2 == 0
-    raw, after = (measured(data, [right], tmp_path) for right in (~hard & (~women | half), ~hard))
-    told = point("mine", None, after, [], raw).metrics["action_top1_gap"]
-    assert told.change == pytest.approx(
+    raw, after = (measured(data, right) for right in (~hard & (~women | half), ~hard))
+    gap = point("mine", None, after, [], raw).metrics["action_top1_gap"]
+    assert gap.change == pytest.approx(
         after["action_top1_gap"].leak.value.value - raw["action_top1_gap"].leak.value.value
     )
-    assert told.change_interval is not None
-    low, high = told.change_interval
-    assert low < told.change < high < 0
+    assert gap.change_interval is not None
+    low, high = gap.change_interval
+    assert low < gap.change < high < 0
     apart = np.hypot(*(np.diff(one["action_top1_gap"].leak.value.interval)[0] for one in (raw, after)))
     assert high - low < apart  # as if they had been measured on different people
     assert point("raw", None, raw, [], raw).metrics["action_top1_gap"].change is None
 
 
-def test_a_gap_that_an_adapter_turned_round_is_a_gap_all_the_same(tmp_path):
+def test_a_gap_that_an_adapter_turned_round_is_a_gap_all_the_same():
     data = tagged()
     rows = data.indices("test")
     women = data.tags["subgroup"][rows] == 0
     half = np.arange(len(rows)) % 2 == 0
-    raw, after = (measured(data, [right], tmp_path) for right in (~women | half, women | half))
-    told = point("mine", None, after, [], raw).metrics["action_top1_gap"]
-    assert (told.note, told.change, told.change_interval) == ("f is higher", 0, [0, 0])
+    raw, after = (measured(data, right) for right in (~women | half, women | half))
+    gap = point("mine", None, after, [], raw).metrics["action_top1_gap"]
+    assert (gap.note, gap.change, gap.change_interval) == ("f is higher", 0, [0, 0])

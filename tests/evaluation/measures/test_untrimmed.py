@@ -49,9 +49,9 @@ def test_a_video_that_weighs_twice_counts_as_if_it_were_there_twice(seed):
     weighs = Weighted(truth, found, np.arange(VIDEOS))
     rng = np.random.default_rng(100 + seed)
     times = np.stack([np.ones(VIDEOS, int), *rng.multinomial(VIDEOS, [1 / VIDEOS] * VIDEOS, 5)])
-    for row, told in zip(times, weighs(times.astype(float)), strict=True):
+    for row, found_of in zip(times, weighs(times.astype(float)), strict=True):
         wanted = detection_map(several(truth, row), several(found, row), CLASSES).by_threshold
-        np.testing.assert_allclose(told, wanted, atol=1e-12)
+        np.testing.assert_allclose(found_of, wanted, atol=1e-12)
 
 
 def untrimmed(truth):
@@ -92,15 +92,15 @@ def test_a_list_that_is_the_same_for_all_videos_is_not_above_its_floor():
 def watched(*, labelled=True, count=12):
     """Videos of 40 frames, in the odd ones of which something happens from the tenth on."""
     frames = [np.zeros(40, np.uint8) for _ in range(count)]
-    for seen in frames[1::2]:
-        seen[10:20] = 1
+    for abnormal in frames[1::2]:
+        abnormal[10:20] = 1
     features = tuple(np.ones((8, 2), np.float32) for _ in range(count))
     label, split = np.arange(count) % 2, np.array(["test"] * count)
     return AnomalyVideos("made", features, label, split, tuple(frames) if labelled else None)
 
 
-def said(data, *, when, seed=0):
-    """Scores that know which videos and, if they do, when."""
+def scores(data, *, when, seed=0):
+    """Scores that know which videos are abnormal and, with `when`, at what time."""
     rng = np.random.default_rng(seed)
     segments = 0.2 * rng.random((len(data.label), 8)) + 0.5 * data.label[:, None]
     if when:
@@ -108,9 +108,9 @@ def said(data, *, when, seed=0):
     return AnomalyScores(segments, segments.max(1))
 
 
-def test_who_knows_the_video_and_not_the_moment_is_told_from_who_knows_both():
+def test_knowing_the_video_and_not_the_moment_is_less_than_knowing_both():
     data = watched()
-    both, half = (anomaly_numbers(data, [said(data, when=when)], 0.9, drawn(12)) for when in (True, False))
+    both, half = (anomaly_numbers(data, [scores(data, when=when)], 0.9, drawn(12)) for when in (True, False))
     assert both["anomaly_video_auc"].leak.value.value == half["anomaly_video_auc"].leak.value.value == 1
     assert both["anomaly_frame_auc_when"].leak.value.value > 0.95
     assert abs(half["anomaly_frame_auc_when"].leak.value.value - 0.5) < 0.2
@@ -121,16 +121,16 @@ def test_who_knows_the_video_and_not_the_moment_is_told_from_who_knows_both():
 
 def test_numbers_are_those_of_the_task():
     data = watched()
-    one, two = said(data, when=True), said(data, when=False, seed=1)
+    one, two = scores(data, when=True), scores(data, when=False, seed=1)
     numbers = anomaly_numbers(data, [one, two], 0.9, drawn(12))
     frames = [np.repeat(row, 5) for row in one.segments]
     assert numbers["anomaly_frame_auc"].leak.value.per_seed[0] == pytest.approx(frame_auc(data.frames, frames))
     assert numbers["anomaly_video_auc"].leak.value.per_seed[1] == pytest.approx(video_auc(data.label, two.videos))
 
 
-def test_without_labels_of_frames_videos_alone_are_told():
+def test_without_labels_of_frames_videos_alone_are_measured():
     data = watched(labelled=False)
-    assert set(anomaly_numbers(data, [said(data, when=True)], 0.9, drawn(12))) == {"anomaly_video_auc"}
+    assert set(anomaly_numbers(data, [scores(data, when=True)], 0.9, drawn(12))) == {"anomaly_video_auc"}
 
 
 def test_all_numbers_of_the_same_videos_can_be_paired():

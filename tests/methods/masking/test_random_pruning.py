@@ -63,10 +63,7 @@ def test_recipes_judge_them_like_any_method_and_no_knob_of_privacy_is_taken(spec
 
 
 def test_lots_take_the_place_of_a_network_and_of_nothing_else():
-    class Other(Undecided):
-        pass
-
     with pytest.raises(UsageError, match="this is not one"):
         with_random_pruning(load("solid"), "random:dual_cls:x")
     with pytest.raises(UsageError, match="this is not one"):
-        with_random_pruning(TubeletMasker("other", Other()), "random:dual_cls:x")
+        with_random_pruning(TubeletMasker("other", Undecided()), "random:dual_cls:x")

@@ -3,10 +3,10 @@
     id,split,group,action,person,attribute:face,tag:outfit,gallery
     Biking/v_Biking_g01_c01,train,Biking 1,Biking,12,1,0,same action
 
-One line per video, in any order. `split` is train, val or test; `group` is what must not be in two splits. `action` is a
-word, `person` a number or a word; an empty action, a person of -1 and an empty attribute are unknown. `gallery`, the
-same in every line, says among which clips linkage searches: any, same action, other action. Only id, split and
-action must be there.
+One line per video, in any order. `split` is train, val or test; `group` is what must not be in two splits. `action` is
+a word, `person` a number or a word; an empty action, a person of -1 and an empty attribute are unknown. `gallery`, the
+same in every line, says among which clips linkage searches: any, same action, other action. Only id, split and action
+must be there.
 """
 
 import csv

@@ -1,8 +1,8 @@
 """The set made by all cores, in order, and kept in the cache.
 
-Each worker is a fresh interpreter that gets the world as an argument, renders every n-th clip and writes the bytes to its standard
-output, in order; whoever reads takes turns. The pipes keep fast workers waiting, so memory stays flat, and a worker
-ends when its reader is gone. A fresh interpreter rather than `multiprocessing` keeps the caller's main module out.
+Each worker is a fresh interpreter that gets the world as an argument, renders every n-th clip and writes the bytes to
+its standard output, in order; the reader takes turns. The pipes keep fast workers waiting, so memory stays flat, and a
+worker ends when its reader is gone. A fresh interpreter, not `multiprocessing`, keeps the caller's main module out.
 """
 
 import json

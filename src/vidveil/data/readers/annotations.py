@@ -1,15 +1,11 @@
-"""Reading the files that datasets are published with: lists, tables, JSON, and file names that carry labels."""
+"""Reading the files that datasets are published with: lists, tables and JSON."""
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import cv2
-import numpy as np
-from numpy.typing import NDArray
 
 from vidveil.core import bounded
 from vidveil.core.bounded import ANNOTATION_VALUES, ANNOTATIONS_BYTES, open_regular, read_text
@@ -18,22 +14,13 @@ from vidveil.core.text import printable
 
 ENCODING = "utf-8-sig"  # UTF-8, also with the byte order mark that programs on Windows write
 SUBGROUPS = ("f", "m")  # numbers of the tag `subgroup`; -1 is unknown
+YOUTUBE_ID = r"[\w-]{11}"  # letters, digits, - and _; where `re.ASCII` is set
 
 
 def no_argument(name: str, argument: str | None) -> None:
     """Refuse `NAME:ARGUMENT` of a dataset that has only one split."""
     if argument is not None:
         raise UsageError(f"{name} takes nothing after a colon, not {argument!r}")
-
-
-def first_file(places: Iterable[Path]) -> Path | None:
-    """The first of these that is a file."""
-    return next((place for place in places if place.is_file()), None)
-
-
-def first_folder(root: Path, names: Sequence[str]) -> Path:
-    """The first of these folders that exists, else the first one."""
-    return next((root / name for name in names if (root / name).is_dir()), root / names[0])
 
 
 def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
@@ -64,6 +51,20 @@ def read_lines(path: Path, dataset: str) -> list[str]:
     return lines
 
 
+def match_lines(path: Path, dataset: str, pattern: str, form: str) -> list[re.Match[str]]:
+    """The lines of such a list, each of which must match a pattern as a whole.
+
+    Args:
+        form: what a line is, for error messages.
+    """
+    matches = []
+    for line in map(str.strip, read_lines(path, dataset)):
+        if not (match := re.fullmatch(pattern, line)):
+            raise DataError(f"{path}: a line is {form}, not {line!r}")
+        matches.append(match)
+    return matches
+
+
 def read_json(path: Path) -> Any:
     """The content of a JSON file, of any type."""
     try:
@@ -77,54 +78,6 @@ def read_json(path: Path) -> Any:
 def refuse_duplicates(path: Path, names: Sequence[str]) -> None:
     if len(set(names)) != len(names):
         raise DataError(f"{path} lists {next(name for name in names if names.count(name) > 1)} twice")
-
-
-def parse_file_names(folder: Path, pattern: str, example: str) -> list[tuple[str, re.Match[str]]]:
-    """The videos in a folder whose names carry their labels, in the order of their names.
-
-    Hidden files and those with another ending than the example are skipped.
-
-    Args:
-        pattern: what a whole name must match.
-        example: a valid name, for error messages.
-    """
-    ending = Path(example).suffix
-    try:
-        names = sorted(path.name for path in folder.iterdir())
-    except OSError as error:
-        raise DataError(f"{folder} cannot be listed: it should be a folder of videos such as {example}") from error
-    found = []
-    for name in names:
-        if name.startswith(".") or not name.endswith(ending):
-            continue
-        if not (match := re.fullmatch(pattern, name)):
-            raise DataError(f"{folder / name} has no valid name: it should look like {example}")
-        found.append((name, match))
-    if not found:
-        raise DataError(
-            f"{folder} holds no {ending} file: videos such as {example} belong there, in no folder of their own"
-        )
-    return found
-
-
-def require_numbers(folder: Path, found: Sequence[str], form: str, advice: str) -> None:
-    """Refuse names that are not all numbers from 1 on, such as 001.tif, 002.tif and so on.
-
-    Args:
-        form: of a name, such as `{:03d}.tif`.
-        advice: what to do where one is missing, for error messages.
-    """
-    wanted = [form.format(number) for number in range(1, max(len(found), 1) + 1)]
-    if missing := next((name for name in wanted if name not in found), None):
-        raise DataError(f"{folder} has no {missing}: {advice}")
-
-
-def read_grey(path: Path, advice: str) -> NDArray[np.uint8]:
-    """(H, W) of a picture."""
-    grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-    if grey is None:
-        raise DataError(f"{path} is no picture that can be read: {advice}")
-    return grey.astype(np.uint8, copy=False)
 
 
 def read_subgroups(path: Path, example: str) -> dict[str, int]:
@@ -149,3 +102,8 @@ def read_subgroups(path: Path, example: str) -> dict[str, int]:
         if subgroups.setdefault(line[0], SUBGROUPS.index(line[1])) != SUBGROUPS.index(line[1]):
             raise DataError(f"{path} has {line[0]} as f and as m")
     return subgroups
+
+
+def letters(name: str) -> str:
+    """What names are compared by, as `air drumming` is often written `Air_drumming`."""
+    return re.sub("[^a-z0-9]+", "", name.casefold())

@@ -25,7 +25,8 @@ from vidveil.core.errors import DataError
 from vidveil.data.catalogue import AVENUE
 from vidveil.data.clips import ClipSet
 from vidveil.data.decode import decode, decoder
-from vidveil.data.readers.annotations import first_folder, no_argument, parse_file_names, require_numbers
+from vidveil.data.readers.annotations import no_argument
+from vidveil.data.readers.find import first_folder, parse_file_names, require_numbers
 from vidveil.data.readers.matlab import nonzero_cells
 from vidveil.data.readers.one_class import files_hash, test_video, training_videos, window_set
 from vidveil.data.readers.subsampled import MARGIN

@@ -35,8 +35,7 @@ from numpy.typing import NDArray
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
-from vidveil.data.decode import WORKERS
-from vidveil.data.readers.annotations import read_grey
+from vidveil.data.decode import WORKERS, read_grey
 from vidveil.data.readers.splits import hold_out_people, numbered
 from vidveil.data.store.decoded import ensure_room
 from vidveil.data.store.videos import VideoStore, cache_folder

@@ -34,9 +34,9 @@ import numpy as np
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.catalogue import CELEBV_HQ
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.readers.annotations import first_folder, read_json
+from vidveil.data.readers.annotations import YOUTUBE_ID, letters, read_json
+from vidveil.data.readers.find import files_in, first_folder, present_files
 from vidveil.data.readers.subsampled import subsampled
-from vidveil.data.readers.youtube import ID, files_in, letters, present_files
 
 FOLDER, INFO = "celebv_hq", "celebvhq_info.json"
 EXPRESSIONS = ("neutral", "happy", "sad", "anger", "fear", "surprise", "contempt", "disgust")
@@ -121,7 +121,7 @@ def _read_clip(path: Path, name: str, about: Any, columns: list[int], width: int
             f"{path}, clip {name!r}: ytb_id, and attributes with appearance and emotion are wanted, an emotion as "
             '{"sep_flag": false, "labels": "neutral"} or as a list with start_sec before end_sec'
         ) from error
-    if not isinstance(video, str) or not re.fullmatch(ID, video, re.ASCII):
+    if not isinstance(video, str) or not re.fullmatch(YOUTUBE_ID, video, re.ASCII):
         raise DataError(f"{path}, clip {name!r}: ytb_id is an id of YouTube, 11 letters, not {video!r}")
     if not re.fullmatch(r"[\w-]+", name, re.ASCII):
         raise DataError(f"{path}: a clip is called M2Ohb0FAaJU_1 or the like, not {name!r}")

@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import first_file, no_argument, read_lines, read_table
+from vidveil.data.readers.annotations import YOUTUBE_ID, letters, no_argument, read_lines, read_table
+from vidveil.data.readers.find import files_in, first_file, present_files
 from vidveil.data.readers.splits import hold_out_videos
 from vidveil.data.readers.subsampled import subsampled
-from vidveil.data.readers.youtube import ID, LENGTH, files_in, letters, present_files
 
 NAMES = "kinetics400_label_map.txt"
 LISTS = {"train": ("train.csv",), "val": ("val.csv", "validate.csv")}
 SPLIT_NAMES = {"train": ("train",), "val": ("val", "validate", "validation")}
 COLUMNS = ("label", "youtube_id", "time_start", "time_end")
-FILE = re.compile(rf"{ID}_\d{{6}}_\d{{6}}\.mp4", re.ASCII)
-ROW = re.compile(rf"[^,]+,{ID},\d{{1,6}},\d{{1,6}}", re.ASCII)
+FILE = re.compile(rf"{YOUTUBE_ID}_\d{{6}}_\d{{6}}\.mp4", re.ASCII)
+ROW = re.compile(rf"[^,]+,{YOUTUBE_ID},\d{{1,6}},\d{{1,6}}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def read_part(folder: Path, part: str) -> list[Clip]:
     if not videos:
         raise DataError(f"{folder / part} holds no video: CLASS/ID_000012_000022.mp4 and so on belong there")
     if listed is None:
-        return [Clip(f"{part}/{path}", Path(path).parent.name, Path(path).name[:LENGTH]) for path in videos]
+        return [Clip(f"{part}/{path}", Path(path).parent.name, Path(path).name[:11]) for path in videos]
     return _read_list(listed, folder / part, {Path(path).name: path for path in videos})
 
 
@@ -109,7 +109,7 @@ def _read_list(listed: Path, folder: Path, videos: dict[str, str]) -> list[Clip]
         label, video, start, end = values = [row[column].strip() for column in COLUMNS]
         if not ROW.fullmatch(",".join(values)):
             raise DataError(
-                f"{listed}, line {line}: a class, an id of {LENGTH} letters and two whole seconds are wanted, "
+                f"{listed}, line {line}: a class, an id of 11 letters and two whole seconds are wanted, "
                 f"not {','.join(values)!r}"
             )
         if row.get("split") and row["split"].strip() not in SPLIT_NAMES[part]:

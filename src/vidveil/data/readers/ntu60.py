@@ -28,7 +28,8 @@ import numpy as np
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import SUBGROUPS, first_folder, parse_file_names, read_subgroups
+from vidveil.data.readers.annotations import SUBGROUPS, read_subgroups
+from vidveil.data.readers.find import first_folder, parse_file_names
 from vidveil.data.readers.splits import hold_out_people, numbered
 from vidveil.data.readers.subsampled import subsampled
 

@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.catalogue import HVU
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import first_file, first_folder, read_table
+from vidveil.data.readers.annotations import YOUTUBE_ID, read_table
+from vidveil.data.readers.find import files_in, first_file, first_folder, present_files
 from vidveil.data.readers.splits import hold_out_videos
 from vidveil.data.readers.subsampled import subsampled
-from vidveil.data.readers.youtube import ID, files_in, present_files
 
 LISTS = {part: HVU[part] for part in ("train", "val")}
 CATEGORIES = HVU["tags"]
@@ -150,7 +150,7 @@ def read_list(path: Path, categories: Categories) -> list[Clip]:
     for line, row in enumerate(read_table(path, COLUMNS), 2):
         text, video, start, end = (row[column].strip() for column in COLUMNS)
         times = NUMBER.fullmatch(start) and NUMBER.fullmatch(end) and float(start) < float(end)
-        if not times or not re.fullmatch(ID, video, re.ASCII):
+        if not times or not re.fullmatch(YOUTUBE_ID, video, re.ASCII):
             raise DataError(
                 f"{path}, line {line}: tags, an id of 11 letters and two times in seconds are wanted, "
                 f"not {video!r}, {start!r}, {end!r}"

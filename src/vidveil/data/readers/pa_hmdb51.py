@@ -39,7 +39,8 @@ from numpy.typing import NDArray
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
 from vidveil.data.readers import hmdb51
-from vidveil.data.readers.annotations import first_folder, read_json
+from vidveil.data.readers.annotations import read_json
+from vidveil.data.readers.find import first_folder
 from vidveil.data.readers.vp_labels import match_labels
 from vidveil.data.single_frames import by_frame
 

@@ -34,10 +34,11 @@ import numpy as np
 from vidveil.core.errors import DataError
 from vidveil.data.catalogue import THUMOS14
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import first_folder, no_argument, read_json, read_lines
+from vidveil.data.readers.annotations import no_argument, read_json, read_lines
+from vidveil.data.readers.find import files_below, find_file, first_folder, require_videos
 from vidveil.data.readers.splits import hold_out_groups
 from vidveil.data.readers.subsampled import subsampled
-from vidveil.data.untrimmed import Event, Untrimmed, files_below, find_file, require_videos
+from vidveil.data.untrimmed import Event, Untrimmed
 
 DATABASES = ("thumos14.json", "thumos_14_anno.json")
 CLASSES = (

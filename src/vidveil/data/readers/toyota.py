@@ -17,7 +17,8 @@ import numpy as np
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import no_argument, parse_file_names, read_subgroups
+from vidveil.data.readers.annotations import no_argument, read_subgroups
+from vidveil.data.readers.find import parse_file_names
 from vidveil.data.readers.splits import hold_out_people, numbered
 from vidveil.data.readers.subsampled import subsampled
 

@@ -29,10 +29,11 @@ import numpy as np
 from vidveil.core.errors import DataError
 from vidveil.data.catalogue import UCF_CRIME
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import first_folder, no_argument, read_lines, refuse_duplicates
+from vidveil.data.readers.annotations import no_argument, read_lines, refuse_duplicates
+from vidveil.data.readers.find import files_below, find_file, first_folder, require_videos
 from vidveil.data.readers.splits import hold_out_groups
 from vidveil.data.readers.subsampled import subsampled
-from vidveil.data.untrimmed import NORMAL, Event, Untrimmed, files_below, find_file, require_videos
+from vidveil.data.untrimmed import NORMAL, Event, Untrimmed
 
 TRAINING_LIST, TEST_LIST = "Anomaly_Train.txt", "Anomaly_Test.txt"
 RANGES = ("Temporal_Anomaly_Annotation_for_Testing_Videos.txt", "Temporal_Anomaly_Annotation.txt")

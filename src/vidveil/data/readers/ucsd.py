@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import first_folder, read_grey, read_lines, require_numbers
+from vidveil.data.decode import read_grey
+from vidveil.data.readers.annotations import read_lines
+from vidveil.data.readers.find import first_folder, require_numbers
 from vidveil.data.readers.one_class import files_hash, test_video, training_videos, window_set
 from vidveil.data.untrimmed import Untrimmed
 

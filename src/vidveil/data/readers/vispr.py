@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.readers.annotations import first_file, first_folder, read_json, read_lines, refuse_duplicates
+from vidveil.data.readers.annotations import read_json, read_lines, refuse_duplicates
+from vidveil.data.readers.find import first_file, first_folder
 from vidveil.data.readers.subsampled import subsampled
 from vidveil.data.readers.vp_labels import ATTRIBUTES, read_binary_labels
 

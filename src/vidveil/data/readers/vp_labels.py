@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vidveil.core.errors import DataError
 from vidveil.core.pickled_arrays import load_arrays
 from vidveil.core.progress import say
-from vidveil.data.readers.annotations import first_file
+from vidveil.data.readers.find import first_file
 
 ATTRIBUTES = ("skin_colour", "face", "gender", "nudity", "relationship")
 """Whether each is visible in the video, not its value."""

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vidveil.core.arrays import read_archive
 from vidveil.core.atomic import new_file
-from vidveil.core.code_hash import code_of
+from vidveil.core.cache import code_of
 from vidveil.core.progress import counted
 from vidveil.data.clips import ClipSet
 from vidveil.data.loader import Loader
