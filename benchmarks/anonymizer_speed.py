@@ -1,4 +1,4 @@
-"""Speed of the dual-CLS anonymizer on one accelerator: clips per second, share of the chip's ceiling, memory, agreement.
+"""Speed of the dual-CLS anonymizer on one accelerator: clips per second, share of the ceiling, memory, agreement.
 
     python benchmarks/anonymizer_speed.py --out speed.json
     python benchmarks/anonymizer_speed.py --variants "full 16 rows,mask 16 rows graphs"

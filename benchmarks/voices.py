@@ -1,13 +1,14 @@
-"""Does `--audio distort` make voices unrecognisable? An attacker who trains on distorted speech tries to tell speakers.
+"""Does `--audio distort` make voices unrecognisable? An attacker trained on distorted speech identifies speakers.
 
     apt-get install espeak-ng
     python benchmarks/voices.py                       two minutes; writes benchmarks/results/voices.json
 
-Speech: espeak-ng, 24 of its voices, all reading the same 12 sentences at one loudness. Attacker: spectra in 40 mel bands, their cepstra's means, spreads and mean changes over a sentence, whitened by what varies within a speaker
+Speech: espeak-ng, 24 of its voices, all reading the same 12 sentences, with equal volume. Attacker: spectra in 40 mel
+bands, their cepstra's means, spreads and mean changes over a sentence, whitened by what varies within a speaker
 (linear discriminant analysis), nearest speaker. It trains on sentences 1-8 and is tried on 9-12, each treatment by
 itself: it adapts. A pitch shift (resampling by 0.8), what many tools offer, is there to compare with, and so are
-vocoders of six bands and two, which leave more of the words. Synthetic voices read alike from sentence to sentence, so
-telling real people apart is harder than this; on the other hand a better attacker than this one can be built.
+vocoders of six bands and two, which leave more of the words. Synthetic voices read alike from sentence to sentence,
+so identifying real people is harder than this; on the other hand a better attacker than this one can be built.
 """
 
 import argparse

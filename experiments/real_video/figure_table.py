@@ -5,10 +5,11 @@
     python -m experiments.real_video.figure_table --list                    the commands
     python -m experiments.real_video.figure_table --summary                 of finished runs, into results/figure_table/
 
-An `experiments.job_queue`; videos are found in VIDVEIL_DATA. One seed, split 1. Evaluators see 16 frames of 112 × 112:
-I3D from Kinetics, trained on what is shown for the action, and frozen and trained for linkage within a class, each in
-three spaces. Of these six attackers, linkage is that of the one that does best on validation people; `highest` is the highest
-on test people, chosen in hindsight. Differences are those of the best row minus the other, in the same draws of people.
+An `experiments.job_queue`; videos are found in VIDVEIL_DATA. One seed, split 1. Evaluators see 16 frames of 112 ×
+112: I3D from Kinetics, trained on what is shown for the action, and frozen and trained for linkage within a class,
+each in three spaces. Of these six attackers, linkage is that of the one that does best on validation people;
+`highest` is the highest on test people, chosen in hindsight. Differences are those of the best row minus the other,
+in the same draws of people.
 """
 
 import argparse

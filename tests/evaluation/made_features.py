@@ -2,7 +2,7 @@
 
     clip = class code + person code + noise            static clip = person code + noise
 
-A person's code tells an attribute, too. Everybody does everything equally often: an action tells nothing of who.
+A person's code holds an attribute, too. Everybody does everything equally often: an action does not identify anybody.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A learned method that has learned nothing, and built-in people that are quickly drawn: squares on a grey wall.
+"""A learned method that has learned nothing, and built-in people that are quickly made: squares on a grey wall.
 
 Each clip is 4 × 32 × 32. A square of 8 × 8 pixels carries identity alone (kind 1) and stands still; one next to it
 carries the action (kind 2) and flickers; both lie on the borders of tubelets of 2 × 8 × 8.

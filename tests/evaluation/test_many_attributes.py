@@ -1,29 +1,23 @@
-"""So many attributes that none is told by itself: cMAP and F1 with floors, intervals and a verdict; few are as ever."""
+"""So many attributes that none is reported by itself: cMAP and F1 with floors, intervals and a verdict; and few."""
 
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
-import torch
-from rich.console import Console
 
-from tests.evaluation.toy import FRAMES, SIZE, toy
-from vidveil.core.recipe import as_values
+from tests.evaluation.toy import evaluate, learned, toy
 from vidveil.data.clips import ClipSet
 from vidveil.evaluation.evaluators.train import Learned
 from vidveil.evaluation.measures import attributes as measure_attributes
 from vidveil.evaluation.measures import many_labels
 from vidveil.evaluation.measures.attributes import MANY
-from vidveil.evaluation.measures.measure import Measure, logit_of
+from vidveil.evaluation.measures.measure import Measure
+from vidveil.evaluation.measures.measured import logit_of
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import attribute_excess, point, verdict
-from vidveil.evaluation.protocols.clips import ClipsProtocol
-from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.report.tables import table
 from vidveil.statistics import floors, metrics
-from vidveil.tasks import Predictions
-from vidveil.training.runs import Run
 
 NAN = float("nan")
 COUNT = MANY + 6
@@ -42,20 +36,14 @@ def truth(data: ClipSet, split: str = "test") -> np.ndarray:
     return data.attributes[data.indices(split)]
 
 
-def said(data: ClipSet, tmp_path, scores: np.ndarray, val: float = 0.5) -> Learned:
+def predicting(data: ClipSet, probabilities: np.ndarray, val: float = 0.5) -> Learned:
     """A network that has these probabilities (n, A) of the test clips, and guesses in validation."""
-    rng = np.random.default_rng(5)
-    each = {"val": rng.random(truth(data, "val").shape), "test": scores}
-    found = {
-        split: Predictions(
-            data.indices(split), np.zeros((len(what), 1), np.float32), {"attributes": what.astype(np.float32)}
-        )
-        for split, what in each.items()
-    }
-    return Learned(found, {"attributes": val}, 1, 1.0, "made", tmp_path)
+    guess = np.random.default_rng(5).random(truth(data, "val").shape)
+    by_split = {"val": {"attributes": guess}, "test": {"attributes": probabilities}}
+    return learned(data, by_split, {"attributes": val})
 
 
-def rng(data: ClipSet, seed: int = 0) -> np.ndarray:
+def guessed(data: ClipSet, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random(truth(data).shape).astype(np.float32)
 
 
@@ -65,9 +53,9 @@ def half(data: ClipSet, seed: int = 0) -> np.ndarray:
     return (1 / (1 + np.exp(-noise - 2 * np.nan_to_num(truth(data)) + 1))).astype(np.float32)
 
 
-def measured(data: ClipSet, *learned: Learned, permutations: int = 100, resamples: int = 200) -> dict[str, Number]:
+def measured(data: ClipSet, *networks: Learned, permutations: int = 100, resamples: int = 200) -> dict[str, Number]:
     measure = Measure(data, permutations=permutations, resamples=resamples)
-    return measure.attributes({"net": list(learned)})[0]
+    return measure.attributes({"net": list(networks)})[0]
 
 
 def permuted(labels: np.ndarray, scores: np.ndarray, people: np.ndarray, times: int, observed=NAN) -> floors.Floor:
@@ -82,24 +70,24 @@ def permuted(labels: np.ndarray, scores: np.ndarray, people: np.ndarray, times: 
 # ---- many
 
 
-def test_of_many_no_single_one_is_told_and_the_note_says_over_how_many_the_means_are(tmp_path):
+def test_of_many_no_single_one_is_reported_and_the_note_says_over_how_many_the_means_are():
     data = labelled()
     labels = data.attributes.copy()
     labels[data.indices("test"), :2] = 0
     labels[data.indices("train"), 5] = 0
     data = replace(data, attributes=labels)
     measure = Measure(data, permutations=10, resamples=10)
-    found, constant = measure.attributes({"net": [said(data, tmp_path, half(data))]})
+    found, constant = measure.attributes({"net": [predicting(data, half(data))]})
     assert list(found) == ["cmap", "f1"]
     assert constant == ["a0", "a1"]
     assert found["cmap"].note == "over 68 of 70 attributes, 1 of them in no training clip"
     assert found["f1"].note == f"{found['cmap'].note}; interval to first order"
 
 
-def test_the_values_are_those_of_each_attribute_averaged_over_all_and_over_seeds(tmp_path):
+def test_the_values_are_those_of_each_attribute_averaged_over_all_and_over_seeds():
     data = labelled()
     seeds = [half(data, seed) for seed in (0, 1)]
-    found = measured(data, *(said(data, tmp_path, each) for each in seeds))
+    found = measured(data, *(predicting(data, each) for each in seeds))
     for name, metric in (("cmap", metrics.cmap), ("f1", metrics.macro_f1)):
         expected = [metric(truth(data), logit_of(each), data.attribute_names).mean for each in seeds]
         assert found[name].leak.value.per_seed == pytest.approx(expected)
@@ -109,21 +97,21 @@ def test_the_values_are_those_of_each_attribute_averaged_over_all_and_over_seeds
     assert found["f1"].leak.floor == pytest.approx(np.mean(2 * share / (1 + share)))
 
 
-def test_the_best_on_validation_counts_whatever_test_says(tmp_path):
+def test_the_best_on_validation_counts_whatever_test_says():
     data = labelled()
-    attackers = {"honest": [said(data, tmp_path, rng(data), 0.9)], "peeking": [said(data, tmp_path, truth(data), 0.4)]}
+    attackers = {"honest": [predicting(data, guessed(data), 0.9)], "peeking": [predicting(data, truth(data), 0.4)]}
     found, _ = Measure(data, permutations=10, resamples=10).attributes(attackers)
     assert found["cmap"].measured_by == found["f1"].measured_by == "honest"
     assert found["cmap"].others["peeking"] == pytest.approx({"test": 1, "val": 0.4})
     assert found["cmap"].leak.value.value < 0.6
 
 
-def test_intervals_are_as_wide_as_if_often_seen_attributes_were_measured_anew_in_each_draw(tmp_path):
+def test_intervals_are_as_wide_as_if_often_seen_attributes_were_measured_anew_in_each_draw():
     data = labelled(people=400)
     often = replace(data, attributes=(np.random.default_rng(3).random(data.attributes.shape) < 0.4).astype(np.float32))
     scores = half(often)
     measure = Measure(often, permutations=2, resamples=400)
-    found, _ = measure.attributes({"net": [said(often, tmp_path, scores)]})
+    found, _ = measure.attributes({"net": [predicting(often, scores)]})
     for name, metric in (("cmap", metrics.average_precision), ("f1", metrics.f1)):
 
         def anew(weights: np.ndarray, metric=metric) -> np.ndarray:
@@ -134,9 +122,9 @@ def test_intervals_are_as_wide_as_if_often_seen_attributes_were_measured_anew_in
         assert np.corrcoef(quick.samples, slow.samples)[0, 1] > 0.95
 
 
-def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_tells_it(tmp_path):
+def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_notes_it():
     data = labelled()
-    unsure = said(data, tmp_path, np.where(truth(data) == 1, 0.6, 0.1))  # a logit of 0.41
+    unsure = predicting(data, np.where(truth(data) == 1, 0.6, 0.1))  # a logit of 0.41
     measure = Measure(data, permutations=2, resamples=2, f1_threshold="logit")
     found = measure.attributes({"net": [unsure]})[0]["f1"]
     assert found.leak.value.value == 0
@@ -147,7 +135,7 @@ def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_tells_it(tmp_path):
 
 
 @pytest.mark.parametrize("clips", [1, 5])
-def test_labels_dealt_together_give_the_mean_of_what_each_gives_in_the_same_deal(clips):
+def test_labels_permuted_together_give_the_mean_of_what_each_gives_in_the_same_permutation(clips):
     data = labelled(6, people=12, clips=clips)
     people = data.group[data.indices("test")][: 12 * clips - 3]  # not all with as many clips
     labels, scores = truth(data)[: len(people)].astype(np.float64), np.round(half(data)[: len(people)], 1)  # ties
@@ -156,14 +144,14 @@ def test_labels_dealt_together_give_the_mean_of_what_each_gives_in_the_same_deal
     np.testing.assert_allclose(found.values, np.mean(each, axis=0))
 
 
-def test_where_labels_are_unknown_the_others_are_dealt_among_themselves():
+def test_where_labels_are_unknown_the_others_are_permuted_among_themselves():
     data = labelled(2, people=12, clips=4)
     people = data.group[data.indices("test")]
     labels, scores = truth(data).astype(np.float64), half(data)
     labels[::3, 0] = NAN
     labels[1::7, 1] = NAN
     found = many_labels.permuted(labels, scores, people, observed=0.5, permutations=2000)
-    other = np.where(np.isnan(labels), rng(data), scores)  # what was said of them is nothing to anybody
+    other = np.where(np.isnan(labels), guessed(data), scores)  # their scores do not matter
     np.testing.assert_allclose(
         many_labels.permuted(labels, other, people, observed=0.5, permutations=2000).values, found.values
     )
@@ -171,7 +159,7 @@ def test_where_labels_are_unknown_the_others_are_dealt_among_themselves():
     assert found.value == pytest.approx(np.mean(each), abs=0.01)
 
 
-def test_attributes_that_go_together_scatter_by_lot_as_one_does():
+def test_attributes_that_go_together_scatter_as_one_does():
     data = labelled(1, people=40)
     people, copies = data.group[data.indices("test")], (1, COUNT)
     one, many = (
@@ -187,32 +175,30 @@ def test_attributes_that_go_together_scatter_by_lot_as_one_does():
     assert (many.low, many.high, many.p) == pytest.approx((one.low, one.high, one.p))
 
 
-def test_the_floor_is_a_formula_where_every_clip_is_somebody_else(tmp_path):
+def test_the_floor_is_a_formula_where_every_clip_is_somebody_else():
     data = labelled()
-    few, more = (measured(data, said(data, tmp_path, rng(data)), permutations=n)["cmap"] for n in (3, 300))
+    few, more = (measured(data, predicting(data, guessed(data)), permutations=n)["cmap"] for n in (3, 300))
     assert few.leak.floor == more.leak.floor
     low, high = more.floor_range
     assert low < more.leak.floor < high
 
 
-def test_of_people_with_several_clips_the_floor_is_of_whole_people(tmp_path):
+def test_of_people_with_several_clips_the_floor_is_of_whole_people():
     """Somebody who recognises people, and knows no attribute of them, is at that floor, and above the one of clips."""
     data = labelled(people=30, clips=6)
     whose = np.repeat(np.random.default_rng(1).random((30, COUNT)), 6, axis=0)
-    found = measured(data, said(data, tmp_path, whose), permutations=300)["cmap"]
+    found = measured(data, predicting(data, whose), permutations=300)["cmap"]
     apart = replace(data, group=np.arange(len(data)).astype(str), person=np.full(len(data), -1))
-    by_clip = measured(apart, said(apart, tmp_path, whose))["cmap"]
+    by_clip = measured(apart, predicting(apart, whose))["cmap"]
     assert found.leak.floor > by_clip.leak.floor + 0.02
     assert found.leak.floor == pytest.approx(np.mean(found.floor_range), abs=0.01)
     assert found.p > 0.05
     assert by_clip.p < 0.05
 
 
-def test_where_too_much_would_be_dealt_fewer_permutations_are_made_and_p_says_no_more_than_they_can(
-    tmp_path, monkeypatch
-):
+def test_where_too_much_would_be_permuted_fewer_permutations_are_made_and_p_says_no_more_than_they_can(monkeypatch):
     data = labelled()
-    knowing = said(data, tmp_path, truth(data))
+    knowing = predicting(data, truth(data))
     monkeypatch.setattr(measure_attributes, "AFFORDED", 1)
     found = measured(data, knowing, permutations=200)
     assert found["cmap"].p == found["cmap"].least_p == pytest.approx(1 / 101)
@@ -225,28 +211,28 @@ def test_where_too_much_would_be_dealt_fewer_permutations_are_made_and_p_says_no
 # ---- excess and the verdict
 
 
-def test_excess_is_that_of_cmap_and_the_verdict_is_about_all_of_them(tmp_path):
+def test_excess_is_that_of_cmap_and_the_verdict_is_about_all_of_them():
     data = labelled(people=200)
     raw, some, none = (
-        measured(data, said(data, tmp_path, scores), permutations=50) for scores in (truth(data), half(data), rng(data))
+        measured(data, predicting(data, scores), permutations=50) for scores in (truth(data), half(data), guessed(data))
     )
     v, f, whole, bottom = (
         value for one in (some, raw) for value in (one["cmap"].leak.value.value, one["cmap"].leak.floor)
     )
-    told = point("blur", None, some, [], raw)
-    assert told.attribute_excess == pytest.approx((v - f) / (whole - bottom))
-    assert told.attribute_excess_interval[0] < told.attribute_excess < told.attribute_excess_interval[1]
-    assert told.metrics["cmap"].excess == told.attribute_excess
-    assert told.metrics["f1"].excess is None
-    assert told.verdict == "attributes leak"
+    blurred = point("blur", None, some, [], raw)
+    assert blurred.attribute_excess == pytest.approx((v - f) / (whole - bottom))
+    assert blurred.attribute_excess_interval[0] < blurred.attribute_excess < blurred.attribute_excess_interval[1]
+    assert blurred.metrics["cmap"].excess == blurred.attribute_excess
+    assert blurred.metrics["f1"].excess is None
+    assert blurred.verdict == "attributes leak"
     assert point("black", None, none, [], raw).verdict == "no leak was found"
     assert point("black", None, none, [], raw).attribute_excess == pytest.approx(0, abs=0.03)
     assert point("none", None, none, [], none).not_measurable == ["cmap"]
 
 
-def test_one_answer_for_all_clips_is_exactly_at_its_floor(tmp_path):
+def test_one_answer_for_all_clips_is_exactly_at_its_floor():
     data = labelled(people=30, clips=3)
-    found = measured(data, said(data, tmp_path, np.full(truth(data).shape, 0.3)))["cmap"]
+    found = measured(data, predicting(data, np.full(truth(data).shape, 0.3)))["cmap"]
     assert found.leak.value.value == pytest.approx(found.leak.floor)
     assert found.floor_range == pytest.approx((found.leak.floor, found.leak.floor))
     assert found.p == 1
@@ -255,20 +241,20 @@ def test_one_answer_for_all_clips_is_exactly_at_its_floor(tmp_path):
 # ---- few
 
 
-def test_as_many_as_are_not_many_are_each_measured_anew_in_every_draw_and_permuted(tmp_path):
+def test_as_many_as_are_not_many_are_each_measured_anew_in_every_draw_and_permuted():
     data = labelled(MANY, people=12, clips=2)
     scores = half(data)
     measure = Measure(data, permutations=20, resamples=20)
-    found, _ = measure.attributes({"net": [said(data, tmp_path, scores)]})
+    found, _ = measure.attributes({"net": [predicting(data, scores)]})
     assert len(found) == 2 * MANY + 2
     drawn: dict[str, list[np.ndarray]] = {"cmap": [], "f1": []}
     for a, name in enumerate(data.attribute_names):
-        labels, said_of = truth(data)[:, a].astype(np.float64), scores[:, a]
+        labels, own = truth(data)[:, a].astype(np.float64), scores[:, a]
         value, balance = (
-            measure.resamples.statistic(partial(metric, labels, logit_of(said_of)))
+            measure.resamples.statistic(partial(metric, labels, logit_of(own)))
             for metric in (metrics.average_precision, metrics.f1)
         )
-        floor = permuted(labels, said_of, measure.people, 20, value.value)
+        floor = permuted(labels, own, measure.people, 20, value.value)
         one = found[f"ap_{name}"]
         np.testing.assert_array_equal(one.leak.value.samples, value.samples)
         assert (one.leak.value.value, one.leak.floor, one.p) == (value.value, floor.value, floor.p)
@@ -287,31 +273,13 @@ def test_as_many_as_are_not_many_are_each_measured_anew_in_every_draw_and_permut
 # ---- a whole evaluation
 
 
-def test_an_evaluation_of_many_attributes_tells_cmap_its_excess_and_a_verdict(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-    torch.set_num_threads(1)
+@pytest.mark.usefixtures("own_folders")
+def test_an_evaluation_of_many_attributes_reports_cmap_its_excess_and_a_verdict():
     data = toy()
     shown = np.concatenate([np.tile(data.attributes, (1, COUNT)), np.ones((len(data), COUNT), np.float32)], axis=1)
     data = replace(data, attributes=shown, attribute_names=tuple(f"thing_{i}" for i in range(2 * COUNT)))
-    recipe = EvaluateRecipe(
-        name="many",
-        data="toy",
-        frames=FRAMES,
-        size=SIZE,
-        utility="r3d_tiny",
-        attackers=("resnet_tiny",),
-        epochs=1,
-        attack=("attributes",),
-        attacker_epochs=4,
-        batch=16,
-        lr=3e-3,
-        permutations=100,
-        resamples=100,
-        method="solid",
-    )
-    with Run.create(recipe.name, as_values(recipe)) as run:
-        results = ClipsProtocol(recipe, data, run, None, Console(quiet=True)).evaluate()
+    quick = {"epochs": 1, "attack": ("attributes",), "permutations": 100, "resamples": 100}
+    results = evaluate(data, method="solid", attacker_lr=(2e-3,), **quick)
     (black,) = results.points
     assert results.raw.verdict.startswith("attributes leak")
     assert black.verdict.startswith("no leak was found")

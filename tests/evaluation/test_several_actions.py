@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from rich.console import Console
 
-from tests.evaluation.toy import FRAMES, SIZE, several, toy
+from tests.evaluation import toy as toy_world
+from tests.evaluation.toy import learned, several, toy
 from vidveil.core.errors import DataError, UsageError
-from vidveil.core.recipe import as_values
 from vidveil.data.clips import ClipSet
 from vidveil.data.description import labels_fingerprint
 from vidveil.evaluation import train_recognizer as train
@@ -20,38 +18,15 @@ from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import point
-from vidveil.evaluation.protocols.clips import ClipsProtocol
-from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results, read
 from vidveil.report.compared import section
 from vidveil.report.tables import table
-from vidveil.tasks import Predictions
 from vidveil.training.recipe import TrainRecipe
-from vidveil.training.runs import Run
+
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 NAN = float("nan")
-RECIPE = EvaluateRecipe(
-    name="several",
-    data="toy",
-    frames=FRAMES,
-    size=SIZE,
-    utility="r3d_tiny",
-    attackers=("resnet_tiny",),
-    attack=("attributes",),
-    epochs=4,
-    attacker_epochs=1,
-    batch=16,
-    lr=3e-3,
-    permutations=20,
-    resamples=200,
-)
-
-
-@pytest.fixture(autouse=True)
-def _own_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-    torch.set_num_threads(1)
+RECIPE = replace(toy_world.RECIPE, name="several", attack=("attributes",), attacker_epochs=1, permutations=20)
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +34,9 @@ def data() -> ClipSet:
     return several(toy())
 
 
-def said(data: ClipSet, tmp_path, scores: np.ndarray, val: float = 0.5) -> Learned:
+def predicting(data: ClipSet, probabilities: np.ndarray, val: float = 0.5) -> Learned:
     """A network that has these probabilities (n, A) of the test clips."""
-    rows = data.indices("test")
-    heads = {"action": np.asarray(scores, np.float32)}
-    found = Predictions(rows, np.zeros((len(rows), 1), np.float32), heads)
-    return Learned({"test": found}, {"action": val}, 1, 1.0, "made", tmp_path)
+    return learned(data, {"test": {"action": probabilities}}, {"action": val})
 
 
 def measured(data: ClipSet, networks: dict[str, list[Learned]], resamples: int = 300) -> Number:
@@ -76,9 +48,9 @@ def truth(data: ClipSet) -> np.ndarray:
     return data.action_labels[data.indices("test")]
 
 
-def test_the_best_on_validation_counts_whatever_test_says(data, tmp_path):
+def test_the_best_on_validation_counts_whatever_test_says(data):
     rng = np.random.default_rng(0).random(truth(data).shape)
-    networks = {"honest": [said(data, tmp_path, rng, 0.9)], "peeking": [said(data, tmp_path, truth(data), 0.4)]}
+    networks = {"honest": [predicting(data, rng, 0.9)], "peeking": [predicting(data, truth(data), 0.4)]}
     found = measured(data, networks)
     assert (found.measured_by, found.kind, found.note) == ("honest", "utility", "")
     assert found.leak.value.value < 0.7
@@ -87,47 +59,47 @@ def test_the_best_on_validation_counts_whatever_test_says(data, tmp_path):
     assert measured(data, unknown).measured_by == "honest"  # validation says nothing: the first one
 
 
-def test_the_number_is_the_mean_over_actions_and_over_seeds(data, tmp_path):
+def test_the_number_is_the_mean_over_actions_and_over_seeds(data):
     wrong = truth(data).copy()
     wrong[:, 2] = 1 - wrong[:, 2]  # half of the clips shine, and all of them come last, together: precision ½
-    found = measured(data, {"net": [said(data, tmp_path, truth(data)), said(data, tmp_path, wrong)]})
+    found = measured(data, {"net": [predicting(data, truth(data)), predicting(data, wrong)]})
     assert found.leak.value.per_seed == pytest.approx((1, (1 + 1 + 0.5) / 3))
     assert found.leak.value.value == pytest.approx(np.mean(found.leak.value.per_seed))
 
 
-def test_one_answer_for_all_clips_is_at_its_floor_which_is_the_prevalence(data, tmp_path):
-    found = measured(data, {"black": [said(data, tmp_path, np.full(truth(data).shape, 0.3))]})
+def test_one_answer_for_all_clips_is_at_its_floor_which_is_the_prevalence(data):
+    found = measured(data, {"black": [predicting(data, np.full(truth(data).shape, 0.3))]})
     assert found.leak.value.value == pytest.approx(found.leak.floor)
     assert found.leak.floor == pytest.approx(found.analytic)
     assert found.analytic == pytest.approx(truth(data).mean())
     assert point("solid", None, {"action_cmap": found}, [], {}).verdict.endswith("nothing is useful")
 
 
-def test_a_random_order_is_at_its_floor_which_is_above_the_prevalence(data, tmp_path):
+def test_a_random_order_is_at_its_floor_which_is_above_the_prevalence(data):
     rng = np.random.default_rng(0)
     above = []
     for _ in range(40):
-        found = measured(data, {"lots": [said(data, tmp_path, rng.random(truth(data).shape))]}, resamples=100)
+        found = measured(data, {"random": [predicting(data, rng.random(truth(data).shape))]}, resamples=100)
         above.append(found.leak.above_floor())
         assert found.leak.floor > found.analytic + 0.02
     assert np.mean([one.value for one in above]) == pytest.approx(0, abs=0.01)
     assert np.mean([one.low > 0 for one in above]) < 0.2
 
 
-def test_an_action_that_is_the_same_in_all_test_clips_is_left_out_and_told(data, tmp_path):
+def test_an_action_that_is_the_same_in_all_test_clips_is_left_out_with_a_note(data):
     labels = data.action_labels.copy()
     labels[data.indices("test"), 1] = 0
     labels[data.indices("train"), 2] = NAN
     changed = replace(data, action_labels=labels)
-    found = measured(changed, {"net": [said(changed, tmp_path, np.nan_to_num(truth(changed)))]})
+    found = measured(changed, {"net": [predicting(changed, np.nan_to_num(truth(changed)))]})
     assert found.leak.value.value == pytest.approx(1)
     assert found.note == "over 2 of 3 actions, 1 of them in no training clip"
     labels[data.indices("test")] = 1
     with pytest.raises(DataError, match="every action is in all test clips or in none"):
-        measured(changed, {"net": [said(changed, tmp_path, truth(changed))]})
+        measured(changed, {"net": [predicting(changed, truth(changed))]})
 
 
-def test_labels_that_nobody_knows_count_for_nothing(data, tmp_path):
+def test_labels_that_nobody_knows_count_for_nothing(data):
     rng = np.random.default_rng(1)
     rows = data.indices("test")
     labels = data.action_labels.copy()
@@ -136,13 +108,13 @@ def test_labels_that_nobody_knows_count_for_nothing(data, tmp_path):
     known = np.arange(len(rows)) % 3 != 0
     scores = rng.random(truth(data).shape)
     other = np.where(known[:, None], scores, rng.random(scores.shape))
-    one, two = (measured(changed, {"net": [said(changed, tmp_path, each)]}) for each in (scores, other))
+    one, two = (measured(changed, {"net": [predicting(changed, each)]}) for each in (scores, other))
     assert one.leak.value.value == pytest.approx(two.leak.value.value)
     assert one.leak.floor == pytest.approx(two.leak.floor)
     assert one.analytic == pytest.approx(truth(data)[known].mean())
 
 
-def test_of_rare_actions_the_interval_holds_what_other_clips_would_give(tmp_path):
+def test_of_rare_actions_the_interval_holds_what_other_clips_would_give():
     """Measured anew in each draw of clips, it would lie above: a clip that is drawn twice lifts its own precision."""
     rng = np.random.default_rng(0)
     base, often = toy((1, 1, 300), clips=1), 0.5 / np.arange(1, 61)  # the rarest are in two or three clips of 300
@@ -152,7 +124,7 @@ def test_of_rare_actions_the_interval_holds_what_other_clips_would_give(tmp_path
         shown = (rng.random((len(base), len(often))) < often).astype(np.float32)
         some = replace(base, action=base.action * 0 - 1, actions=list(map(str, often)), action_labels=shown)
         scores = 1 / (1 + np.exp(-rng.normal(size=(300, len(often))) - shown[tested]))
-        found = measured(some, {"net": [said(some, tmp_path, scores)]}, resamples=200).leak.value
+        found = measured(some, {"net": [predicting(some, scores)]}, resamples=200).leak.value
         values.append(found.value)
         intervals.append(found.interval)
     low, high = np.array(intervals).T
@@ -174,11 +146,11 @@ def test_actions_can_be_read_where_one_varies_in_training_and_in_test(data):
     assert not readable(varying(train=1, test=0))
 
 
-def test_there_are_no_hits_of_subgroups(data, tmp_path):
+def test_there_are_no_hits_of_subgroups(data):
     tagged = replace(data, tags={"subgroup": data.person % 2})
-    learned = said(tagged, tmp_path, truth(tagged))
+    network = predicting(tagged, truth(tagged))
     measure = Measure(tagged, permutations=10, resamples=10)
-    assert subgroups(measure, measure.action({"net": [learned]}), [learned]) == {}
+    assert subgroups(measure, measure.action({"net": [network]}), [network]) == {}
 
 
 def test_other_actions_of_the_same_clips_are_other_labels(data):
@@ -192,14 +164,10 @@ def test_other_actions_of_the_same_clips_are_other_labels(data):
 
 
 def evaluate(data: ClipSet, **changes: object) -> Results:
-    recipe = replace(RECIPE, **changes)
-    with Run.create(recipe.name, as_values(recipe)) as run:
-        results = ClipsProtocol(recipe, data, run, None, Console(quiet=True)).evaluate()
-        results.write(run.folder / "results.json")
-    return results
+    return toy_world.evaluate(data, RECIPE, **changes)
 
 
-def test_an_evaluation_tells_what_is_left_of_the_actions_and_two_of_them_are_compared(data, tmp_path):
+def test_an_evaluation_reports_retention_of_cmap_and_two_of_them_are_compared(data, tmp_path):
     black = evaluate(data, method="solid", controls=("shuffled",))
     raw, (point,) = black.raw.metrics, black.points
     assert "action_top1" not in raw
@@ -234,14 +202,14 @@ def test_where_nobody_is_named_nobody_is_looked_for(data):
         evaluate(nobody, attack=("linkage",), name="other")
 
 
-def test_where_no_action_varies_its_use_is_not_measured(data):
+def test_where_no_action_varies_utility_is_not_measured(data):
     labels = np.ones_like(data.action_labels)
     results = evaluate(replace(data, action_labels=labels))
     assert "action_cmap" not in results.raw.metrics
     assert "useful" not in results.raw.verdict
 
 
-def test_a_recognizer_of_several_actions_is_trained_and_told(data, tmp_path, monkeypatch):
+def test_a_recognizer_of_several_actions_is_trained_and_measured(data, tmp_path, monkeypatch):
     monkeypatch.setattr(train, "load_data", lambda *_, **__: data)
     recipe = TrainRecipe(name="mine", data="toy", recognizer="r3d_tiny", frames=4, size=16, epochs=3, batch=16, lr=3e-3)
     found = train.run(recipe).raw.metrics

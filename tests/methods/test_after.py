@@ -114,10 +114,10 @@ def test_what_is_kept_is_not_compared_with_the_truth_of_other_places(runs, tmp_p
         assert 0 < videos.share_kept(0) < 1
 
 
-def test_lots_are_drawn_over_what_the_method_before_leaves(runs, tmp_path):
+def test_random_pruning_works_on_preprocessed_video(runs, tmp_path):
     trained(runs, "solid")
-    lots = anonymized(people(tmp_path / "drawn"), Setting(method="random:dual_cls:mine", keep=0.9))
-    assert not lots.videos.frames(0).any()
+    pruned = anonymized(people(tmp_path / "drawn"), Setting(method="random:dual_cls:mine", keep=0.9))
+    assert not pruned.videos.frames(0).any()
 
 
 def test_people_can_be_recognised_by_eye_only_if_the_method_before_leaves_them(runs):

@@ -140,7 +140,7 @@ def test_scores_are_no_part_of_the_fingerprint_and_pixels_are(data, monkeypatch)
     assert anonymized(data, Setting(method="masker", keep=0.5)).videos.fingerprint != first.fingerprint
 
 
-def test_beside_recorded_video_of_another_size_stands_the_share_kept_and_nothing_larger(monkeypatch):
+def test_for_recorded_video_of_another_size_the_share_kept_is_stored_and_nothing_larger(monkeypatch):
     masker = Masker()  # made for 32 pixels; these clips have 16
     masker.scorer.tubelet = (2, 4, 4)
     loader(monkeypatch, masker)
@@ -154,7 +154,7 @@ def test_beside_recorded_video_of_another_size_stands_the_share_kept_and_nothing
     assert found["tubelets_kept"].leak.value.value == 0.25
 
 
-def test_it_is_told_whether_what_a_mask_keeps_is_shown_as_it_was_filmed(data, monkeypatch):
+def test_it_is_recorded_whether_what_a_mask_keeps_is_shown_as_it_was_filmed(data, monkeypatch):
     """Only then does a mask that keeps everything leave raw video."""
     dimmed = Dimmed()
     for changes, filmed in (({}, True), ({"draws": True}, False), ({"preprocess": dimmed}, False)):
@@ -238,7 +238,7 @@ def test_what_somebody_wrote_in_its_place_is_not_deleted(data):
     assert ours.videos.folder.exists()
 
 
-def test_nothing_is_deleted_while_another_has_the_turn_to_write(data):
+def test_nothing_is_deleted_while_another_has_the_lock_to_write(data):
     after = anonymized(data, Setting(method="random", keep=0.5))
     deleting = Thread(target=forget, args=([after],))
     with store_lock(after.videos.folder):
@@ -267,7 +267,7 @@ def test_every_control_keeps_the_ceiling_of_the_share(data, control):
     assert shown.mean() == pytest.approx(10 / 32)
 
 
-def test_the_side_of_a_tubelet_may_be_told(data):
+def test_the_side_of_a_tubelet_may_be_given(data):
     assert anonymized(data, Setting(method="random:16", keep=0.5)).videos.side("kept", 0).shape == (2, 2, 2)
     assert anonymized(data, Setting(method="random", keep=0.5)).videos.side("kept", 0).shape == (2, 4, 4)
 
@@ -293,7 +293,7 @@ def test_classical_methods_have_no_mask(data):
 
 
 @pytest.mark.parametrize(
-    ("knobs", "said"),
+    ("knobs", "message"),
     [
         ({"method": "raw", "keep": 0.5}, "raw has no knob"),
         ({"method": "noise", "keep": 0.5}, "noise has no knob"),
@@ -304,9 +304,9 @@ def test_classical_methods_have_no_mask(data):
         ({"method": "blur:strong", "privacy_weight": 0.5}, "no knobs"),
     ],
 )
-def test_a_knob_that_a_method_does_not_have_is_refused_beforehand(knobs, said):
+def test_a_knob_that_a_method_does_not_have_is_refused_beforehand(knobs, message):
     keep = [knobs.pop("keep")] if "keep" in knobs else []
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         check_method(Setting(**knobs), keep)
 
 

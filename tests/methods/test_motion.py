@@ -145,7 +145,7 @@ def test_fine_motion_of_large_pictures_gets_a_caution():
 
 
 @pytest.mark.parametrize("spec", ["motion", "figure", "motion | blur:weak"])
-def test_frames_that_had_none_to_compare_with_are_told(spec):
+def test_frames_that_had_none_to_compare_with_are_marked(spec):
     pictures = [*walls(3), scene(9, low=0, high=255), *walls(3)]
     safe = shown(spec, pictures)
     assert [one.index for one in safe if one.blank] == [0, 3, 4]
@@ -153,7 +153,7 @@ def test_frames_that_had_none_to_compare_with_are_told(spec):
 
 
 @pytest.mark.parametrize(
-    ("pictures", "said"),
+    ("pictures", "warning"),
     [
         (walls(8), None),
         (walls(1), "all 1 frames are black: they had none before them to compare with"),
@@ -161,12 +161,12 @@ def test_frames_that_had_none_to_compare_with_are_told(spec):
     ],
     ids=["motion", "one frame", "cuts"],
 )
-def test_a_file_says_how_many_frames_are_black_unless_it_is_the_first_alone(tmp_path, pictures, said):
+def test_a_file_says_how_many_frames_are_black_unless_it_is_the_first_alone(tmp_path, pictures, warning):
     write_video(tmp_path / "film.mp4", np.stack(pictures)[..., None].repeat(3, -1))
     vidveil.anonymize(tmp_path / "film.mp4", method="motion:8")
     manifest = json.loads((tmp_path / "film_anonymized.json").read_text())
     found = [line for line in manifest["warnings"] if "frames are black" in line]
-    assert (not found) if said is None else found[0].startswith(said)
+    assert (not found) if warning is None else found[0].startswith(warning)
 
 
 def panned(count: int) -> list[np.ndarray]:

@@ -16,7 +16,7 @@ import vidveil
 from tests import media
 from tests.detect.stage import TURNS, matrix_of
 from tests.methods.dimmest import frames
-from tests.methods.stprivacy.test_anonymizer import CELL, FRAMES, SIZE, breaking, kept, told_by
+from tests.methods.stprivacy.test_anonymizer import CELL, FRAMES, SIZE, breaking, kept, reasons_of
 from vidveil import load
 from vidveil.app import pipeline
 from vidveil.app.jobs import Options, Status
@@ -91,7 +91,7 @@ def manifest(path):
 def test_every_frame_is_to_the_bit_what_the_network_drew(method, count, width, height):
     raw = list(frames(count, width, height))
     safe = list(method.unstretched().stream(iter(raw)))
-    assert told_by(safe) == [None] * count
+    assert reasons_of(safe) == [None] * count
     for frame, wanted in zip(safe, network_drew(method, raw), strict=True):
         assert (frame.width, frame.height) == (SIZE, SIZE)
         assert np.array_equal(frame.rgb(), wanted)
@@ -178,9 +178,9 @@ def test_a_file_has_the_networks_size_and_the_writer_gets_what_was_drawn(method,
         raw = list(reader)
     for frame, wanted in zip(written, network_drew(method, raw), strict=True):
         assert np.array_equal(frame.rgb(), wanted)
-    told = manifest(made)
-    assert (told["video"]["width"], told["video"]["height"], told["order"]["size"]) == (SIZE, SIZE, "network")
-    assert told["frames"]["written"] == 12
+    notes = manifest(made)
+    assert (notes["video"]["width"], notes["video"]["height"], notes["order"]["size"]) == (SIZE, SIZE, "network")
+    assert notes["frames"]["written"] == 12
 
 
 @pytest.mark.usefixtures("method")
@@ -236,9 +236,9 @@ def test_an_output_of_another_size_is_done_again_and_one_of_the_same_is_not(tmp_
     assert run(options=Options(size="network")) == (Status.UP_TO_DATE, (SIZE, SIZE))
     assert run(size="original") == (Status.DONE, (48, 64))
     notes = tmp_path / "film_anonymized.json"
-    told = json.loads(notes.read_text())
-    del told["order"]["size"]  # as in manifests from before there were sizes
-    notes.write_text(json.dumps(told))
+    earlier = json.loads(notes.read_text())
+    del earlier["order"]["size"]  # as in manifests from before there were sizes
+    notes.write_text(json.dumps(earlier))
     assert run()[0] is Status.UP_TO_DATE
     assert run(size="network")[0] is Status.DONE
 
@@ -298,7 +298,7 @@ def test_frames_may_be_left_out_of_it(tmp_path, written):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--method", "blur:strong"], "blur:strong does not: leave it out"),
         (["--method", "solid | stride:5"], "for networks that draw"),
@@ -315,13 +315,13 @@ def test_frames_may_be_left_out_of_it(tmp_path, written):
     ],
 )
 @pytest.mark.usefixtures("method")
-def test_what_cannot_work_with_it_is_refused_before_anything_is_written(runs, tmp_path, words, said):
+def test_what_cannot_work_with_it_is_refused_before_anything_is_written(runs, tmp_path, words, message):
     kept(runs, "filmed", data="ucf101_5", anonymize=False)
     film = media.Film(frames=4).make(tmp_path / "film.mp4")
     done = anonymized(film, "--size", "network", *words)
     assert done.exit_code == 1
     assert isinstance(done.exception, UsageError)
-    assert said in str(done.exception)
+    assert message in str(done.exception)
     assert not list(tmp_path.glob("film_*"))
 
 
@@ -352,5 +352,5 @@ def test_files_of_other_methods_are_as_before(tmp_path):
     film = media.Film(frames=4, rotation=90, ratio=Fraction(16, 11)).make(tmp_path / "film.mp4")
     (outcome,) = vidveil.anonymize(film, method="blur:strong", region="frame")
     assert outcome.ok
-    told = manifest(outcome.output)
-    assert (told["video"]["width"], told["video"]["turned"], told["order"]["size"]) == (64, True, "original")
+    notes = manifest(outcome.output)
+    assert (notes["video"]["width"], notes["video"]["turned"], notes["order"]["size"]) == (64, True, "original")

@@ -48,7 +48,7 @@ def test_frames_in_which_nothing_moves_yet_say_nothing_about_the_view():
     np.testing.assert_array_equal(late[5:][late[5:].any(axis=(1, 2))][0] > 0, grey("recast:12", room())[1] > 0)
 
 
-def test_lots_stay_within_their_ranges_and_fill_them():
+def test_views_stay_within_their_ranges_and_fill_them():
     views = [view_of(np.full((2, 2), i, np.float32), 1.0) for i in range(400)]
     for view in views:
         stretch = np.linalg.norm(view.turn, axis=0)
@@ -122,7 +122,7 @@ def test_blocks_are_those_of_a_figure(spec):
         load(spec)
 
 
-def test_all_lots_go_with_the_degrees():
+def test_all_of_a_view_grows_with_the_degrees():
     turned = [view_of(np.ones((2, 2), np.float32), load(f"recast:8,{degrees}").strength) for degrees in (20, 40)]
     assert turned[1].shift == pytest.approx(2 * turned[0].shift)
     assert load("recast").strength == load("recast:8,40").strength

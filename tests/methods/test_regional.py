@@ -259,8 +259,8 @@ def test_a_weak_blur_is_weak_on_regions_too_and_mosaics_are_coarse_there():
         ("blur:4", False),
         ("pixelate:2", False),
     ):
-        said = in_regions(load(spec), {"faces"}).caution(720)
-        assert (said is not None and "is weak" in said) is warned, spec
+        caution = in_regions(load(spec), {"faces"}).caution(720)
+        assert (caution is not None and "is weak" in caution) is warned, spec
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -52,21 +52,16 @@ def test_a_picture_of_256_million_pixels_is_refused_before_it_is_decoded(tmp_pat
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("suffix", [".jpg", ".png", ".bmp", ".webp", ".tiff"])
+@pytest.mark.parametrize("suffix", ["jpg", "png", "bmp", "webp", "tiff", "mp4", "mkv", "ts", "avi", "h264"])
 def test_whatever_the_format_the_size_is_reported_and_the_option_allows_it(tmp_path, suffix):
-    path = tmp_path / f"a{suffix}"
-    cv2.imwrite(str(path), np.full((40, 60, 3), 90, np.uint8))
-    refused = anonymize(path, options=Options(max_pixels=2399))[0]
-    assert str(refused.error) == "shows 60 × 40 pixels, more than 2,399: --max-pixels 2400 allows it"
-    assert anonymize(path, options=Options(max_pixels=2400))[0].status is Status.DONE
-
-
-@pytest.mark.parametrize("name", ["a.mp4", "a.mkv", "a.ts", "a.avi", "a.h264"])
-def test_a_video_is_refused_by_its_header_too(tmp_path, name):
-    path = Film(frames=5).make(tmp_path / name)
-    refused = anonymize(path, options=Options(max_pixels=3000))[0]
-    assert str(refused.error) == "shows 64 × 48 pixels, more than 3,000: --max-pixels 3072 allows it"
-    assert anonymize(path, options=Options(max_pixels=3072))[0].frames == 5
+    path = tmp_path / f"a.{suffix}"
+    if suffix in ("mp4", "mkv", "ts", "avi", "h264"):
+        Film(frames=5).make(path)
+    else:
+        cv2.imwrite(str(path), np.full((48, 64, 3), 90, np.uint8))
+    refused = anonymize(path, options=Options(max_pixels=3071))[0]
+    assert str(refused.error) == "shows 64 × 48 pixels, more than 3,071: --max-pixels 3072 allows it"
+    assert anonymize(path, options=Options(max_pixels=3072))[0].status is Status.DONE
 
 
 def test_pictures_that_grow_midway_are_black(tmp_path):

@@ -1,6 +1,7 @@
 """`vidveil train`: one recognizer, or one method that learns, by a recipe."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -8,7 +9,9 @@ from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
 from vidveil.cli.reported import reported
 from vidveil.core.progress import console
 from vidveil.core.recipe import names
-from vidveil.methods.trained import Trained
+
+if TYPE_CHECKING:
+    from vidveil.methods.trained import Trained
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -46,7 +49,7 @@ def train(
     typer.echo(f"\nKept in {kept}; tables and a picture: vidveil report {kept} -o {made.name}.md", err=True)
 
 
-def _say_what_next(made: Trained, data: Path | None) -> None:
+def _say_what_next(made: "Trained", data: Path | None) -> None:
     """Metrics of a trained method, and the commands that measure and use it."""
     from vidveil.models.checkpoint import is_above_chance
 

@@ -1,11 +1,10 @@
-"""Longer videos: one thing after another, and things that should be noticed."""
+"""Longer videos: one thing after another."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from vidveil.data.puppets.anomalies import anomalies
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
 from vidveil.data.puppets.style import Style, Turn
 from vidveil.data.puppets.timeline import Part, along
@@ -71,16 +70,3 @@ def test_a_body_does_not_jump_from_one_action_to_the_next():
 def test_an_action_that_is_cut_off_ends_with_the_video():
     parts = [Part(None, 0, 1, TURN), Part("waving", 1, 9, TURN), Part("falling", 9, 10.6, TURN)]
     assert segments(parts, np.arange(12) / 4) == (("waving", 4, 11),)
-
-
-def test_events_are_marked_in_some_videos_and_the_others_are_normal():
-    found = anomalies(20, seconds=3, frames_per_second=2, size=32, seed=1)
-    kinds = {event[0] for video in found for event in video.events}
-    assert kinds == {"fall", "fight", "run"}
-    normal = [video for video in found if not video.events]
-    assert 5 <= len(normal) <= 15
-    for video in found:
-        assert 3 <= len(set(video.people)) <= 5
-        assert (video.masks > 0).any(axis=(1, 2)).mean() > 0.7
-        for _, first, last in video.events:
-            assert 0 < first <= last == len(video.frames) - 1

@@ -1,57 +1,26 @@
 """Whole evaluations of a toy world: what is there is found, what is not there is not."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from rich.console import Console
 
-from tests.evaluation.toy import FRAMES, SIZE, Arrays, toy
+from tests.evaluation.masked import Masker, loader
+from tests.evaluation.toy import RECIPE, Arrays, evaluate, toy
 from vidveil.core.errors import DataError, UsageError
-from vidveil.core.recipe import as_values
-from vidveil.data.clips import ClipSet
 from vidveil.data.single_frames import by_frame
+from vidveil.evaluation.checks import refuse_mistakes
 from vidveil.evaluation.evaluators.mlp import identity_space
 from vidveil.evaluation.measures import measure
 from vidveil.evaluation.per_clip import read_per_clip
-from vidveil.evaluation.protocols import clips as engine
-from vidveil.evaluation.protocols.clips import ClipsProtocol, refuse_mistakes
-from vidveil.evaluation.recipes.clips import EvaluateRecipe
-from vidveil.evaluation.results import Results, read
+from vidveil.evaluation.protocols import clips, clips_protocol
+from vidveil.evaluation.protocols.clips import AttackProtocol
+from vidveil.methods.motion import Motion
 from vidveil.report.tables import table
-from vidveil.training.runs import Run, runs_folder
+from vidveil.training.runs import runs_folder
 
-RECIPE = EvaluateRecipe(
-    name="toy",
-    data="toy",
-    frames=FRAMES,
-    size=SIZE,
-    utility="r3d_tiny",
-    attackers=("resnet_tiny",),
-    epochs=4,
-    attacker_epochs=4,
-    batch=16,
-    lr=3e-3,
-    attacker_lr=(3e-3,),
-    permutations=200,
-    resamples=200,
-)
-
-
-@pytest.fixture(autouse=True)
-def _own_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
-    torch.set_num_threads(1)
-
-
-def evaluate(data: ClipSet, recipe: EvaluateRecipe = RECIPE, **changes: object) -> Results:
-    recipe = replace(recipe, **changes)
-    with Run.create(recipe.name, as_values(recipe)) as run:
-        return ClipsProtocol(recipe, data, run, None, Console(quiet=True)).evaluate()
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 
 def test_raw_video_has_excess_one_and_retention_one():
@@ -64,7 +33,7 @@ def test_raw_video_has_excess_one_and_retention_one():
     assert "identities" in results.raw.verdict
 
 
-def test_noise_leaks_nothing_and_is_of_no_use():
+def test_noise_leaks_nothing_and_has_no_utility():
     results = evaluate(toy(), method="noise")
     (point,) = results.points
     assert point.verdict == "no leak was found, nothing is useful"
@@ -89,7 +58,7 @@ def test_people_who_are_not_in_the_picture_are_not_found():
     assert "identities" not in results.raw.verdict
 
 
-def test_random_labels_of_actions_are_of_no_use():
+def test_random_labels_of_actions_have_no_utility():
     raw = evaluate(toy(action=False)).raw
     top1 = raw.metrics["action_top1"]
     assert top1.interval[0] <= top1.floor
@@ -113,8 +82,8 @@ def test_an_attacker_chosen_on_test_would_be_caught():
     assert tried.value == pytest.approx(tried.others[tried.measured_by]["test"])
 
 
-def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_network_too():
-    """The toy's actions are bright and dark squares: what a network from nothing embeds tells them."""
+def test_a_frozen_network_measures_utility_by_a_head_alone_and_links_by_a_small_network_too():
+    """The toy's actions are bright and dark squares: what an untrained network embeds is enough for them."""
     results = evaluate(toy(), utility="r3d_tiny:frozen", attackers=("resnet_tiny", "r3d_tiny:frozen"))
     utility = results.raw.metrics["action_top1"]
     assert utility.measured_by == "r3d_tiny:frozen"
@@ -126,7 +95,7 @@ def test_a_frozen_network_judges_use_by_a_head_alone_and_links_by_a_small_networ
     assert again.raw.metrics["action_top1"].value == utility.value
 
 
-def test_hits_of_every_attacker_are_kept_for_who_wants_to_choose_among_them_otherwise():
+def test_hits_of_every_attacker_are_kept_for_another_choice_among_them():
     results = evaluate(toy(), attackers=("resnet_tiny", "r3d_tiny:frozen"), attack=("linkage",))
     kept = read_per_clip(runs_folder() / "toy" / "per_clip.safetensors")
     metric = results.raw.metrics["linkage_rank1"]
@@ -135,9 +104,9 @@ def test_hits_of_every_attacker_are_kept_for_who_wants_to_choose_among_them_othe
     np.testing.assert_array_equal(kept["raw/linkage_rank1"], kept[f"raw/linkage_rank1/by/{metric.measured_by}"])
 
 
-def test_a_small_network_behind_a_frozen_one_is_taught_once_for_all_rows(monkeypatch):
+def test_a_small_network_behind_a_frozen_one_is_trained_once_for_all_rows(monkeypatch):
     trained_heads = []
-    monkeypatch.setattr(measure, "identifying", lambda *given: trained_heads.append(1) or identity_space(*given))
+    monkeypatch.setattr(measure, "identity_space", lambda *given: trained_heads.append(1) or identity_space(*given))
     frozen = {"utility": "r3d_tiny:frozen", "attackers": ("r3d_tiny:frozen",), "attack": ("linkage",)}
     first = evaluate(toy(), name="before", **frozen)
     assert len(trained_heads) == 1
@@ -163,19 +132,19 @@ def test_people_who_are_known_from_training_are_named():
     assert "identity_top1" not in evaluate(data, name="strangers").raw.metrics
 
 
-def test_frozen_networks_tell_attributes_by_heads():
+def test_frozen_networks_predict_attributes_by_heads():
     results = evaluate(toy(), attackers=("r3d_tiny:frozen",), attack=("attributes",))
-    told = results.raw.metrics["ap_bright"]
-    assert told.measured_by == "r3d_tiny:frozen"
-    assert told.value > told.floor + 0.2
+    precision = results.raw.metrics["ap_bright"]
+    assert precision.measured_by == "r3d_tiny:frozen"
+    assert precision.value > precision.floor + 0.2
     assert "linkage_rank1" not in results.raw.metrics
 
 
 def test_a_part_of_recorded_video_is_what_the_method_and_everybody_sees(monkeypatch):
-    monkeypatch.setattr(engine, "load_data", lambda *_, **__: toy())
+    monkeypatch.setattr(clips, "load_data", lambda *_, **__: toy())
     seen = []
-    monkeypatch.setattr(engine, "anonymized", lambda data, *_, **__: seen.append(data) or data)
-    results = engine.run(replace(RECIPE, name="place", part="median", method="solid", epochs=1, attacker_epochs=1))
+    monkeypatch.setattr(clips_protocol, "anonymized", lambda data, *_, **__: seen.append(data) or data)
+    results = clips.run(replace(RECIPE, name="place", part="median", method="solid", epochs=1, attacker_epochs=1))
     assert results.data["name"] == "toy, medians"
     assert results.recipe["part"] == "median"
     assert seen[0].name == "toy, medians"
@@ -195,28 +164,21 @@ def test_a_leaky_split_is_an_error():
 
 
 def test_an_evaluation_that_was_interrupted_goes_on(tmp_path):
-    recipe = replace(RECIPE, attackers=("resnet_tiny",))
-    first = evaluate(toy(), recipe, name="whole")
+    def cut(*_: object) -> None:
+        raise RuntimeError("cut")
+
+    first = evaluate(toy(), name="whole")
+    stopped = AttackProtocol(RECIPE, toy())
+    stopped.measure.linkage = cut
     with pytest.raises(RuntimeError, match="cut"):
-        _cut_short(recipe)
+        stopped.evaluate()
     stamp = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs" / "toy").rglob("weights.safetensors")}
     assert stamp
-    with Run.create("toy", as_values(recipe), resume=True) as run:
-        second = ClipsProtocol(recipe, toy(), run, None, None).evaluate()
+    second = AttackProtocol(RECIPE, toy()).evaluate(resume=True)
     assert {path: path.stat().st_mtime_ns for path in stamp} == stamp  # found, not trained again
     assert {name: metric.value for name, metric in second.raw.metrics.items()} == {
         name: metric.value for name, metric in first.raw.metrics.items()
     }
-
-
-def _cut_short(recipe: EvaluateRecipe) -> None:
-    def cut(*_: object) -> None:
-        raise RuntimeError("cut")
-
-    with Run.create(recipe.name, as_values(recipe)) as run:
-        engine = ClipsProtocol(recipe, toy(), run, None, None)
-        engine.measure.linkage = cut  # type: ignore[assignment, method-assign]
-        engine.evaluate()
 
 
 def test_an_attacker_may_start_from_what_it_learned_on_raw_video():
@@ -255,31 +217,11 @@ def test_a_tidy_evaluation_leaves_no_clips_and_has_the_same_results(tmp_path):
     assert len(list(cache.glob("*/frames.bin"))) == 2  # another run made them
 
 
-def test_one_frame_and_shuffled_frames_do_not_tell_a_direction():
+def test_one_frame_and_shuffled_frames_do_not_show_a_direction():
     results = evaluate(toy(), controls=("one_frame", "one_frame_linkage", "shuffled", "median"))
     assert results.controls["one_frame_top1"].value < 0.8
     assert results.raw.metrics["action_top1"].value > 0.9
     assert {"shuffled_top1", "median_rank1", "one_frame_rank1"} <= results.controls.keys()
-
-
-def test_results_are_read_back_as_they_were_written(tmp_path):
-    results = evaluate(toy())
-    results.write(tmp_path / "results.json")
-    again = read(tmp_path / "results.json")
-    assert again.raw.metrics["linkage_rank1"].measured_by == results.raw.metrics["linkage_rank1"].measured_by
-    assert again.raw.metrics["action_top1"].value == pytest.approx(results.raw.metrics["action_top1"].value, rel=1e-5)
-    assert json.loads((tmp_path / "results.json").read_text())["layout"] == 1
-
-
-def test_results_of_another_layout_are_refused(tmp_path):
-    (tmp_path / "results.json").write_text('{"layout": 99}')
-    with pytest.raises(DataError, match="layout 99"):
-        read(tmp_path / "results.json")
-    (tmp_path / "other.json").write_text("[]")
-    with pytest.raises(DataError, match="is not a result"):
-        read(tmp_path / "other.json")
-    with pytest.raises(DataError, match="there are no results"):
-        read(tmp_path / "none.json")
 
 
 def test_a_set_without_people_and_attributes_cannot_be_attacked():
@@ -290,8 +232,9 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         attributes=np.zeros((len(data), 0), np.float32),
         attribute_names=(),
     )
-    told = r"nothing to attack; what can be told of it: vidveil train raw_actions data="
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(
+        DataError, match="nothing to attack; its actions can be learned: vidveil train raw_actions data="
+    ):
         evaluate(nobody)
     people = replace(nobody, person=data.person)
     with pytest.raises(DataError, match=r"names no attributes: write attack=\[linkage\]"):
@@ -299,14 +242,14 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "reason"),
     [
         ({"controls": ("background",)}, "take the control median"),
         ({"method": "blurr"}, "did you mean blur"),
         ({"method": "blur", "keep": (0.5,)}, "has no knob|no knobs"),
         ({"keep": (0.5,)}, "raw has no knob"),
         ({"utility": "r3d_tinny"}, "did you mean r3d_tiny"),
-        ({"utility": "r3d_tiny:raw"}, "is trained on what it evaluators"),
+        ({"utility": "r3d_tiny:raw"}, "the utility network is trained anew"),
         ({"attackers": ("r3d_tiny:pretrained",)}, "no published weights"),
         ({"attackers": ("r3d_tiny:trained",)}, "pretrained, frozen or raw"),
         ({"raw": "nothing"}, "no finished run 'nothing'"),
@@ -317,9 +260,15 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         ({"part": "median", "method": "blur:weak | figure"}, "shows nothing, whatever it hides"),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_trained(changes, said):
-    with pytest.raises(UsageError, match=said):
+def test_a_mistake_is_refused_before_anything_is_trained(changes, reason):
+    with pytest.raises(UsageError, match=reason):
         refuse_mistakes(replace(RECIPE, **changes))
+
+
+def test_a_setting_that_moves_after_another_method_is_refused_for_medians(monkeypatch):
+    loader(monkeypatch, Masker("moving_mask", preprocess=Motion()))
+    with pytest.raises(UsageError, match="shows nothing, whatever it hides"):
+        refuse_mistakes(replace(RECIPE, part="median", method="moving_mask"))
 
 
 def test_raw_video_of_another_run_is_used_again(tmp_path):
@@ -331,8 +280,8 @@ def test_raw_video_of_another_run_is_used_again(tmp_path):
         evaluate(toy(), name="wrong", method="blur:strong", raw="before", epochs=3)
 
 
-def test_frames_are_judged_by_labels_of_their_own():
-    """A border that is bright in the second half of a film alone: no label of a whole film could tell."""
+def test_frames_are_evaluated_by_labels_of_their_own():
+    """A border that is bright in the second half of a film alone: no label of a whole film could say so."""
     data = toy((12, 6, 8), clips=2)
     length, half = 24, 12
     videos = np.repeat(data.videos.clips[:, :1], length, axis=1)
@@ -348,7 +297,7 @@ def test_frames_are_judged_by_labels_of_their_own():
     assert results.data["clips"]["test"] == 3 * 16
 
 
-def test_subgroups_are_told_of_raw_video_and_of_every_setting():
+def test_subgroups_are_measured_of_raw_video_and_of_every_setting():
     data = toy()
     data = replace(data, tags={"subgroup": data.person % 2})
     results = evaluate(data, method="solid", attack=("linkage",))

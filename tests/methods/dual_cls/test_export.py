@@ -81,7 +81,7 @@ def test_a_mini_with_its_convolutions_travels_too(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_the_privacy_weight_is_asked_by_call_and_the_share_is_fixed(suffix, clips, tmp_path):
+def test_the_privacy_weight_is_an_input_and_the_share_is_fixed(suffix, clips, tmp_path):
     network = built()
     scorer = exported(
         network, tmp_path, suffix, keep=0.5, privacy_weight=2.0, batch=2
@@ -114,18 +114,18 @@ def test_a_masker_runs_on_it(suffix, clips, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_a_masker_tells_the_name_and_hash_of_its_file_and_no_folder(suffix, tmp_path):
-    def told(network, **knobs):
+def test_a_masker_has_the_name_and_hash_of_its_file_and_no_folder(suffix, tmp_path):
+    def weights_of(network, **knobs):
         scorer = exported(network, tmp_path, suffix, **knobs)
         return TubeletMasker("ward", scorer, device="cpu").tuned(None, 1.0).weights
 
-    name, digest = told(built()).split()
+    name, digest = weights_of(built()).split()
     assert (name, len(digest)) == (f"net.{suffix}", 16)
     louder = built()
     with torch.no_grad():
         louder.blocks[0].mlp.fc1.weight.mul_(2)  # in OpenVINO's format the graph stays the same, the numbers do not
-    assert told(louder).split()[1] != digest
-    assert told(built(), privacy_weight=3.0).split()[1] != digest
+    assert weights_of(louder).split()[1] != digest
+    assert weights_of(built(), privacy_weight=3.0).split()[1] != digest
 
 
 def test_weights_named_by_hand_go_before_those_of_the_file(tmp_path):
@@ -173,7 +173,7 @@ def test_a_compiled_scorer_decides_as_its_network_for_any_number_of_clips(clips,
     torch.compiler.reset()
 
 
-def test_privacy_alone_is_told_as_infinite(tmp_path):
+def test_the_weight_of_privacy_alone_is_infinite(tmp_path):
     scorer = exported(built(), tmp_path, "onnx", privacy_weight=math.inf)
     assert scorer.own == {"keep": built().network.keep, "privacy_weight": math.inf}
     assert TubeletMasker("ward", scorer).knobs["privacy_weight"] == "inf"

@@ -111,7 +111,7 @@ def test_a_fast_copy_leaves_its_network_as_it_was_and_has_the_same_names():
 # ---- compiled -------------------------------------------------------------------------------------------------------
 
 
-def test_a_compiled_network_works_where_it_is_told_and_the_one_it_was_made_of_stays(network):
+def test_a_compiled_network_works_on_its_device_and_the_one_it_was_made_of_stays(network):
     scorer = CompiledScorer(network, device="meta", backend="eager")
     tensors = [*scorer.network.parameters(), *scorer.network.buffers()]
     assert {tensor.device.type for tensor in tensors} == {"meta"}
@@ -119,7 +119,7 @@ def test_a_compiled_network_works_where_it_is_told_and_the_one_it_was_made_of_st
 
 
 @pytest.mark.parametrize(("there_is_one", "place"), [(True, "cuda"), (False, "cpu")])
-def test_unless_it_is_told_it_works_on_an_accelerator_if_there_is_one(network, monkeypatch, there_is_one, place):
+def test_by_default_it_works_on_an_accelerator_if_there_is_one(network, monkeypatch, there_is_one, place):
     moved = []
 
     def to(network, where):
@@ -150,13 +150,13 @@ def test_more_keep_rates_than_the_compiler_expects_are_decided_all(network, clip
     torch.compiler.reset()
 
 
-def test_a_compiled_network_tells_its_masker_which_weights_it_has(network):
-    def told():
+def test_a_masker_has_the_name_and_hash_of_its_compiled_network(network):
+    def weights():
         return TubeletMasker("ward", CompiledScorer(network, device="cpu", backend="eager"), device="cpu").weights
 
-    first = told()
+    first = weights()
     assert first.startswith("bfloat16 ")
-    assert told() == first
+    assert weights() == first
     with torch.no_grad():
         network.cls_token.add_(1)
-    assert told() != first
+    assert weights() != first

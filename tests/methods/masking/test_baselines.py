@@ -79,13 +79,13 @@ def test_an_oracle_needs_truth():
         kept("oracle", still(), 0.5)
 
 
-def test_lots_differ_from_clip_to_clip_and_stay_the_same_for_one():
+def test_random_choices_differ_from_clip_to_clip_and_stay_the_same_for_one():
     first, again, other = (kept("random", still(), 0.5, row) for row in (3, 3, 4))
     assert (first == again).all()
     assert (first != other).any()
 
 
-def test_what_lots_keep_at_a_low_share_they_keep_at_a_higher_one():
+def test_what_is_kept_at_random_at_a_low_share_is_kept_at_a_higher_one():
     assert not (kept("random", still(), 0.2) & ~kept("random", still(), 0.5)).any()
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.evaluation.masked import FRAMES, people
+from tests.evaluation.masked import FRAMES, Undecided, people
 from tests.methods import made_checkpoint
 from vidveil.core.errors import UsageError
 from vidveil.data.store.anonymized import KEPT
@@ -32,14 +32,14 @@ def test_as_many_tubelets_stay_as_the_network_would_keep(keep):
     assert lowest_kept > highest_hidden
 
 
-def test_a_clip_has_the_same_lots_in_any_company_and_another_clip_has_others():
-    lots, clips = RandomPruning(made_checkpoint.network()), made_checkpoint.clips(3)
-    together = lots.decide(clips, 0.7, None).kept
-    assert torch.equal(together[1], lots.decide(clips[1:2], 0.7, None).kept[0])
+def test_a_clip_has_the_same_random_pruning_in_any_company_and_another_clip_has_others():
+    pruned, clips = RandomPruning(made_checkpoint.network()), made_checkpoint.clips(3)
+    together = pruned.decide(clips, 0.7, None).kept
+    assert torch.equal(together[1], pruned.decide(clips[1:2], 0.7, None).kept[0])
     assert not torch.equal(together[0], together[1])
 
 
-def test_lots_hide_the_very_cells_of_the_network_over_video_of_another_size(spec):
+def test_random_pruning_hide_the_very_cells_of_the_network_over_video_of_another_size(spec):
     clip = torch.rand(3, 2 * FRAMES + 3, 40, 56)
     masker = with_random_pruning(load(spec), "random")
     found = masker.anonymize(clip, keep=0.8)
@@ -55,14 +55,14 @@ def test_recipes_judge_them_like_any_method_and_no_knob_of_privacy_is_taken(spec
     data = people(tmp_path)
     setting = Setting(method=f"random:{spec}", keep=0.8)
     check_method(setting, (0.8,))
-    lots, learned = (anonymized(data, one).videos for one in (setting, Setting(method=spec, keep=0.8)))
-    assert lots.side(KEPT, 0).sum() == learned.side(KEPT, 0).sum()
-    assert (lots.side(KEPT, 0) != learned.side(KEPT, 0)).any()
+    pruned, learned = (anonymized(data, one).videos for one in (setting, Setting(method=spec, keep=0.8)))
+    assert pruned.side(KEPT, 0).sum() == learned.side(KEPT, 0).sum()
+    assert (pruned.side(KEPT, 0) != learned.side(KEPT, 0)).any()
     with pytest.raises(UsageError, match="has no privacy attention"):
         check_method(Setting(method=f"random:{spec}", privacy_weight=1.0), (0.8,))
 
 
-def test_lots_take_the_place_of_a_network_and_of_nothing_else():
+def test_random_pruning_take_the_place_of_a_network_and_of_nothing_else():
     with pytest.raises(UsageError, match="this is not one"):
         with_random_pruning(load("solid"), "random:dual_cls:x")
     with pytest.raises(UsageError, match="this is not one"):

@@ -34,6 +34,10 @@ def whole(data):
     return {"detection": detection_videos(data), "anomaly": anomaly_videos(data)}
 
 
+def changed(videos, change):
+    return replace(videos, features=tuple(map(change, videos.features)))
+
+
 def joint(data, whole, recipe=RECIPE, **changes):
     """With opinions, in eval mode: no dropout."""
     chosen = replace(recipe, **changes)
@@ -87,7 +91,7 @@ def test_what_a_task_wants_reaches_the_adapter_and_every_part_of_its_network(dat
     assert not any(one.grad is not None and one.grad.any() for one in silent.parameters())
 
 
-def test_published_attention_looks_across_one_whole_video_at_a_time_as_when_it_is_judged(data, whole):
+def test_published_attention_looks_across_one_whole_video_at_a_time_as_in_evaluation(data, whole):
     model = joint(data, whole, tasks=("anomaly",), reference=True)
     (videos,) = moment(data, model).videos
     features = [torch.randn(3, data.width), videos.clips]
@@ -120,8 +124,8 @@ def test_any_subset_of_tasks_learns_and_each_has_its_own_videos(data, whole, tas
 
 def test_the_networks_get_features_of_size_one(data, whole):
     big = {
-        "detection": whole["detection"].through(lambda z: 1000 * z),
-        "anomaly": replace(whole["anomaly"], features=tuple(1000 * z for z in whole["anomaly"].features)),
+        "detection": changed(whole["detection"], lambda z: 1000 * z),
+        "anomaly": changed(whole["anomaly"], lambda z: 1000 * z),
     }
     larger = replace(data, clips=replace(data.clips, all=1000 * data.clips.all))
     larger = replace(larger, static=replace(data.static, all=1000 * data.static.all))
@@ -242,7 +246,7 @@ def test_other_videos_have_another_fingerprint(whole):
 
 def test_videos_that_nothing_can_be_learned_of_are_refused(data, whole):
     refuse(RECIPE, data, list(whole.values()))
-    narrow = whole["detection"].through(lambda z: z[:, :8])
+    narrow = changed(whole["detection"], lambda z: z[:, :8])
     with pytest.raises(DataError, match="features of 8 numbers, features:made of 24: one encoder has to make both"):
         refuse(RECIPE, data, [narrow])
     quiet = replace(whole["detection"], segments=[[] for _ in whole["detection"].segments])

@@ -102,7 +102,7 @@ def test_an_adapter_learns_in_mixed_precision_too(runs, recipe):
     assert all(torch.isfinite(tensor).all() for tensor in bits(runs, "mine").values())
 
 
-def test_few_training_videos_are_told(recipe, folder, monkeypatch, capsys):
+def test_few_training_videos_are_reported(recipe, folder, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(
         train_adapter, "too_few", lambda shape, videos: asked.append((shape.erase, videos)) or "too few"
@@ -116,14 +116,14 @@ def test_the_command_trains_an_adapter_where_the_recipe_is_one(recipe):
     assert carry_out(recipe).method == "splavu"
 
 
-def test_validation_is_told_and_chooses_nothing(runs, recipe, folder):
+def test_validation_is_reported_and_chooses_nothing(runs, recipe, folder):
     made_run = run(replace(recipe, epochs=4, lr=0.02))
     assert made_run.metrics.keys() == {"moved", "action_top1"}
     assert made_run.metrics["action_top1"] > 0.9
     assert made_run.floors == {"action_top1": pytest.approx(1 / 3)}
-    told = [event for event in events(runs, "mine") if event["event"] == "epoch"]
-    assert [event["epoch"] for event in told] == [1, 2, 3, 4]
-    assert told[-1]["moved"] == made_run.metrics["moved"]  # the last epoch is what is kept
+    epochs = [event for event in events(runs, "mine") if event["event"] == "epoch"]
+    assert [event["epoch"] for event in epochs] == [1, 2, 3, 4]
+    assert epochs[-1]["moved"] == made_run.metrics["moved"]  # the last epoch is what is kept
     (finished,) = (event for event in events(runs, "mine") if event["event"] == "finished")
     assert finished["best_epoch"] == 4
     data, adapter = read(folder), load_adapter("mine")[0]
@@ -197,9 +197,9 @@ def test_only_an_mlp_as_published_learns_the_identity_first(runs, recipe):
 def test_the_identity_is_nearer_after_it_was_learned(runs, recipe, monkeypatch):
     monkeypatch.setattr(train_adapter, "IDENTITY_RATE", 2e-2)
     run(replace(recipe, **PUBLISHED | {"identity_epochs": 20}, epochs=1))
-    told = [event for event in events(runs, "mine") if event["event"] == "epoch" and event["fit"] == "identity"]
-    assert len(told) == 20
-    assert told[-1]["train_loss"] < 0.8 * told[0]["train_loss"]
+    epochs = [event for event in events(runs, "mine") if event["event"] == "epoch" and event["fit"] == "identity"]
+    assert len(epochs) == 20
+    assert epochs[-1]["train_loss"] < 0.8 * epochs[0]["train_loss"]
 
 
 def test_without_validation_videos_there_is_nothing_to_tell(tmp_path, recipe):
@@ -257,7 +257,7 @@ def asked(folder, monkeypatch):
     return asked
 
 
-def test_several_tasks_learn_with_one_adapter_and_are_told_on_validation(runs, recipe, asked):
+def test_several_tasks_learn_with_one_adapter_and_are_scored_on_validation(runs, recipe, asked):
     found = run(replace(recipe, **SEVERAL | {"videos": 8}, epochs=20, lr=5e-3, validate_every=20))
     assert [words for words, _ in asked] == [("these", "made"), ("those", "made")]
     common = {"frames": 8, "size": 64, "stride": 1, "half": False, "root": None, "seed": 5, "strict": False}
@@ -331,6 +331,6 @@ def test_a_recipe_is_read_from_its_file(tmp_path):
     ("budget: statics", "budget must be static or supervised or none"),
     ("reference: true", "erase: 0"),
 ])  # fmt: skip
-def test_a_mistake_in_a_recipe_is_told_with_what_was_probably_meant(tmp_path, line, words):
+def test_a_mistake_in_a_recipe_is_refused_with_what_was_probably_meant(tmp_path, line, words):
     with pytest.raises(RecipeError, match=words.replace("?", r"\?")):
         read_recipe(written(tmp_path, line))

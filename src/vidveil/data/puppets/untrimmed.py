@@ -39,8 +39,6 @@ class Untrimmed:
     """(T, H, W) kinds of pixels, as in the clips"""
     segments: tuple[Segment, ...]
     person: int
-    place: int
-    frames_per_second: float
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def video(
     objects = tuple(bool(x) for x in rng.random(len(OBJECTS)) < 0.3)
     behind = plate(world, place, objects, rng, world.size * detail(world.size))
     frames, masks = film(scene, behind, camera, 1.0, world.size, rng)
-    return Untrimmed(frames, masks, segments(parts, times), person.number, place, rate)
+    return Untrimmed(frames, masks, segments(parts, times), person.number)
 
 
 def segments(parts: list[Part], times: Array) -> tuple[Segment, ...]:

@@ -60,7 +60,7 @@ def match_lines(path: Path, dataset: str, pattern: str, form: str) -> list[re.Ma
     matches = []
     for line in map(str.strip, read_lines(path, dataset)):
         if not (match := re.fullmatch(pattern, line)):
-            raise DataError(f"{path}: a line is {form}, not {line!r}")
+            raise DataError(f"{path}: a line is {form}, not {printable(repr(line))}")
         matches.append(match)
     return matches
 

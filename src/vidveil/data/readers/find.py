@@ -55,6 +55,22 @@ def files_in(folder: Path) -> list[str]:
 
 def present_files(
     name: str, list_file: Path, folder: Path, listed: Sequence[str], found: Collection[str], what: str = "videos"
+) -> list[int]:
+    """Which of the listed files are found, as indices into the list; their number is reported.
+
+    Args:
+        name, list_file, folder: the set, its list, and where its videos should lie, for messages.
+        what: is listed, in the plural.
+    """
+    present = [i for i, file in enumerate(listed) if file in found]
+    if not present:
+        raise DataError(
+            f"none of the {len(listed):,} {what} that {list_file} lists is there: "
+            f"they are called {listed[0]} and so on, in {folder} or in folders in it"
+        )
+    if len(present) < len(listed):
+        say(f"{name}: {len(present):,} of the {len(listed):,} {what} of {list_file.name} are there")
+    return present
 
 
 def require_videos(name: str, folder: Path, listed: Sequence[str], found: Mapping[str, object], where: str) -> None:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import read_lines
+from vidveil.data.readers.annotations import match_lines
 from vidveil.data.readers.splits import numbered, split_number
 from vidveil.data.readers.subsampled import subsampled
 from vidveil.data.readers.vp_labels import ATTRIBUTES, find_labels, match_labels
@@ -141,10 +141,9 @@ def _lists_in(root: Path) -> Path:
 
 
 def _read_class(path: Path, action: str) -> list[Clip]:
-    clips = []
-    for line in read_lines(path, "HMDB51"):
-        words = line.split()
-        if len(words) != 2 or words[1] not in PARTS or not re.fullmatch(r"[^/\\]+\.avi", words[0]):
-            raise DataError(f"{path}: a line is clip.avi and 0, 1 or 2 (in no split, training, test), not {line!r}")
-        clips.append(Clip(f"{action}/{words[0]}", action, film_of(words[0], action), PARTS[words[1]]))
-    return clips
+    form = "clip.avi and 0, 1 or 2 (in no split, training, test)"
+    lines = match_lines(path, "HMDB51", r"([^/\\\s]+\.avi)\s+([012])", form)
+    return [
+        Clip(f"{action}/{name}", action, film_of(name, action), PARTS[flag])
+        for name, flag in map(re.Match.groups, lines)
+    ]

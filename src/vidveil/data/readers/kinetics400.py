@@ -81,7 +81,7 @@ def read_part(folder: Path, part: str) -> list[Clip]:
     if not videos:
         raise DataError(f"{folder / part} holds no video: CLASS/ID_000012_000022.mp4 and so on belong there")
     if listed is None:
-        return [Clip(f"{part}/{path}", Path(path).parent.name, Path(path).name[:11]) for path in videos]
+        return [Clip(f"{part}/{path}", Path(path).parent.name, Path(path).name.rsplit("_", 2)[0]) for path in videos]
     return _read_list(listed, folder / part, {Path(path).name: path for path in videos})
 
 

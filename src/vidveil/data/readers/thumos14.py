@@ -34,7 +34,7 @@ import numpy as np
 from vidveil.core.errors import DataError
 from vidveil.data.catalogue import THUMOS14
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import no_argument, read_json, read_lines
+from vidveil.data.readers.annotations import match_lines, no_argument, read_json
 from vidveil.data.readers.find import files_below, find_file, first_folder, require_videos
 from vidveil.data.readers.splits import hold_out_groups
 from vidveil.data.readers.subsampled import subsampled
@@ -177,14 +177,12 @@ def read_lists(lists: Mapping[str, Path]) -> dict[str, Annotation]:
         label, part = file.removesuffix(".txt").rsplit("_", 1)
         if label == AMBIGUOUS:
             continue
-        for line in read_lines(path, "THUMOS14"):
-            words = line.split()
-            if len(words) != 3:
-                raise DataError(f"{path}: a line is a video and two times, video_test_0000896 18.6 24.8, not {line!r}")
-            if NAME.fullmatch(words[0]) and LISTS[_split_of(words[0])] != part:
-                raise DataError(f"{path}: {words[0]} is not of this part")
-            events, _ = annotations.setdefault(words[0], ([], None))
-            events.append(_event(str(path), words[0], (*words[1:], label), None))
+        form = "a video and two times, video_test_0000896 18.6 24.8"
+        for name, *times in map(re.Match.groups, match_lines(path, "THUMOS14", r"(\S+)\s+(\S+)\s+(\S+)", form)):
+            if NAME.fullmatch(name) and LISTS[_split_of(name)] != part:
+                raise DataError(f"{path}: {name} is not of this part")
+            events, _ = annotations.setdefault(name, ([], None))
+            events.append(_event(str(path), name, (*times, label), None))
     return annotations
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from vidveil.core.errors import DataError
 from vidveil.data.catalogue import UCF_CRIME
 from vidveil.data.clips import ClipSet
-from vidveil.data.readers.annotations import no_argument, read_lines, refuse_duplicates
+from vidveil.data.readers.annotations import match_lines, no_argument, read_lines, refuse_duplicates
 from vidveil.data.readers.find import files_below, find_file, first_folder, require_videos
 from vidveil.data.readers.splits import hold_out_groups
 from vidveil.data.readers.subsampled import subsampled
@@ -123,18 +123,14 @@ def read_training(path: Path) -> list[str]:
 
 def read_ranges(path: Path) -> dict[str, list[Event]]:
     """Events of the test videos, by `Abuse/Abuse028_x264.mp4` and so on."""
-    lines = [(line, line.split()) for line in read_lines(path, "UCF-Crime")]
-    refuse_duplicates(path, [words[0] for _, words in lines])
+    form = f"a video, its class and four frames, such as {FORM}"
+    lines = match_lines(path, "UCF-Crime", r"(\S+)\s+(\S+)((?:\s+(?:-1|\d+)){4})", form)
+    refuse_duplicates(path, [match[1] for match in lines])
     ranges: dict[str, list[Event]] = {}
-    for line, words in lines:
-        if len(words) != 6 or not all(re.fullmatch(r"-1|\d+", word) for word in words[2:]):
-            raise DataError(
-                f"{path}: a line is a video, its class and four frames, such as {FORM}, not {line.strip()!r}"
-            )
-        file, label = words[:2]
+    for file, label, frames in map(re.Match.groups, lines):
         if label != _label(path, file):
             raise DataError(f"{path}: {file} is labelled {label}, but by its name it shows {_label(path, file)}")
-        numbers = [int(word) for word in words[2:]]
+        numbers = [int(number) for number in frames.split()]
         ranges[_listed(file, label, "test")] = _events(f"{path}: {file}", label, numbers)
     return ranges
 

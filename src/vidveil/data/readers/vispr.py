@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet, Split
-from vidveil.data.readers.annotations import read_json, read_lines, refuse_duplicates
+from vidveil.data.readers.annotations import match_lines, read_json, refuse_duplicates
 from vidveil.data.readers.find import first_file, first_folder
 from vidveil.data.readers.subsampled import subsampled
 from vidveil.data.readers.vp_labels import ATTRIBUTES, read_binary_labels
@@ -94,12 +94,8 @@ def read_part(folder: Path, part: str, pictures: Path) -> list[str]:
         if not names:
             raise DataError(f"{pictures} holds no picture: VISPR's {part}2017/2017_10001018.jpg and so on belong there")
         return names
-    names = []
-    for line in read_lines(listed, "VISPR"):
-        match = re.fullmatch(rf"(?:(?:annotations|images)/)?{part}2017/([\w-]+)\.(?:json|jpg)", line.strip())
-        if not match:
-            raise DataError(f"{listed}: a line is annotations/{part}2017/2017_10001018.json, not {line!r}")
-        names.append(match[1])
+    pattern = rf"(?:(?:annotations|images)/)?{part}2017/([\w-]+)\.(?:json|jpg)"
+    names = [match[1] for match in match_lines(listed, "VISPR", pattern, f"annotations/{part}2017/2017_10001018.json")]
     refuse_duplicates(listed, names)
     return names
 

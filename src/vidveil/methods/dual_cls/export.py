@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from vidveil.core.bounded import is_file, parse_json, reason, regular
 from vidveil.core.errors import InputError, UsageError
 from vidveil.core.text import printable
-from vidveil.methods.dual_cls.fast import PRIVACY_ONLY
+from vidveil.methods.dual_cls.fast import PRIVACY_ONLY, in_batches
 from vidveil.methods.dual_cls.model import DualCLS
 from vidveil.methods.masking.masker import RAW, Decision, Scorer
 from vidveil.models.checkpoint import MOST
@@ -184,15 +184,12 @@ class ExportedScorer(Scorer):
         if keep is not None and abs(keep - fixed) > 1e-9:
             raise UsageError(f"this network was exported with keep {fixed:g}: export it again for keep {keep:g}")
         weight = self.own["privacy_weight"] if privacy_weight is None else privacy_weight
-        batch, kept, scores = self.about["batch"], [], []
-        for start in range(0, len(clips), batch):
-            part = clips[start : start + batch]
-            missing = batch - len(part)
-            filled = torch.cat([part, part[-1:].expand(missing, -1, -1, -1, -1)]) if missing else part
-            now_kept, now_scores = self._run(filled.float().cpu().numpy(), min(weight, PRIVACY_ONLY))
-            kept.append(torch.from_numpy(now_kept[: len(part)]).bool())
-            scores.append(torch.from_numpy(now_scores[: len(part)]))
-        return Decision(torch.cat(kept).to(clips.device), torch.cat(scores).to(clips.device))
+
+        def run(part: Tensor) -> tuple[Tensor, Tensor]:
+            kept, scores = self._run(part.float().cpu().numpy(), min(weight, PRIVACY_ONLY))
+            return torch.from_numpy(kept).bool(), torch.from_numpy(scores)
+
+        return Decision(*in_batches(clips, self.about["batch"], run))
 
 
 _Run = Callable[[Any, float], tuple[Any, Any]]

@@ -113,21 +113,25 @@ class CompiledScorer(Scorer):
         keep = self.own["keep"] if keep is None else keep
         weight = self.own["privacy_weight"] if privacy_weight is None else privacy_weight
         as_tensor = torch.tensor(min(weight, PRIVACY_ONLY), device=self.device)
-        kept, scores = [], []
         # Each share is a graph of its own on purpose: the compiler's limit of eight would be an error here.
         limits = {"recompile_limit": sys.maxsize, "accumulated_recompile_limit": sys.maxsize}
         unlimited = config.patch(limits)  # type: ignore[attr-defined]
         with torch.no_grad(), unlimited:
-            for start in range(0, len(clips), self.batch):
-                part = clips[start : start + self.batch].to(self.device)
-                missing = self.batch - len(part)
-                filled = torch.cat([part, part[-1:].expand(missing, -1, -1, -1, -1)]) if missing else part
-                now_kept, now_scores = self._mask(filled, keep, as_tensor)
-                kept.append(now_kept[: len(part)].clone())  # the compiler may reuse its memory
-                scores.append(now_scores[: len(part)].clone())
+            kept, scores = in_batches(clips, self.batch, lambda part: self._mask(part.to(self.device), keep, as_tensor))
         grid = self.network.grid
-        whole = (torch.cat(parts).to(clips.device).view(-1, *grid) for parts in (kept, scores))
-        return Decision(*whole)
+        return Decision(kept.view(-1, *grid), scores.view(-1, *grid))
+
+
+def in_batches(clips: Tensor, batch: int, decide: Callable[[Tensor], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """What `decide` returns for clips, called with `batch` of them each time: the last ones are filled up."""
+    kept, scores = [], []
+    for part in clips.split(batch):
+        missing = batch - len(part)
+        filled = torch.cat([part, part[-1:].expand(missing, -1, -1, -1, -1)]) if missing else part
+        some_kept, some_scores = decide(filled)
+        kept.append(some_kept[: len(part)].clone())  # the compiler may reuse its memory
+        scores.append(some_scores[: len(part)].clone())
+    return torch.cat(kept).to(clips.device), torch.cat(scores).to(clips.device)
 
 
 def _place(network: DualCLS, device: str) -> torch.device:

@@ -28,14 +28,14 @@ from vidveil.methods.dual_cls.supervision import (
     sum_votes,
     vote_strength,
 )
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task
+from vidveil.methods.masking.train import Networks, Training, ValidationOutput
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.models.layers.tubelets import over_pixels
 from vidveil.models.recognizers import build
 from vidveil.models.recognizers.pretrained import fill_backbone, grown
 from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.models.recognizers.vit import ConvolvedTubelets
-from vidveil.tasks import TASKS, Task
+from vidveil.tasks import Task
 
 BACKBONE = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
 VOTES_WIDTH = 256
@@ -49,10 +49,7 @@ class DualCLSNetworks(Networks):
     recipe: DualCLSRecipe
 
     def __init__(self, recipe: DualCLSRecipe, data: ClipSet, device: str) -> None:
-        super().__init__()
-        self.recipe = recipe
-        self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
-        self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
+        super().__init__(recipe, data, device)
         widths = {task.name: task.outputs for task in self.budget}
         self.anonymizer = DualCLS(network_of(recipe, len(data.actions), widths))
         self.utility: Classifier | None = None

@@ -17,7 +17,9 @@ from vidveil.core.rotation import turn_of
 from vidveil.methods.masking.windows import Grid, Window, hide_cells, small_picture, stored
 
 if TYPE_CHECKING:
-    from vidveil.methods.masking.masker import TubeletMasker
+    from torch import Tensor
+
+    from vidveil.methods.masking.masker import Decision, TubeletMasker
 
 
 @dataclass(slots=True)
@@ -79,7 +81,7 @@ class Stretch:
         covered = range(max(self._done, window.spans[0][0]), self._count)
         try:
             clip = np.stack([self._inputs[number] for number in window.samples], 1)  # (3, frames, size, size)
-            decision = self._masker.ask(torch.from_numpy(clip)[None])
+            decision = self._ask(torch.from_numpy(clip)[None], window)
             kept = decision.kept[0].cpu().numpy()  # (L, h, w)
             ranks = score_ranks(decision.scores[0].float().cpu().numpy())
         except Exception as error:  # of any kind: these frames must not be shown
@@ -90,6 +92,9 @@ class Stretch:
             for number in range(begin, end):
                 self._waiting[number - self._done].combine(kept[layer], ranks[layer])
 
+    def _ask(self, clip: "Tensor", window: Window) -> "Decision":  # noqa: ARG002
+        return self._masker.ask(clip)
+
     def _yield_until(self, until: int) -> Iterator[SafeFrame]:
         while self._done < until:
             self._done += 1
@@ -98,20 +103,31 @@ class Stretch:
     def _paint(self, waiting: Waiting) -> SafeFrame:
         frame = waiting.frame
         if isinstance(frame, SafeFrame) and frame.hidden is not None:
-            return frame  # black already, from an earlier stage
+            return self._already_black(frame, frame.hidden)
         if frame.picture is None:
-            return frame.black(frame.lost or "had no picture")
+            return self._black(frame, frame.lost or "had no picture")
         if waiting.failed is not None or waiting.kept is None or waiting.ranks is None:
-            return frame.black(waiting.failed or "was not looked at")
+            return self._black(frame, waiting.failed or "was not looked at")
         try:
             turn = turn_of(frame)
             under = frame if isinstance(frame, SafeFrame) and self._masker.preprocess is not None else None
             heat = Heat(stored(waiting.kept, turn), stored(waiting.ranks, turn), under)
-            safe = hide_cells(frame, heat.kept, self._masker.fill)
+            safe = self._shown(frame, heat, waiting.kept)
             safe.heat = heat  # of several masks in a chain the last one's is kept
             return safe
         except Exception as error:
-            return frame.black(f"could not be anonymized ({type(error).__name__})")
+            return self._black(frame, f"could not be anonymized ({type(error).__name__})")
+
+    def _shown(self, frame: Frame, heat: Heat, upright: Grid) -> SafeFrame:  # noqa: ARG002
+        """The frame without its hidden cells; `upright` are the kept ones of the upright picture."""
+        return hide_cells(frame, heat.kept, self._masker.fill)
+
+    def _already_black(self, frame: SafeFrame, why: str) -> SafeFrame:  # noqa: ARG002
+        """A frame that an earlier stage made black."""
+        return frame
+
+    def _black(self, frame: Frame, why: str) -> SafeFrame:
+        return frame.black(why)
 
 
 def score_ranks(scores: NDArray[np.float32]) -> NDArray[np.float32]:

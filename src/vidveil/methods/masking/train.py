@@ -82,9 +82,13 @@ def budget_task(name: str, data: ClipSet, device: str, label_smoothing: float) -
 class Networks(nn.Module):
     """The anonymizer of a method, with the networks that it is trained with or against."""
 
-    recipe: MaskerRecipe
-    action: Task
     anonymizer: Any
+
+    def __init__(self, recipe: MaskerRecipe, data: ClipSet, device: str) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
+        self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
 
     def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
         """The loss of a batch."""

@@ -25,7 +25,7 @@ from vidveil.core.rotation import turn_of
 from vidveil.core.yuv import yuv
 from vidveil.methods.masking.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_clips, check_knobs
 from vidveil.methods.masking.network import rebuilt
-from vidveil.methods.masking.stream import Stretch, Waiting, score_ranks
+from vidveil.methods.masking.stream import Stretch, Waiting
 from vidveil.methods.masking.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
 from vidveil.methods.stprivacy.model import Network, STPrivacy, refuse_privacy_weight
 from vidveil.models.checkpoint import Checkpoint, network_of
@@ -139,41 +139,28 @@ class DrawnStretch(Stretch):
         super().__init__(drawer)
         self._drawer = drawer
         self._pictures: dict[int, NDArray[np.float32]] = {}  # (3, size, size), by the frame's number
+        self._picture: NDArray[np.float32] | None = None  # of the frame that is painted
 
-    def _decide(self, window: Window) -> None:
-        covered = range(max(self._done, window.spans[0][0]), self._count)
-        try:
-            clip = np.stack([self._inputs[number] for number in window.samples], 1)  # (3, frames, size, size)
-            video, decision = self._drawer.draw(torch.from_numpy(clip)[None])
-            pictures, kept = video[0].float().cpu().numpy(), decision.kept[0].cpu().numpy()  # (3, frames, …), (L, h, w)
-            ranks = score_ranks(decision.scores[0].float().cpu().numpy())
-        except Exception as error:  # of any kind: these frames must not be shown
-            for number in covered:
-                self._waiting[number - self._done].failed = f"could not be anonymized ({type(error).__name__})"
-            return
-        for number, layer, picture in frames_of(window, self._plan.depth):
-            self._waiting[number - self._done].combine(kept[layer], ranks[layer])
+    def _ask(self, clip: "Tensor", window: Window) -> Decision:
+        video, decision = self._drawer.draw(clip)
+        pictures = video[0].float().cpu().numpy()  # (3, frames, size, size)
+        for number, _, picture in frames_of(window, self._plan.depth):
             self._pictures.setdefault(number, pictures[:, picture])
+        return decision
 
     def _paint(self, waiting: Waiting) -> SafeFrame:
-        frame, picture = waiting.frame, self._pictures.pop(self._done - 1, None)
-        if isinstance(frame, SafeFrame) and frame.hidden is not None:
-            return frame if self._drawer.stretched else self._black(frame, frame.hidden)  # black from an earlier stage
-        if frame.picture is None:
-            return self._black(frame, frame.lost or "had no picture")
-        if waiting.failed is not None or waiting.kept is None or waiting.ranks is None or picture is None:
-            return self._black(frame, waiting.failed or "was not looked at")
-        try:
-            turn, upright = turn_of(frame), picture.transpose(1, 2, 0)  # (size, size, 3)
-            heat = Heat(stored(waiting.kept, turn), stored(waiting.ranks, turn))
-            if self._drawer.stretched:
-                safe = drawn_over(frame, stored(upright, turn), heat.kept)
-            else:
-                safe = drawn_alone(frame, upright, waiting.kept)
-            safe.heat = heat
-            return safe
-        except Exception as error:
-            return self._black(frame, f"could not be anonymized ({type(error).__name__})")
+        self._picture = self._pictures.pop(self._done - 1, None)
+        return super()._paint(waiting)
+
+    def _shown(self, frame: Frame, heat: Heat, upright: Grid) -> SafeFrame:
+        assert self._picture is not None
+        picture = self._picture.transpose(1, 2, 0)  # (size, size, 3)
+        if self._drawer.stretched:
+            return drawn_over(frame, stored(picture, turn_of(frame)), heat.kept)
+        return drawn_alone(frame, picture, upright)
+
+    def _already_black(self, frame: SafeFrame, why: str) -> SafeFrame:
+        return frame if self._drawer.stretched else self._black(frame, why)
 
     def _black(self, frame: Frame, why: str) -> SafeFrame:
         """At the size of all other frames: a file has one."""

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput, budget_task
+from vidveil.methods.masking.train import Networks, Training, ValidationOutput
 from vidveil.methods.stprivacy.model import Backbone, Network, STPrivacy, STPrivacyOutput
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.token_retention import averages, sparsity
@@ -40,7 +40,7 @@ from vidveil.models.recognizers import RECOGNIZERS, build
 from vidveil.models.recognizers.pretrained import fill_backbone, grown
 from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.models.recognizers.vit import ConvolvedTubelets
-from vidveil.tasks import TASKS, Task
+from vidveil.tasks import Task
 
 RECOGNIZER_PARTS = ("utility", "attacker")
 BACKBONE = ("blocks.", "patch_embed.", "pos_embed", "norm.")
@@ -93,10 +93,7 @@ class STPrivacyNetworks(Networks):
     recipe: STPrivacyRecipe
 
     def __init__(self, recipe: STPrivacyRecipe, data: ClipSet, device: str) -> None:
-        super().__init__()
-        self.recipe = recipe
-        self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
-        self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
+        super().__init__(recipe, data, device)
         self.anonymizer = STPrivacy(network_of(recipe, len(data.actions)))
         self.initialised = (phases(recipe).get(INITIALISE, 0) - 1e-6) / recipe.epochs
         """The progress of training at which the recognizers start."""
