@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.app.test_review import moment, write_manifest
+from tests.app.manifests import moment, write_manifest
 from tests.media import DETAIL, Film, level
 from vidveil.app.contact_sheet import CAPTION, GAP, HEIGHT, MARGIN, OUTLINE, TITLE, WIDTH, pictures, write_sheet
 from vidveil.app.review import read_review

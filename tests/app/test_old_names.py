@@ -7,9 +7,10 @@ import pytest
 
 import vidveil
 from tests import command
+from tests.app.manifests import order
 from tests.detect.stage import Discs, Film, Head, Shot, still
 from vidveil.app.jobs import Options, Status
-from vidveil.app.manifest import Order, load_manifest
+from vidveil.app.manifest import load_manifest
 from vidveil.app.old_names import OPTIONS, order_with_old_names
 from vidveil.app.review import describe, read_review
 from vidveil.app.sharing import old_order_token
@@ -86,7 +87,7 @@ def test_an_output_with_an_old_manifest_is_done_reviewed_and_made_again_for_the_
 
 KEY = "dd6c4c663ff7424149a9cd8d73f258250120360da5927b7bb24dfa17a1f557a2"
 TOKEN = "bd6076cc553aa45c5572f279d4d67891dcebd39f033683c31f19a421844c11d2"
-LOOKOUT = {
+SETTINGS = {
     "region": "faces", "guard": "people", "guard_with": "solid", "shape": None, "on_lost": "hold", "hide_for": 2.0,
     "delay": 1.0, "search_every": 0.2, "tracks_in": None, "exceptions": [7],
 }  # fmt: skip
@@ -95,9 +96,6 @@ LOOKOUT = {
 def test_the_token_of_an_order_is_the_one_that_the_previous_version_wrote():
     detection = DetectionSettings(region="faces", also_hide="people", leave_visible=(7,)).as_dict()
     weights = "centerface sha256:09189deaaf8646c5 + yolox_nano sha256:615e266100c341c2"
-    order = Order(
-        method="blur:strong", weights=weights, audio="drop", metadata="drop", start=None, end=None,
-        preset="veryfast", crf=20, detection=detection, vidveil="0.1.0",
-    )  # fmt: skip
-    assert order_with_old_names(asdict(order))["lookout"] == LOOKOUT
-    assert old_order_token(bytes.fromhex(KEY), order, "clip_anonymized.mp4") == TOKEN
+    asked = order(weights=weights, detection=detection)
+    assert order_with_old_names(asdict(asked))["lookout"] == SETTINGS
+    assert old_order_token(bytes.fromhex(KEY), asked, "clip_anonymized.mp4") == TOKEN

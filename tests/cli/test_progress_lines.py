@@ -13,7 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tests import command, media
-from tests.app.test_review import moment, write_manifest
+from tests.app.manifests import moment, write_manifest
 from tests.data.features import made
 from tests.data.readers.test_make_ucf101_5 import download  # noqa: F401
 from tests.weights.packages import make_wheel, open_shop

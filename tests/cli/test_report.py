@@ -35,12 +35,6 @@ def test_runs_are_found_by_name_by_folder_and_by_file(runs):
     assert report(runs / "dual", runs / "blur" / "results.json").output == by_name.output
 
 
-def test_one_run_is_a_table_and_no_comparison():
-    result = report("blur")
-    assert "## blur" in result.output
-    assert "Compared" not in result.output
-
-
 def test_the_same_run_by_two_names_is_one(runs):
     assert report("blur", runs / "blur").output == report("blur").output
 
@@ -54,13 +48,6 @@ def test_a_report_is_a_page_and_a_picture_in_a_folder_that_is_made(tmp_path):
     assert text.startswith("## Compared\n")
     assert text.endswith("![trade-off](compared.png)\n")
     assert cv2.imread(str(page.with_suffix(".png"))).shape[0] > 400
-
-
-def test_runs_about_other_videos_are_reported_and_not_compared(tmp_path):
-    on_disk(tmp_path / "runs", "other", [(None, 7, 7)], data={"fingerprint": "cd" * 32})
-    result = report("dual", "other")
-    assert result.exit_code == 0
-    assert "Not compared clip by clip: dual and other are about different videos" in result.output
 
 
 def test_a_name_that_is_no_markdown_file_is_refused_before_anything_is_read(tmp_path):

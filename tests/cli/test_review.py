@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.app.test_review import moment, write_manifest
+from tests.app.manifests import moment, write_manifest
 from tests.command import vidveil
 from tests.media import Film
 from vidveil.core.errors import UsageError

@@ -26,10 +26,6 @@ from vidveil.data.store.videos import VideoStore
 SEED = int(os.environ.get("VIDVEIL_FUZZ_SMALL_SEED", "1"))
 FILES = int(os.environ.get("VIDVEIL_FUZZ_SMALL_FILES", "152"))
 BATCH_S = 120 + FILES // 2
-GROUPS = {
-    "video": [i for i, s in enumerate(SUBJECTS) if not s.torch],
-    "torch": [i for i, s in enumerate(SUBJECTS) if s.torch],
-}
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +73,9 @@ def make_home(home: Path) -> Path:
 
 
 @pytest.mark.timeout(2 * BATCH_S)
-@pytest.mark.parametrize("group", GROUPS)
-def test_damaged_small_files_neither_crash_nor_hang_nor_write_elsewhere(tmp_path, home, group):
-    numbers = [n for n in range(FILES) if SUBJECTS[n % len(SUBJECTS)].torch == (group == "torch")]
+@pytest.mark.parametrize("torch", [False, True], ids=["video", "torch"])
+def test_damaged_small_files_neither_crash_nor_hang_nor_write_elsewhere(tmp_path, home, torch):
+    numbers = [n for n in range(FILES) if SUBJECTS[n % len(SUBJECTS)].torch == torch]
     report = tmp_path / "report"
     command = [sys.executable, "-m", "tests.end_to_end.small_files", str(SEED), json.dumps(numbers), str(report)]
     place = {"VIDVEIL_RUNS": "runs", "VIDVEIL_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}

@@ -88,8 +88,8 @@ def test_the_values_are_those_of_each_attribute_averaged_over_all_and_over_seeds
     data = labelled()
     seeds = [half(data, seed) for seed in (0, 1)]
     found = measured(data, *(predicting(data, each) for each in seeds))
-    for name, metric in (("cmap", metrics.cmap), ("f1", metrics.macro_f1)):
-        expected = [metric(truth(data), logit_of(each), data.attribute_names).mean for each in seeds]
+    for name, metric in (("cmap", metrics.average_precision), ("f1", metrics.f1)):
+        expected = [np.mean([metric(truth(data)[:, a], logit_of(each[:, a])) for a in range(COUNT)]) for each in seeds]
         assert found[name].leak.value.per_seed == pytest.approx(expected)
         assert found[name].leak.value.value == pytest.approx(np.mean(expected))
     assert found["cmap"].analytic == pytest.approx(truth(data).mean())

@@ -72,9 +72,9 @@ def test_a_training_that_is_not_there_is_refused_beforehand(monkeypatch):
 
 
 def test_an_oracle_of_recorded_video_is_refused():
-    with pytest.raises(UsageError, match="built-in people only, and ucf101 has none"):
+    with pytest.raises(UsageError, match="ucf101 has none: take the built-in people"):
         refuse_mistakes(replace(RECIPE, method="oracle", data="ucf101"))
-    with pytest.raises(UsageError, match="built-in people only"):
+    with pytest.raises(UsageError, match="take the built-in people"):
         refuse_mistakes(replace(RECIPE, method="oracle:8", data="puppets:view=mask"))
     refuse_mistakes(replace(RECIPE, method="oracle"))
 

@@ -21,12 +21,7 @@ from vidveil.methods.masking.masker import TubeletMasker, tuned
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels, paint
 
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "runs"
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def trained(runs, after):

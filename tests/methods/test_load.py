@@ -12,13 +12,11 @@ LEARNED = {"dual_cls", "stprivacy"}
 
 
 @pytest.fixture
-def runs(tmp_path, monkeypatch):
-    """A folder of runs of this test alone, with one that left a checkpoint."""
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.chdir(tmp_path)
-    made_checkpoint.write(tmp_path / "runs" / "mine" / "checkpoint", made_checkpoint.network())
-    (tmp_path / "runs" / "mine" / "recipe.json").write_text("{}")
-    return tmp_path / "runs"
+def runs(runs):
+    """With one that left a checkpoint."""
+    made_checkpoint.write(runs / "mine" / "checkpoint", made_checkpoint.network())
+    (runs / "mine" / "recipe.json").write_text("{}")
+    return runs
 
 
 @pytest.mark.parametrize("name", sorted(METHODS.keys() - LEARNED - {"splavu"}))

@@ -33,11 +33,7 @@ from vidveil.video.write import MAX_RATIO, pixel_shape
 BROKEN = "could not be anonymized (RuntimeError)"
 
 
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "runs"
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 @pytest.fixture

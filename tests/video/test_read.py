@@ -1,5 +1,6 @@
 """The reader gives every frame, at its own time, whatever the file."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -40,12 +41,6 @@ def look(frame: Frame) -> int | None:
     return None if frame.picture is None else round(grey(frame))
 
 
-def test_frames_come_once_each_and_in_order(tmp_path):
-    frames, _ = read(Film(frames=24).make(tmp_path / "a.mp4"))
-    assert [frame.index for frame in frames] == list(range(24))
-    assert np.allclose([grey(frame) for frame in frames], [level(i) for i in range(24)], atol=2)
-
-
 @pytest.mark.parametrize(
     ("name", "codec", "pix_fmt"),
     [
@@ -65,10 +60,10 @@ def test_frames_come_once_each_and_in_order(tmp_path):
         ("a.y4m", "wrapped_avframe", "yuv420p"),
     ],
 )
-def test_whatever_codec_and_container_the_pictures_are_8_bit_420_and_complete(tmp_path, name, codec, pix_fmt):
+def test_whatever_codec_and_container_pictures_come_once_each_in_order_and_as_8_bit_420(tmp_path, name, codec, pix_fmt):
     film = Film(frames=12, codec=codec, pix_fmt=pix_fmt)
     frames, _ = read(film.make(tmp_path / name))
-    assert len(frames) == 12
+    assert [frame.index for frame in frames] == list(range(12))
     for i, frame in enumerate(frames):
         assert frame.picture.format.name in ("yuv420p", "yuvj420p")
         assert abs(grey(frame) - level(i)) < (30 if codec == "gif" else 4), i
@@ -159,17 +154,6 @@ def test_garbage_in_the_middle_becomes_frames_without_a_picture(tmp_path):
     assert {frame.lost for frame in lost} <= {UNDECODABLE, DAMAGED}
     assert seconds(frames, reader) == [Fraction(i, 25) for i in range(60)]
     assert all((frame.width, frame.height) == (160, 120) for frame in frames)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "report"), [("a.mp4", {"movflags": "faststart"}, "of 100 frames"), ("a.mkv", {}, "of 4.0 s")]
-)
-def test_a_truncated_file_gives_what_is_there_and_says_so(tmp_path, name, options, report):
-    path = Film(frames=100, width=160, height=120, options=options).make(tmp_path / name)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
-    frames, reader = read(path)
-    assert 10 < len(frames) < 60
-    assert report in reader.report.cut_short
 
 
 def test_the_size_may_change_within_a_stream(tmp_path):
@@ -320,25 +304,23 @@ def test_ffv1_is_decoded_one_frame_at_a_time(tmp_path):
     connection.close()
 
 
-def cut_in_half(path: Path) -> Path:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    return path
-
-
 @pytest.mark.parametrize(
-    ("name", "film"),
+    ("name", "film", "report"),
     [
-        ("a.mp4", Film(frames=100, gop=10, sound="aac", options={"movflags": "faststart"})),
-        ("a.mkv", Film(frames=100, gop=10, sound="aac")),
-        ("a.avi", Film(frames=100, gop=10, codec="mpeg4")),
-        ("a.flv", Film(frames=100, gop=10, sound="aac")),
+        ("a.mp4", Film(frames=100, gop=10, sound="aac", options={"movflags": "faststart"}), r"\d\d of 100 frames"),
+        ("a.mkv", Film(frames=100, gop=10, sound="aac"), r"2\.\d of 4\.0 s"),
+        ("a.avi", Film(frames=100, gop=10, codec="mpeg4"), r"\d\d of 100 frames"),
+        ("a.flv", Film(frames=100, gop=10, sound="aac"), r"2\.\d of 4\.\d s"),
     ],
 )
-def test_a_file_cut_in_half_says_so_whatever_its_format(tmp_path, name, film):
-    _, reader = read(film.make(tmp_path / name))
+def test_a_file_cut_in_half_gives_what_is_there_and_says_so_whatever_its_format(tmp_path, name, film, report):
+    path = film.make(tmp_path / name)
+    _, reader = read(path)
     assert reader.report.cut_short is None
-    _, reader = read(cut_in_half(tmp_path / name))
-    assert "ends early or is damaged" in reader.report.cut_short
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    frames, reader = read(path)
+    assert 40 < len(frames) < 60
+    assert re.fullmatch(f"ends early or is damaged: {report} are there", reader.report.cut_short)
 
 
 def test_a_file_that_an_editor_trimmed_is_whole(tmp_path):

@@ -56,13 +56,6 @@ def test_an_output_that_another_process_is_writing_is_left_to_it(tmp_path):
     assert only(anonymize(path)).ok
 
 
-def test_what_a_killed_run_left_is_no_obstacle(tmp_path):
-    path = Film().make(tmp_path / "a.mp4")
-    part_of(tmp_path / "a_anonymized.mp4").write_bytes(b"x" * 1000)
-    assert only(anonymize(path)).ok
-    assert names(tmp_path) == {"a.mp4", "a_anonymized.mp4", "a_anonymized.json"}
-
-
 def test_part_files_of_others_are_left_as_they_are(tmp_path):
     unfinished = Film().make(tmp_path / "a.mp4").rename(tmp_path / "movie.mp4.part")
     before = unfinished.read_bytes()

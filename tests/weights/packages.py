@@ -51,16 +51,24 @@ def make_wheel(folder: Path, data: bytes = DATA, member: str = TOY.member) -> Pa
     return path
 
 
+def source_archive(files: dict[str, bytes]) -> bytes:
+    """The bytes of a .tar.gz."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return out.getvalue()
+
+
 def make_source_archive(folder: Path) -> None:
+    """A package whose setup leaves a file behind if it ever runs."""
     folder.mkdir(exist_ok=True)
-    with tarfile.open(folder / "toynet-1.2.tar.gz", "w:gz") as archive:
-        for name, text in {
-            "setup.py": f"open({str(folder / 'ran')!r}, 'w'); import setuptools; setuptools.setup(name='toynet')",
-            "PKG-INFO": "Metadata-Version: 2.1\nName: toynet\nVersion: 1.2\n",
-        }.items():
-            info = tarfile.TarInfo(f"toynet-1.2/{name}")
-            info.size = len(text)
-            archive.addfile(info, io.BytesIO(text.encode()))
+    setup = f"open({str(folder / 'ran')!r}, 'w'); import setuptools; setuptools.setup(name='toynet')"
+    info = b"Metadata-Version: 2.1\nName: toynet\nVersion: 1.2\n"
+    files = {"toynet-1.2/setup.py": setup.encode(), "toynet-1.2/PKG-INFO": info}
+    (folder / "toynet-1.2.tar.gz").write_bytes(source_archive(files))
 
 
 def open_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

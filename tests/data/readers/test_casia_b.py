@@ -39,7 +39,7 @@ def test_casia_b_is_read_in_its_official_layout(tmp_path):
     assert set(np.unique(video).tolist()) == {0, 255}
 
 
-def test_the_first_74_people_are_trained_on_or_held_out_and_the_other_50_tested(tmp_path):
+def test_the_first_74_people_are_training_or_validation_and_the_other_50_test(tmp_path):
     walks(tmp_path, people=range(1, 125))
     clips = casia_b.load(None, root=tmp_path)
     train, val, test = ({int(p) for p in clips.group[clips.indices(split)]} for split in SPLITS)
@@ -64,7 +64,7 @@ def test_a_silhouette_at_the_edge_is_not_shifted_by_it():
     assert casia_b.aligned(body(3, at=0, width=13) > 0) is None  # 39 pixels are nobody
 
 
-def test_pictures_without_anybody_are_passed_over(tmp_path):
+def test_pictures_without_anybody_are_skipped(tmp_path):
     walks(tmp_path)
     walk(tmp_path, "075/nm-02/000", frames=4, nobody=3)
     clips = casia_b.load(None, root=tmp_path)
@@ -79,7 +79,7 @@ def test_walks_without_anybody_are_named_all_at_once(tmp_path):
         casia_b.load(None, root=tmp_path)
 
 
-def test_a_walk_that_is_missing_or_an_empty_folder_is_passed_over_and_counted(tmp_path):
+def test_a_missing_walk_is_no_error_and_empty_folders_are_counted(tmp_path):
     walks(tmp_path)
     (tmp_path / casia_b.FOLDER / "075/nm-02/000").mkdir(parents=True)
     clips = casia_b.load(None, root=tmp_path)
@@ -116,7 +116,7 @@ def test_a_folder_that_lies_where_it_should_not_is_named(tmp_path, path, message
         casia_b.load(None, root=tmp_path)
 
 
-def test_what_is_packed_damaged_or_not_there_is_named(tmp_path):
+def test_what_is_packed_or_damaged_is_named(tmp_path):
     folder = walks(tmp_path)
     (folder / "076.tar.gz").touch()
     with pytest.raises(DataError, match=r"076\.tar\.gz is still packed: unpack it in .*GaitDatasetB-silh"):
@@ -128,12 +128,6 @@ def test_what_is_packed_damaged_or_not_there_is_named(tmp_path):
         casia_b.load(None, root=tmp_path)
     with pytest.raises(DataError, match="cannot be listed: it should hold folders called a person, 001 to 124"):
         casia_b.load(None, root=tmp_path / "nowhere")
-    (tmp_path / "bare" / casia_b.FOLDER).mkdir(parents=True)
-    with pytest.raises(DataError, match=r"0 of 0 walks have no \.png, there is no 001/nm-01/000 or the like"):
-        casia_b.load(None, root=tmp_path / "bare")
-    walks(tmp_path / "trained", people=(1, 2, 3))
-    with pytest.raises(DataError, match="casia_b: of the people here nobody is tested"):
-        casia_b.load(None, root=tmp_path / "trained")
 
 
 def test_pictures_that_changed_are_read_anew(tmp_path):

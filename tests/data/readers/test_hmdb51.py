@@ -105,26 +105,6 @@ def test_labels_next_to_hmdb51_are_read_and_missing_ones_are_unknown(tmp_path):
     assert np.isnan(clips.attributes).any(axis=1).sum() == 1
 
 
-@pytest.mark.usefixtures("undecoded")
-def test_lists_that_are_not_there_are_named(tmp_path):
-    with pytest.raises(DataError, match=r"there is no .*testTrainMulti_7030_splits: HMDB51's lists of splits"):
-        hmdb51.load(None, root=tmp_path, size=28)
-    hmdb(tmp_path)
-    with pytest.raises(DataError, match=r"has no file CLASS_test_split2\.txt: it should have one for each class"):
-        hmdb51.load("2", root=tmp_path, size=28)
-    (tmp_path / hmdb51.LISTS / "wave_test_split1.txt").unlink()
-    with pytest.raises(DataError, match=r"has no wave_test_split1\.txt, but .*wave holds videos of that class"):
-        hmdb51.load("1", root=tmp_path, size=28)
-
-
-def test_a_clip_that_is_listed_but_not_there_is_named(tmp_path):
-    hmdb(tmp_path)
-    gone = tmp_path / "hmdb51" / "sit" / clip("Beta", "sit")
-    gone.unlink()
-    with pytest.raises(DataError, match=f"hmdb51: {gone} is listed but not there"):
-        hmdb51.load(None, root=tmp_path, size=28)
-
-
 @pytest.mark.parametrize(
     ("recipe", "data", "attribute"),
     [("dual_cls_vp_hmdb51", "hmdb51:1", "face"), ("dual_cls_pa_hmdb", "pa_hmdb51", "nudity")],

@@ -60,14 +60,6 @@ def test_videos_that_are_gone_from_youtube_are_left_out_and_counted(tmp_path, ca
 
 
 @pytest.mark.usefixtures("undecoded")
-def test_a_copy_that_has_everything_is_not_remarked_on(tmp_path, capsys):
-    lists(made(tmp_path), "train")
-    lists(tmp_path, "val")
-    loaded(tmp_path)
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.usefixtures("undecoded")
 def test_no_video_of_youtube_is_in_training_and_test(tmp_path):
     trained = folder_of(made(tmp_path), "train", CLASSES[0])
     shutil.copy(
@@ -120,31 +112,14 @@ def test_classes_have_the_order_of_the_map_if_it_is_there(tmp_path, place):
 
 
 @pytest.mark.usefixtures("undecoded")
-def test_another_layout_is_refused_with_how_it_should_look(tmp_path):
-    with pytest.raises(DataError, match="no kinetics400/train in"):
-        load_data("kinetics400", root=tmp_path, frames=4, size=28)
-    made(tmp_path)
-    odd = folder_of(tmp_path, "train", CLASSES[0]) / "holiday.mp4"
-    odd.write_bytes(b"video")
-    with pytest.raises(DataError, match=rf"{odd} has no name of Kinetics: ID_000012_000022\.mp4"):
-        loaded(tmp_path)
-    odd = odd.rename(tmp_path / "kinetics400" / "train" / file("train", 0, 9))
-    with pytest.raises(
-        DataError, match=rf"{odd} is in no folder of a class: put it into train/CLASS, or train\.csv with"
-    ):
-        loaded(tmp_path)
-    odd.unlink()
-    lists(tmp_path, "val", place="annotations").write_text(f"{HEAD}\nyoga,aaaaaaaaaaa,1,11,val\n")
+def test_lists_and_folders_that_leave_nothing_to_use_are_refused(tmp_path):
+    lists(made(tmp_path), "val", place="annotations").write_text(f"{HEAD}\nyoga,aaaaaaaaaaa,1,11,val\n")
     with pytest.raises(
         DataError,
         match=r"none of the 1 videos that .*val\.csv lists is there: .*aaaaaaaaaaa_000001.* in \S+0/kinetics400/val or",
     ):
         loaded(tmp_path)
     (tmp_path / "kinetics400" / "annotations" / "val.csv").unlink()
-    for path in (tmp_path / "kinetics400" / "val").glob("*/*"):
-        path.unlink()
-    with pytest.raises(DataError, match=r"val holds no video: CLASS/ID_000012_000022\.mp4 and so on belong there"):
-        loaded(tmp_path)
     for name in CLASSES:
         shutil.rmtree(folder_of(tmp_path, "val", name))
         shutil.copytree(folder_of(tmp_path, "train", name), folder_of(tmp_path, "val", name))

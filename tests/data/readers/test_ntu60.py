@@ -121,39 +121,3 @@ def test_setups_of_ntu_120_in_the_same_folder_are_skipped(tmp_path):
         path.unlink()
     with pytest.raises(DataError, match=r"holds setups above 17 alone, .*unpack S001 to S017"):
         ntu60.load(None, root=tmp_path, size=28)
-
-
-@pytest.mark.usefixtures("undecoded")
-@pytest.mark.parametrize(
-    ("file", "message"),
-    [
-        ("S001C001P001R001A001.avi", "has no valid name: it should look like S001C001P001R001A001_rgb.avi"),
-        ("S1C1P1R1A1_rgb.avi", "has no valid name"),
-        (name(action=61), "has action 1 to 60, not 61"),
-        (name(camera=4), "has camera 1 to 3, not 4"),
-        (name(performer=0), "has performer 1 to 40, not 0"),
-        (name(replication=3), "has replication 1 to 2, not 3"),
-        (name(setup=0), "has setup 1 to 17, not 0"),
-    ],
-)
-def test_a_file_with_a_name_that_cannot_be_is_named_with_how_it_should_look(tmp_path, file, message):
-    (ntu(tmp_path) / file).touch()
-    with pytest.raises(DataError, match=message) as refused:
-        ntu60.load(None, root=tmp_path, size=28)
-    assert str(tmp_path / ntu60.FOLDER / file) in str(refused.value)
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_a_folder_without_videos_or_without_the_people_of_a_split_is_refused(tmp_path):
-    folder = tmp_path / "none" / ntu60.FOLDER
-    (folder / "S001").mkdir(parents=True)
-    with pytest.raises(DataError, match=r"holds no \.avi file: .*in no folder of their own"):
-        ntu60.load(None, root=tmp_path / "none", size=28)
-    with pytest.raises(DataError, match="cannot be listed: it should be a folder of videos such as S001"):
-        ntu60.load(None, root=tmp_path / "nowhere", size=28)
-    ntu(tmp_path / "trained", people=(1, 2, 4))
-    with pytest.raises(DataError, match="ntu60:subject: of the people here nobody is tested"):
-        ntu60.load(None, root=tmp_path / "trained", size=28)
-    ntu(tmp_path / "alone", people=(1, 3))
-    with pytest.raises(DataError, match="of P001 none can be spared: each action needs two people"):
-        ntu60.load(None, root=tmp_path / "alone", size=28)

@@ -4,7 +4,6 @@ import pytest
 
 from tests.data.made_toyota import TESTED, TRAINED, smarthome
 from tests.media import Film
-from vidveil.core.errors import DataError
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.readers import toyota
@@ -59,41 +58,3 @@ def test_subgroups_are_what_a_file_says_and_unknown_without_it(tmp_path):
     clips = toyota.load(None, root=tmp_path, size=28)
     known = dict(zip(clips.group.tolist(), clips.tags["subgroup"].tolist(), strict=True))
     assert {person: group for person, group in known.items() if group != -1} == {"p02": 0, "p03": 1}
-
-
-@pytest.mark.usefixtures("undecoded")
-@pytest.mark.parametrize(
-    ("file", "message"),
-    [
-        ("Walk_p02_r00_v11.mp4", "has no valid name: it should look like Cook.Cleandishes_p02_r00_v02_c03.mp4"),
-        ("_p02_r00_v11_c01.mp4", "has no valid name"),
-        ("Walk_p05_r00_v11_c01.mp4", "no subject is called p05; there are p02, p03, p04, p06"),
-        ("Walk_p02_r00_v11_c08.mp4", "no camera is called c08; there are c01 to c07"),
-    ],
-)
-def test_a_file_with_a_name_that_cannot_be_is_named_with_how_it_should_look(tmp_path, file, message):
-    path = smarthome(tmp_path) / file
-    path.touch()
-    with pytest.raises(DataError, match=message) as refused:
-        toyota.load(None, root=tmp_path, size=28)
-    assert str(path) in str(refused.value)
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_a_folder_without_videos_or_without_the_people_of_a_split_is_refused(tmp_path):
-    smarthome(tmp_path / "none", people=())
-    with pytest.raises(DataError, match=r"mp4 holds no \.mp4 file: videos such as Cook\.Cleandishes_p02"):
-        toyota.load(None, root=tmp_path / "none", size=28)
-    smarthome(tmp_path / "trained", people=TRAINED)
-    with pytest.raises(DataError, match="toyota: of the people here nobody is tested; unpack all of the set"):
-        toyota.load(None, root=tmp_path / "trained", size=28)
-    smarthome(tmp_path / "tested", people=TESTED)
-    with pytest.raises(DataError, match="of nobody none can be spared"):
-        toyota.load(None, root=tmp_path / "tested", size=28)
-
-
-def test_files_that_are_no_videos_are_named(tmp_path):
-    smarthome(tmp_path)
-    message = r"cannot be decoded.*: Cook\.Cleandishes_p02_r00_v11_c03\.mp4 \(it is empty\)"
-    with pytest.raises(DataError, match=message):
-        toyota.load(None, root=tmp_path, size=28)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.data.made_ucf101 import ucf, vp
-from vidveil.core.errors import DataError
 from vidveil.data.readers import ucf101, vp_labels
 
 
@@ -32,13 +31,6 @@ def test_labels_next_to_ucf101_are_read_and_missing_ones_are_unknown(tmp_path):
     assert clips.attributes[at[paths[2]]].tolist() == [1, 0, 1, 0, 1]
     assert np.isnan(clips.attributes[at[paths[0]]]).all()
     assert len(clips.attribute_names) == 5
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_a_split_without_lists_is_refused(tmp_path):
-    ucf(tmp_path, film=False)
-    with pytest.raises(DataError, match=r"trainlist02\.txt cannot be read"):
-        ucf101.load("2", root=tmp_path, size=28)
 
 
 def test_the_official_lists_and_labels_of_ucf101_are_read(real_labels):

@@ -108,27 +108,6 @@ def test_the_list_of_tests_must_name_the_annotated_videos(tmp_path):
         ucf_crime.read_videos(tmp_path)
 
 
-def test_what_a_copy_lacks_is_named(tmp_path):
-    with pytest.raises(DataError, match="no UCF_Crimes or UCF-Crime or UCF_Crime or ucf_crime in"):
-        load_data("ucf_crime", root=tmp_path, frames=4, size=28)
-    made(tmp_path)
-    with pytest.raises(DataError, match=r"there is no Anomaly_Train\.txt in .*UCF_Crimes or next to it: it comes with"):
-        load_data("ucf_crime", root=tmp_path, frames=4, size=28)
-    folder = lists(tmp_path)
-    (tmp_path / "UCF_Crimes/Videos" / TRAIN[3]).unlink()
-    with pytest.raises(
-        DataError, match=r"ucf_crime: 1 of 10 videos are not in .*: Robbery001_x264\.mp4; they belong in .*Abuse"
-    ):
-        load_data("ucf_crime", root=tmp_path, frames=4, size=28)
-    for name in LISTED[4:]:
-        (tmp_path / "UCF_Crimes/Videos" / name).unlink()
-    with pytest.raises(DataError, match=r"7 of 10 videos .* and 2 more; they belong in"):
-        load_data("ucf_crime", root=tmp_path, frames=4, size=28)
-    (folder / RANGES[0]).unlink()
-    with pytest.raises(DataError, match=rf"there is no {RANGES[0]} or {RANGES[1]} in"):
-        load_data("ucf_crime", root=tmp_path, frames=4, size=28)
-
-
 @pytest.fixture
 def real_root(tmp_path, real_labels):
     """The real lists, and empty files in place of the videos."""

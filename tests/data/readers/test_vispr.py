@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tests.data.made_vispr import made, names
-from vidveil.core.errors import DataError
-from vidveil.data import available, load_data
+from vidveil.data import load_data
 from vidveil.data.clips import SPLITS
 from vidveil.data.loader import Loader
 from vidveil.data.readers import vispr
@@ -68,37 +67,6 @@ def test_parts_without_annotations_take_the_released_vectors(tmp_path):
 def test_annotations_take_precedence_over_vectors_whose_order_is_a_guess(tmp_path):
     vectors(made(tmp_path), "train")
     assert vispr.load(None, root=tmp_path, size=28).attributes[0].tolist() == [0] * 7
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_missing_labels_are_named_with_what_would_help(tmp_path):
-    made(tmp_path, annotations=None)
-    with pytest.raises(DataError, match=r"train2017 has no \.json, and no .*train_labels\.pkl either: put the annot"):
-        vispr.load(None, root=tmp_path, size=28)
-    vectors(tmp_path, "train", "test")
-    with pytest.raises(DataError, match=r"val2017 has no \.json, and released vectors are of train2017 and test2017"):
-        vispr.load(None, root=tmp_path, size=28)
-    (tmp_path / "vispr" / "val2017" / "2017_2000.json").write_text('{"labels": ["a0_safe"]}')
-    with pytest.raises(DataError, match=r"lacks 1 of 2 annotations, 2017_2001\.json first"):
-        vispr.load(None, root=tmp_path, size=28)
-
-
-def test_what_is_missing_of_the_layout_is_named(tmp_path):
-    made(tmp_path)
-    assert available("vispr", tmp_path).startswith("part: ")
-    gone = tmp_path / "vispr" / "test2017" / "2017_3001.jpg"
-    gone.unlink()
-    with pytest.raises(DataError, match=f"vispr: {gone} is listed but not there"):
-        load_data("vispr", root=tmp_path, frames=4, size=28)
-    for path in sorted((tmp_path / "vispr" / "val2017").iterdir()):
-        path.unlink()
-    (tmp_path / "vispr" / "val2017.txt").unlink()
-    with pytest.raises(DataError, match=r"val2017 holds no picture: VISPR's val2017/2017_10001018\.jpg"):
-        load_data("vispr", root=tmp_path, frames=4, size=28)
-    (tmp_path / "vispr" / "val2017").rmdir()
-    assert "no vispr/val2017" in available("vispr", tmp_path)
-    with pytest.raises(DataError, match="no vispr/val2017 or vispr/images/val2017 in"):
-        load_data("vispr", root=tmp_path, frames=4, size=28)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from vidveil.evaluation.measures import measure
 from vidveil.evaluation.per_clip import read_per_clip
 from vidveil.evaluation.protocols import clips, clips_protocol
 from vidveil.evaluation.protocols.clips import AttackProtocol
-from vidveil.methods.motion import Motion
+from vidveil.methods import load
 from vidveil.report.tables import table
 from vidveil.training.runs import runs_folder
 
@@ -232,9 +232,7 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
         attributes=np.zeros((len(data), 0), np.float32),
         attribute_names=(),
     )
-    with pytest.raises(
-        DataError, match="nothing to attack; its actions can be learned: vidveil train raw_actions data="
-    ):
+    with pytest.raises(DataError, match="nothing to attack; its actions can be learned: vidveil train"):
         evaluate(nobody)
     people = replace(nobody, person=data.person)
     with pytest.raises(DataError, match=r"names no attributes: write attack=\[linkage\]"):
@@ -266,7 +264,7 @@ def test_a_mistake_is_refused_before_anything_is_trained(changes, reason):
 
 
 def test_a_setting_that_moves_after_another_method_is_refused_for_medians(monkeypatch):
-    loader(monkeypatch, Masker("moving_mask", preprocess=Motion()))
+    loader(monkeypatch, Masker("moving_mask", preprocess=load("motion")))
     with pytest.raises(UsageError, match="shows nothing, whatever it hides"):
         refuse_mistakes(replace(RECIPE, part="median", method="moving_mask"))
 

@@ -23,11 +23,7 @@ from vidveil.models.layers.tubelets import over_pixels, paint
 DECODE = {"output": "decode", "fusion": False}
 
 
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "runs"
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def kept(runs, name="mine", **changes):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.methods.made_checkpoint import stronger
 from vidveil.core.errors import InputError, UsageError
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.model import DualCLS, Network
@@ -24,11 +25,7 @@ FORMATS = ["onnx", "xml"]
 def built(**changes: Any) -> DualCLS:
     torch.manual_seed(5)
     network = {"size": "tiny", "frames": 8, "side": 32, "actions": 5, "budget": {"attributes": 4}, "keep": 0.7}
-    made = DualCLS(Network(**(network | changes))).eval()
-    with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    return made
+    return stronger(DualCLS(Network(**(network | changes))), 0.2)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from tests.methods.made_checkpoint import stronger
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.model import DualCLS, Network
@@ -35,11 +36,7 @@ def tiny(monkeypatch):
 def built(mode: str = "paper", **changes: Any) -> DualCLS:
     torch.manual_seed(5)
     network = {"size": "tiny", "frames": 8, "side": 32, "actions": 5, "budget": {"attributes": 4}, "keep": 0.7}
-    made = DualCLS(Network(**(network | MODES[mode] | changes))).eval()
-    with torch.no_grad():
-        for parameter in made.parameters():  # louder than at the start, so that the maps are not flat
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    return made
+    return stronger(DualCLS(Network(**(network | MODES[mode] | changes))), 0.2)
 
 
 def clips(count: int = 2, frames: int = 8, side: int = 32) -> Tensor:

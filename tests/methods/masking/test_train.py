@@ -223,7 +223,6 @@ def test_several_actions_at_once_are_refused_before_a_run_begins(runs, data, mon
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": 36}, "no whole number of tubelets"),
         ({"utility": "r3d_tinny", "train_on": "pixels"}, r"did you mean r3d_tiny\?"),
         ({"output": "decode", "train_on": "pixels"}, "fusion: false"),
     ],

@@ -6,9 +6,10 @@ import math
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError
-from vidveil.methods.splavu.model import AAM, Attend, Shape, rebuilt, too_few
+from vidveil.methods.splavu.model import AAM, Attend, Shape, attend_side_by_side, rebuilt, too_few
 
 D = 32
 SHAPES = {
@@ -229,3 +230,11 @@ def test_nothing_is_projected_where_nothing_is_erased():
     made = AAM(SHAPES["attention"])
     assert {"centre", "left"}.isdisjoint(made.state_dict())
     assert isinstance(made.blocks[0], Attend)
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("shape", [(8, 8, 3, 5), (2, 1, 1, 1), (4, 3, 7, 0)])
+def test_attention_of_clips_side_by_side_is_what_torch_computes(shape, size):
+    q, k, v = size * torch.randn(3, *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    plain = F.scaled_dot_product_attention(*(x.permute(3, 1, 0, 2) for x in (q, k, v)))  # (B, heads, tokens, d)
+    torch.testing.assert_close(attend_side_by_side(q, k, v), plain.permute(2, 1, 3, 0))

@@ -1,6 +1,5 @@
 """`vidveil train` of an adapter, on a store of made features."""
 
-import json
 import sys
 from dataclasses import replace
 
@@ -8,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
-from safetensors.torch import load_file
 
 from tests.evaluation.made_features import WIDTH, made, read
 from tests.evaluation.made_videos import anomaly_videos, detection_videos
+from tests.evaluation.stopped import bits, events, same, stop_at
 from vidveil.app.run_recipe import carry_out
 from vidveil.core.errors import DataError, RecipeError, TrainingError, UsageError
 from vidveil.core.recipe import as_values
@@ -32,10 +31,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+def _one_thread(runs):  # noqa: ARG001
     torch.set_num_threads(1)
-    return tmp_path / "runs"
 
 
 @pytest.fixture
@@ -49,29 +46,17 @@ def recipe(folder):
 PUBLISHED = {"reference": True, "erase": 0.0, "adapter": "mlp", "identity_epochs": 2}
 
 
-def bits(runs, name):
-    return load_file(runs / name / "checkpoint" / "weights.safetensors")
+def interrupt(recipe, network, step):
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, network, step)
+        with pytest.raises(KeyboardInterrupt):
+            run(recipe)
 
 
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
-def events(runs, name):
-    return [json.loads(line) for line in (runs / name / "log.jsonl").read_text().splitlines()]
-
-
-def stop_at(patch, step, kind=Joint):
-    """As Ctrl-C would, before a step is done."""
-    forward, left = kind.forward, [step]
-
-    def forwards(self, *words):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return forward(self, *words)
-
-    patch.setattr(kind, "forward", forwards)
+def resumed_is_whole(runs, recipe):
+    run(recipe, resume=True)
+    run(replace(recipe, name="whole"))
+    return same(bits(runs, "mine"), bits(runs, "whole"))
 
 
 @pytest.mark.parametrize("changes", [{}, PUBLISHED, {"reference": True, "erase": 0.0}, {"adapter": "mlp"}])
@@ -145,28 +130,18 @@ def test_latent_consistency_holds_features_where_they_are(recipe):
 ])  # fmt: skip
 def test_a_training_that_was_stopped_goes_on_to_the_bit(runs, recipe, changes, step):
     recipe = replace(recipe, **changes)
-    with pytest.MonkeyPatch.context() as patch:
-        stop_at(patch, step)
-        with pytest.raises(KeyboardInterrupt):
-            run(recipe)
+    interrupt(recipe, Joint, step)
     assert list_runs()[0].state == "interrupted"
     with pytest.raises(UsageError, match="no checkpoint"):
         load_adapter("mine")
-    run(recipe, resume=True)
-    run(replace(recipe, name="whole"))
-    assert same(bits(runs, "mine"), bits(runs, "whole"))
+    assert resumed_is_whole(runs, recipe)
 
 
 @pytest.mark.parametrize(("kind", "step"), [(Copying, 3), (Joint, 5)])
 def test_one_that_was_stopped_while_or_after_the_identity_was_learned_goes_on_to_the_bit(runs, recipe, kind, step):
     recipe = replace(recipe, **PUBLISHED)
-    with pytest.MonkeyPatch.context() as patch:
-        stop_at(patch, step, kind)
-        with pytest.raises(KeyboardInterrupt):
-            run(recipe)
-    run(recipe, resume=True)
-    run(replace(recipe, name="whole"))
-    assert same(bits(runs, "mine"), bits(runs, "whole"))
+    interrupt(recipe, kind, step)
+    assert resumed_is_whole(runs, recipe)
 
 
 def test_a_training_that_ended_before_its_checkpoint_was_written_is_not_done_again(recipe, monkeypatch):
@@ -220,10 +195,7 @@ def test_several_actions_at_once_are_scored_by_cmap_and_have_no_largest_class(re
 
 
 def test_other_features_under_a_begun_run_are_refused(tmp_path, recipe):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_at(patch, 2)
-        with pytest.raises(KeyboardInterrupt):
-            run(recipe)
+    interrupt(recipe, Joint, 2)
     other = made(tmp_path / "other", people=(6, 3, 3))
     with pytest.raises(UsageError, match="data was"):
         run(replace(recipe, data=f"features:{other}"), resume=True)
@@ -273,22 +245,14 @@ def test_several_tasks_learn_with_one_adapter_and_are_scored_on_validation(runs,
 ])  # fmt: skip
 def test_a_training_with_whole_videos_goes_on_to_the_bit(runs, recipe, asked, changes, step):
     recipe = replace(recipe, **SEVERAL | changes)
-    with pytest.MonkeyPatch.context() as patch:
-        stop_at(patch, step)
-        with pytest.raises(KeyboardInterrupt):
-            run(recipe)
-    run(recipe, resume=True)
-    run(replace(recipe, name="whole"))
-    assert same(bits(runs, "mine"), bits(runs, "whole"))
+    interrupt(recipe, Joint, step)
+    assert resumed_is_whole(runs, recipe)
     assert len(asked) == 3 * len(recipe.whole_videos)
 
 
 @pytest.mark.usefixtures("asked")
 def test_a_training_does_not_go_on_with_other_whole_videos(folder, recipe, monkeypatch):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_at(patch, 4)
-        with pytest.raises(KeyboardInterrupt):
-            run(replace(recipe, **SEVERAL))
+    interrupt(replace(recipe, **SEVERAL), Joint, 4)
     other = detection_videos(read(folder), (9, 4, 4))
     monkeypatch.setattr(train_adapter, "load_detection_videos", lambda *_, **__: other)
     with pytest.raises(TrainingError, match="other data"):

@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from tests import media
 from tests.detect.stage import TURNS, Discs, frame_of, matrix_of, stored_as
 from tests.evaluation.masked import people
+from tests.methods import made_checkpoint
 from tests.methods.dimmest import frames
+from tests.methods.made_checkpoint import FRAMES, SIZE, clips, drawing_network
 from vidveil import load
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
@@ -22,40 +24,21 @@ from vidveil.methods.masking import stream as stretch
 from vidveil.methods.masking.masker import TubeletMasker, tuned
 from vidveil.methods.masking.windows import Plan, laid_over, small_picture
 from vidveil.methods.stprivacy.anonymizer import Drawer, frames_of, read_network, resized, yuv
-from vidveil.methods.stprivacy.model import Network, STPrivacy
 from vidveil.models import checkpoint
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels
 
-FRAMES, SIZE, CELL = 4, 32, 8
+CELL = 8
 
 
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "runs"
-
-
-def network(**changes):
-    torch.manual_seed(5)
-    made = STPrivacy(Network(**{"size": "mini", "frames": FRAMES, "side": SIZE, "actions": 3} | changes)).eval()
-    with torch.no_grad():
-        for parameter in made.parameters():  # louder than at the start, so that tubelets differ
-            parameter.add_(0.1 * torch.randn_like(parameter))
-    return made
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def kept(runs, name="mine", stride=2, data="puppets", **changes):
     """The network that was trained; its checkpoint is that of the run `name`."""
-    made = network(**changes)
-    recipe = {"name": name, "method": "stprivacy", "data": data, "stride": stride}
-    checkpoint.write(runs / name / "checkpoint", "stprivacy", made.about(), made.state_dict(), recipe=recipe)
+    made = drawing_network(**changes)
+    made_checkpoint.write(runs / name / "checkpoint", made, name, data=data, stride=stride)
     return made
-
-
-def clips(count=2, length=FRAMES, height=SIZE, width=SIZE):
-    return torch.rand(count, 3, length, height, width, generator=torch.Generator().manual_seed(11)) * 0.8 + 0.1
 
 
 @pytest.mark.parametrize("changes", [{}, {"select": "clip"}, {"tubelet_frames": 1}, {"alpha": 0.5}])
@@ -77,7 +60,7 @@ def test_without_anonymization_it_is_a_mask_over_the_filmed_pixels(runs):
     kept(runs, anonymize=False)
     method = load("mine")
     assert type(method) is TubeletMasker
-    video = clips(height=50, width=70, length=9)
+    video = clips(frames=9, height=50, width=70)
     found = method.anonymize_batch(video)
     shown = found.mask.unsqueeze(1).expand_as(video)
     assert torch.equal(found.video[shown], video[shown])

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tests.methods.dual_cls.test_weights import picture_vit
+from tests.methods.made_checkpoint import stronger
 from vidveil.core.errors import RecipeError, UsageError, WeightsError
 from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.methods.stprivacy import model as stprivacy
@@ -32,11 +33,7 @@ def tiny(monkeypatch):
 def built(**changes: Any) -> STPrivacy:
     torch.manual_seed(5)
     network = {"size": "tiny", "frames": 8, "side": 32, "actions": 5}
-    made = STPrivacy(Network(**network | changes)).eval()
-    with torch.no_grad():
-        for parameter in made.parameters():  # louder than at the start, so that tubelets differ
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    return made
+    return stronger(STPrivacy(Network(**network | changes)), 0.2)
 
 
 def clips(count: int = 2, frames: int = 8, side: int = 32) -> Tensor:

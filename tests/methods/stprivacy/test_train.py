@@ -272,14 +272,6 @@ def test_training_that_is_stopped_and_resumed_is_the_same_to_the_bit(runs, monke
     assert resumed.metrics == whole.metrics
 
 
-def test_a_budget_that_the_data_do_not_name_is_refused_before_a_run_begins(runs, data, monkeypatch):
-    nobody = replace(data, person=data.person * 0 - 1)
-    monkeypatch.setattr(train_method, "load_data", lambda *_, **__: nobody)
-    with pytest.raises(RecipeError, match="names no people: budget: attributes"):
-        run(RECIPE)
-    assert not runs.exists()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -125,7 +125,7 @@ class CompiledScorer(Scorer):
 def in_batches(clips: Tensor, batch: int, decide: Callable[[Tensor], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     """What `decide` returns for clips, called with `batch` of them each time: the last ones are filled up."""
     kept, scores = [], []
-    for part in clips.split(batch):
+    for part in torch.split(clips, batch):
         missing = batch - len(part)
         filled = torch.cat([part, part[-1:].expand(missing, -1, -1, -1, -1)]) if missing else part
         some_kept, some_scores = decide(filled)
