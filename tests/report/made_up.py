@@ -7,7 +7,7 @@ from vidveil.evaluation.results import Metric, Point, Results
 
 
 def metric(value, floor, **more):
-    told = {
+    values = {
         "kind": "leakage",
         "value": value,
         "seeds": [value - 0.01, value + 0.01],
@@ -17,7 +17,7 @@ def metric(value, floor, **more):
         "floor_analytic": floor,
         "measured_by": "resnet_tiny, LDA",
     }
-    return Metric(**told | more)
+    return Metric(**values | more)
 
 
 def around(name, value):
@@ -37,12 +37,12 @@ def point(method, keep=None, *, utility=0.95, link=0.80, attributes=1.0, verdict
         "ap_skin_colour": metric(0.7, 0.4, note="two views"),
     }
     together = {} if attributes is None else around("attribute_excess", attributes)
-    told = together | {"not_measurable": ["nudity"], "constant": ["gender"], "verdict": verdict}
-    return Point(**{"method": method, "keep": keep, "metrics": metrics} | told | more)
+    values = together | {"not_measurable": ["nudity"], "constant": ["gender"], "verdict": verdict}
+    return Point(**{"method": method, "keep": keep, "metrics": metrics} | values | more)
 
 
 def results(name="raw_puppets", points=(), **more):
-    told = {
+    values = {
         "recipe": {},
         "data": {"name": "puppets", "fingerprint": "ab" * 32, "clips": {"test": 720}, "people": {"test": 36}},
         "machine": {"device": "cpu", "commit": "1234567"},
@@ -51,7 +51,7 @@ def results(name="raw_puppets", points=(), **more):
         "points": list(points),
         "controls": {"background_rank1": metric(0.031, 0.03, kind="control")},
     }
-    return Results(name=name, **told | more)
+    return Results(name=name, **values | more)
 
 
 def sweep(name, loss):

@@ -157,7 +157,7 @@ def test_a_reader_finds_the_table_and_what_is_not_in_it(tmp_path):
     assert "of blur, retention 0.970 is outside what was measured: 0.700 only" in text
 
 
-def test_a_reader_is_told_what_was_read_beside_raw_video(tmp_path):
+def test_a_reader_learns_what_was_read_next_to_raw_video(tmp_path):
     runs = [
         on_disk(tmp_path, "dual", [(0.9, 10, 5, 0.6), (0.5, 8, 1, 0.2)]),
         on_disk(tmp_path, "random", [(0.9, 9, 7, 0.75), (0.5, 6, 1, 0.0)]),

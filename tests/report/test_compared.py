@@ -7,7 +7,7 @@ from vidveil.report.tables import table
 
 
 def two(folder, **more):
-    """A method with a knob that leaks less than one without, at the same use."""
+    """A method with a knob that leaks less than one without, at the same utility."""
     return [
         on_disk(folder, "dual", [(0.9, 9, 5), (0.5, 5, 1)], **more),
         on_disk(folder, "blur", [(None, 7, 7)]),
@@ -34,7 +34,7 @@ def test_draws_are_as_many_as_the_evaluation_made_so_that_its_intervals_come_bac
     assert "in the same 2,000 draws of people" in section(two(tmp_path / "again"))
 
 
-def test_few_people_are_warned_of(tmp_path):
+def test_a_warning_is_given_for_few_people(tmp_path):
     runs = [on_disk(tmp_path, name, [(None, 7, 7)], people=9) for name in ("dual", "blur")]
     assert "9 people are few" in section(runs)
     assert "are few" not in section(two(tmp_path / "again"))
@@ -45,7 +45,7 @@ def test_one_method_is_compared_with_nothing(tmp_path):
     assert section([*two(tmp_path / "again")[:1], (tmp_path / "results.json", results())]) == ""
 
 
-def test_the_first_is_set_beside_each_of_the_others(tmp_path):
+def test_the_first_is_compared_with_each_of_the_others(tmp_path):
     text = section([*two(tmp_path), on_disk(tmp_path, "random", [(0.9, 9, 8), (0.5, 5, 4)])])
     assert [line for line in text.splitlines() if " − " in line and line.startswith("###")] == [
         "### dual − blur",
@@ -53,7 +53,7 @@ def test_the_first_is_set_beside_each_of_the_others(tmp_path):
     ]
 
 
-def test_runs_that_cannot_be_compared_are_reported_without_it_and_the_reason_is_told(tmp_path):
+def test_runs_that_cannot_be_compared_are_reported_without_it_and_the_reason_is_given(tmp_path):
     runs = two(tmp_path)
     runs[1][0].with_name("per_clip.safetensors").unlink()
     text = table([one for _, one in runs], section(runs))
@@ -79,13 +79,13 @@ def test_a_retention_that_many_draws_do_not_reach_has_no_interval(tmp_path):
     ]
 
 
-def test_another_exam_and_other_raw_video_are_warned_of(tmp_path):
+def test_a_warning_is_given_for_other_evaluators_and_other_raw_video(tmp_path):
     runs = [
         on_disk(tmp_path, "dual", [(None, 7, 5)], recipe={"attackers": ["vit_mini"]}, raw=(9, 9)),
         on_disk(tmp_path, "blur", [(None, 7, 7)], recipe={"attackers": ["resnet_tiny"]}),
     ]
     text = section(runs)
-    assert "evaluated otherwise (attackers)" in text
+    assert "evaluators of these two differ (attackers)" in text
     assert "its own evaluators of raw video (action, top-1 0.900 and 1.000)" in text
 
 

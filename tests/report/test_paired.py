@@ -69,7 +69,7 @@ def test_settings_that_keep_as_much_are_paired_whatever_their_rates_are_called(m
     assert {pair.settings for pair in paired.differences(first, second)} == {("dual, keep 0.9", "random, keep 0.73")}
 
 
-def test_a_method_without_a_knob_is_set_beside_every_setting(method):
+def test_a_method_without_a_knob_is_compared_with_every_setting(method):
     pairs = paired.differences(method("dual", (0.9, 9, 8), (0.5, 7, 4)), method("blur", (None, 8, 4)))
     assert {pair.settings[0] for pair in pairs} == {"dual, keep 0.9", "dual, keep 0.5"}
 
@@ -117,7 +117,7 @@ def test_nothing_is_read_where_nothing_was_measured(method):
 
 
 def test_shares_and_their_intervals_are_those_of_the_evaluation(tmp_path):
-    """From clips on disk comes what the evaluation had told: floors by permutation, moved as chance moves."""
+    """From clips on disk comes what the evaluation had found: floors by permutation, moved as chance moves."""
     rng = np.random.default_rng(1)
     people = np.repeat(np.arange(PEOPLE), CLIPS).astype(str)
     draws = Resamples(people)
@@ -138,13 +138,13 @@ def test_shares_and_their_intervals_are_those_of_the_evaluation(tmp_path):
     path, made = on_disk(tmp_path, "blur", [])
     per_clip = {f"{tag}/{name}": one for tag, these in (("raw", raw), ("blur", blurred)) for name, one in these.items()}
     write_per_clip(path.with_name("per_clip.safetensors"), people, per_clip)
-    told = point("blur", None, blurred, [], raw)
-    made = type(made)(**vars(made) | {"raw": point("raw", None, raw, [], raw), "points": [told]})
+    of_blur = point("blur", None, blurred, [], raw)
+    made = type(made)(**vars(made) | {"raw": point("raw", None, raw, [], raw), "points": [of_blur]})
     run = open_run(path, made)
     (found,) = paired.method(run, Resamples(run.people)).settings
-    assert found.excess.estimate.value == pytest.approx(told.metrics["linkage_rank1"].excess)
-    assert found.excess.estimate.interval == pytest.approx(tuple(told.metrics["linkage_rank1"].excess_interval))
-    assert found.retention.interval == pytest.approx(tuple(told.metrics["action_top1"].retention_interval))
+    assert found.excess.estimate.value == pytest.approx(of_blur.metrics["linkage_rank1"].excess)
+    assert found.excess.estimate.interval == pytest.approx(tuple(of_blur.metrics["linkage_rank1"].excess_interval))
+    assert found.retention.interval == pytest.approx(tuple(of_blur.metrics["action_top1"].retention_interval))
 
 
 def test_the_area_is_of_the_staircase_of_settings(method):
@@ -167,7 +167,7 @@ def test_an_area_of_more_settings_than_others_have_is_not_taken(method):
         ((None, 8, 4), (10, 1), "raw video is 0.000 above its floor, less than 0.05"),
     ],
 )
-def test_without_an_excess_there_is_no_curve_and_the_reason_is_told(method, setting, raw, reason):
+def test_without_an_excess_there_is_no_curve_and_the_reason_is_given(method, setting, raw, reason):
     lame, sound = method("blur", setting, raw=raw), method("random", (None, 8, 4))
     with pytest.raises(DataError, match=f"blur has no excess to read at a retention: {reason}"):
         paired.at_equal_retention(sound, lame)

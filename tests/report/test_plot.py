@@ -66,6 +66,6 @@ def test_any_results_can_be_drawn(runs, tmp_path):
     assert picture.min() < 128  # not an empty page
 
 
-def test_a_picture_that_cannot_be_written_is_told_in_one_line(tmp_path):
+def test_a_picture_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         trade_off([results()], tmp_path / "nowhere" / "tradeoff.png")

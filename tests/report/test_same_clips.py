@@ -1,4 +1,4 @@
-"""Only what was tested on the same clips is paired, and whatever else is told in one line."""
+"""Only what was tested on the same clips is paired; for anything else there is a reason of one line."""
 
 import re
 
@@ -86,7 +86,7 @@ def test_a_file_of_other_results_is_not_believed(tmp_path, change, reason):
         opened(tmp_path, "blur", [(None, 8, 4)], change=change)
 
 
-def test_results_without_their_clips_and_damaged_files_are_told(tmp_path):
+def test_results_without_their_clips_and_damaged_files_are_refused(tmp_path):
     path, made = on_disk(tmp_path, "blur", [(None, 8, 4)])
     path.with_name("per_clip.safetensors").write_bytes(b"\xff" * 100)
     with pytest.raises(DataError, match=r"^blur: .*per_clip.safetensors cannot be read"):
@@ -114,14 +114,14 @@ def test_raw_video_is_no_method(tmp_path):
     assert comparable([(tmp_path / "results.json", results())]) == ([], [])
 
 
-def test_another_exam_is_noticed_and_another_method_is_none(tmp_path):
+def test_other_evaluators_are_noticed_and_another_method_is_no_difference(tmp_path):
     recipe = {"name": "blur", "method": "blur", "attackers": ["resnet_tiny", "r3d_tiny"], "seeds": [0], "raw": ""}
     easier = recipe | {"name": "random", "method": "random", "attackers": ["resnet_tiny"], "raw": "blur"}
     first = opened(tmp_path, "blur", [(None, 8, 4)], recipe=recipe)
     assert different_settings(first, opened(tmp_path, "random", [(0.5, 8, 4)], recipe=easier)) == ["attackers"]
 
 
-def test_how_a_run_keeps_its_files_is_no_other_exam(tmp_path):
+def test_how_a_run_keeps_its_files_is_no_difference(tmp_path):
     recipe = as_values(EvaluateRecipe(name="blur", data="puppets"))
     first = opened(tmp_path, "blur", [(None, 8, 4)], recipe=recipe)
     for key, value in (("tidy", True), ("checkpoint_seconds", 5.0)):

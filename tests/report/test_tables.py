@@ -19,7 +19,7 @@ def test_every_number_has_its_interval_its_floor_its_seeds_and_its_attacker():
     assert row[1:] == ["0.800 [0.760, 0.850]", "0.790 0.810", "0.030 [0.020, 0.050]", "< 0.001", "resnet_tiny, LDA"]
 
 
-def test_how_often_permuted_labels_do_as_well_is_told_where_labels_were_permuted():
+def test_p_is_shown_where_labels_were_permuted():
     assert rows(table([results()]))["action, top-1"][4] == "–"
     weak = {"linkage_rank1": metric(0.05, 0.03, p=0.2)}
     assert rows(table([results(raw=point("raw", metrics=weak))]))["linkage, rank-1"][4] == "0.200"
@@ -30,7 +30,7 @@ def test_a_floor_that_is_a_count_has_no_range():
     assert rows(table([results()]))["action, top-1"][3] == "0.060"
 
 
-def test_beside_a_method_stands_raw_video_and_what_is_left_of_it():
+def test_a_method_is_shown_next_to_raw_video_with_its_shares():
     blurred = point("blur:strong", utility=0.76, link=0.18)
     text = table([results("blur", [blurred])]).partition("### blur")[2]
     assert rows(text)["action, top-1"][5:7] == ["0.950", "retention 0.800 [0.700, 1.000]"]
@@ -39,7 +39,7 @@ def test_beside_a_method_stands_raw_video_and_what_is_left_of_it():
     assert "together: 1.000 [0.900, 1.200]" in text
 
 
-def test_of_a_gap_is_told_whether_it_is_smaller_than_that_of_raw_video():
+def test_a_gap_is_shown_with_its_change():
     gap = replace(metric(0.1, 0.02), kind="gap", raw=0.3, excess=0.3, change=-0.2, change_interval=[-0.3, -0.05])
     text = table([results("bias", [point("splavu:mine", metrics={"action_top1_gap": gap})])])
     assert rows(text)["action, top-1, gap"][-2] == "change -0.200 [-0.300, -0.050]"
@@ -53,7 +53,7 @@ def test_of_a_gap_is_told_whether_it_is_smaller_than_that_of_raw_video():
     assert rows(text)["action, top-1, gap"][-2] == "change -0.200"
 
 
-def test_the_verdict_what_was_left_out_and_the_controls_are_told():
+def test_the_verdict_what_was_left_out_and_the_controls_are_shown():
     text = table([results(raw=point("raw", verdict="no leak was found, nothing is useful"))])
     assert "**No leak was found, nothing is useful.**" in text
     assert "too near its floor: nudity." in text
@@ -114,7 +114,7 @@ def test_raw_video_is_all_of_itself_whoever_is_drawn_and_needs_no_interval():
     assert rows(text)["raw_puppets"][3] == "1.000"
 
 
-def test_the_use_of_several_actions_at_once_is_their_cmap():
+def test_the_utility_of_several_actions_at_once_is_their_cmap():
     one = point("blur")
     several = replace(one, metrics={"action_cmap": replace(one.metrics["action_top1"], value=0.4)})
     run = results("tagged", [several], raw=several)
@@ -150,7 +150,7 @@ def masked(name, hidden):
     return results(name, [point(name, 0.7, metrics=point(name).metrics | truth)])
 
 
-def test_what_a_mask_hid_is_told_beside_what_leaks():
+def test_what_a_mask_hid_is_shown_next_to_what_leaks():
     text = table([masked("dual", 0.9), results("blur", [point("blur:strong")])])
     compared = rows(text.partition("## dual")[0])
     assert compared["run"][-1] == "identity hidden"
@@ -162,6 +162,6 @@ def test_what_a_mask_hid_is_told_beside_what_leaks():
     assert "identity hidden" not in overview([results("blur", [point("blur:strong")]), results()])
 
 
-def test_a_privacy_weight_that_was_turned_is_told():
+def test_a_privacy_weight_that_was_changed_is_shown():
     assert " · privacy weight inf · " in table([results(recipe={"privacy_weight": "inf", "fill": None})])
     assert "privacy weight" not in table([results(recipe={"privacy_weight": None})])

@@ -14,7 +14,6 @@ from vidveil.statistics.tradeoff import (
     excess,
     excess_over_attributes,
     hypervolume,
-    pareto_front,
     read,
     retention,
     trade_off,
@@ -252,18 +251,3 @@ def test_more_than_six_operating_points_are_refused():
         trade_off([(sure(0.5), sure(0.5))] * 7)
     with pytest.raises(UsageError, match="1 to 6"):
         trade_off([])
-
-
-def test_a_point_is_on_the_front_if_none_is_better():
-    utility, leaks = [0.9, 0.8, 0.8, 0.5, 0.9], [0.5, 0.3, 0.4, 0.3, 0.5]
-    assert pareto_front(utility, leaks).tolist() == [0, 4, 1]
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
-def test_points_off_the_front_add_nothing_to_the_area(points):
-    u, p = np.array(points, dtype=float).T
-    front = pareto_front(u, -p)
-    assert hypervolume(u[front], p[front]) == pytest.approx(float(hypervolume(u, p)))
-    for k in set(range(len(u))) - set(front.tolist()):
-        assert any(u[j] >= u[k] and p[j] >= p[k] and (u[j], p[j]) != (u[k], p[k]) for j in front)

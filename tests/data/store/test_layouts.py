@@ -71,7 +71,7 @@ def content(path):
 
 def all_of(path):
     layout = open_layout(path)
-    return {key: np.array(layout.read(key)) for key in layout.keys()}  # noqa: SIM118 - a layout is no dict
+    return {key: np.array(layout.source(key)[()]) for key in layout.keys()}  # noqa: SIM118 - a layout is no dict
 
 
 def twice(vectors):
@@ -196,19 +196,19 @@ def test_an_array_that_ends_like_an_archive_is_still_an_array(tmp_path):
     array = np.zeros((99, D), np.float32)
     array.view(np.uint8).reshape(-1)[-200:-196] = np.frombuffer(b"PK\x05\x06", np.uint8)
     np.save(tmp_path / "a.npy", array)
-    np.testing.assert_array_equal(open_layout(tmp_path / "a.npy").read("a.npy"), array)
+    np.testing.assert_array_equal(open_layout(tmp_path / "a.npy").source("a.npy"), array)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=3), st.integers(1, 4), st.integers(1, 40), st.sampled_from(["npy", "h5"]))
-def test_blocks_one_after_the_other_are_the_flattened_array(tmp_path_factory, lead, width, rows, kind):
+def test_slabs_one_after_the_other_are_the_flattened_array(tmp_path_factory, lead, width, rows, kind):
     array = numbers(*lead, width)
     path = tmp_path_factory.mktemp("blocks") / f"a.{kind}"
     np.save(path, array) if kind == "npy" else write_hdf5(path, {"a": array})
-    blocks = list(open_layout(path).blocks(rows))
-    flat = array.reshape(-1, width)
-    end = 0
-    for _, which, vectors in blocks:
+    layout, flat, end = open_layout(path), array.reshape(-1, width), 0
+    (key,) = layout.keys()
+    for where, which in slabs(layout.shape(key)[:-1], rows):
+        vectors = layout.vectors(key, layout.source(key), where)
         assert vectors.dtype == np.float32
         assert which.start == end
         assert 0 < len(vectors) <= rows
@@ -256,8 +256,9 @@ def test_an_array_far_larger_than_memory_is_opened_and_begun(tmp_path, monkeypat
         np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
     os.truncate(path, path.stat().st_size + 4 * shape[0] * shape[1])
     layout = open_layout(path)
-    _, which, vectors = next(layout.blocks(16))
-    assert (which, vectors.shape, layout.count()) == (slice(0, 16), (16, 1408), 200_000_000)
+    where, which = next(slabs(layout.shape("a.npy")[:-1], 16))
+    assert layout.vectors("a.npy", layout.source("a.npy"), where).shape == (16, 1408)
+    assert (which, layout.count()) == (slice(0, 16), 200_000_000)
 
 
 def refused(tmp_path, source, message, change=same, error=DataError, **options):
@@ -526,7 +527,7 @@ def test_no_vectors_at_a_time_make_no_sense():
 def test_a_file_of_arrays_is_mapped_and_not_loaded(tmp_path):
     layout = open_layout(store(tmp_path, "folder of npy"))
     assert isinstance(layout, NumpyLayout)
-    assert isinstance(layout.read("a.npy"), np.memmap)
+    assert isinstance(layout.source("a.npy"), np.memmap)
     assert (layout.width, layout.shape("a.npy"), layout.path) == (D, (7, D), Path(tmp_path / "features"))
 
 

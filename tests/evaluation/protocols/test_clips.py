@@ -8,6 +8,7 @@ import pytest
 
 from tests.evaluation.masked import Masker, loader
 from tests.evaluation.toy import RECIPE, Arrays, evaluate, toy
+from vidveil import methods
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.single_frames import by_frame
 from vidveil.evaluation.checks import refuse_mistakes
@@ -265,6 +266,7 @@ def test_a_mistake_is_refused_before_anything_is_trained(changes, reason):
 
 def test_a_setting_that_moves_after_another_method_is_refused_for_medians(monkeypatch):
     loader(monkeypatch, Masker("moving_mask", preprocess=load("motion")))
+    monkeypatch.setattr("vidveil.evaluation.checks.load", methods.load)
     with pytest.raises(UsageError, match="shows nothing, whatever it hides"):
         refuse_mistakes(replace(RECIPE, part="median", method="moving_mask"))
 

@@ -93,7 +93,7 @@ def adapters(place):
     return "splavu:mine-{seed}"
 
 
-def test_raw_features_tell_who_walks_without_any_training_or_split(recipe):
+def test_raw_features_identify_who_walks_without_any_training_or_split(recipe):
     found = run(recipe)
     assert found.points == []
     assert found.cost == {}
@@ -107,7 +107,7 @@ def test_raw_features_tell_who_walks_without_any_training_or_split(recipe):
     assert "identities leak" in found.raw.verdict
 
 
-def test_an_adapter_of_each_seed_hides_who_walks_and_the_change_is_told(recipe, adapters, place):
+def test_an_adapter_of_each_seed_hides_who_walks_and_the_change_is_reported(recipe, adapters, place):
     found = run(replace(recipe, name="seeds", method=adapters, seeds=(0, 1)))
     (point,) = found.points
     assert point.method == adapters
@@ -143,7 +143,7 @@ def test_what_all_walks_have_in_common_is_taken_off_where_that_finds_more_people
 
 def test_a_set_without_a_gallery_is_refused_and_so_is_an_adapter_of_another_encoder(recipe, adapters, tmp_path):
     bare = made_walks(tmp_path / "bare", tags=False)
-    with pytest.raises(DataError, match="does not tell the gallery"):
+    with pytest.raises(DataError, match="has no tag gallery"):
         run(replace(recipe, name="bare", data=f"features:{bare}"))
     other = made_walks(tmp_path / "other", encoder="another")
     with pytest.raises(DataError, match="made by another encoder"):

@@ -1,4 +1,4 @@
-"""Whole evaluations of made features: what is there is found, what an adapter erased is not, and use is left."""
+"""Whole evaluations of made features: what is there is found, what an adapter erased is not, and utility is left."""
 
 import json
 from dataclasses import replace
@@ -11,9 +11,9 @@ from rich.console import Console
 from tests.evaluation.made_features import PERSONAL, directions, made
 from tests.evaluation.made_features import read as read_features
 from vidveil.core.errors import DataError, UsageError
-from vidveil.core.recipe import as_values
 from vidveil.evaluation.attacks import inversion
-from vidveil.evaluation.protocols import features as feature_engine
+from vidveil.evaluation.protocols import adapters as adapters_module
+from vidveil.evaluation.protocols import features as features_module
 from vidveil.evaluation.protocols.features import INVERTED, FeaturesProtocol, run
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.evaluation.results import read
@@ -22,14 +22,14 @@ from vidveil.methods.splavu.adapter import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.models import checkpoint
 from vidveil.report.tables import table
-from vidveil.training.runs import Run, list_runs
+from vidveil.training.runs import list_runs
 
 INVERSIONS = ("black_box", "white_box")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def place(tmp_path_factory):
-    """One store, and adapters for all: what they are worth is not looked at here alone."""
+    """One store, and folders for the runs of this module."""
     folder = tmp_path_factory.mktemp("place")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VIDVEIL_RUNS", str(folder / "runs"))
@@ -64,7 +64,7 @@ def results(recipe, adapters):
     return run(replace(recipe, name="all", method=adapters, attack=("linkage", "attributes", "inversion")))
 
 
-def test_raw_features_leak_who_and_what_is_seen_and_have_no_points(recipe):
+def test_raw_features_leak_identity_and_attributes_and_have_no_points(recipe):
     found = run(recipe)
     assert found.points == []
     metrics = found.raw.metrics
@@ -79,7 +79,7 @@ def test_raw_features_leak_who_and_what_is_seen_and_have_no_points(recipe):
     assert list_runs()[-1].state == "done"
 
 
-def test_an_adapter_that_leaves_actions_alone_keeps_use_and_hides_people(results):
+def test_an_adapter_that_leaves_actions_alone_keeps_utility_and_hides_people(results):
     metrics = results.points[0].metrics
     assert results.points[0].method == "splavu:mine"
     assert metrics["action_top1"].retention > 0.95
@@ -91,7 +91,7 @@ def test_an_adapter_that_leaves_actions_alone_keeps_use_and_hides_people(results
     assert metrics["retrieval_map"].retention > 0.95
 
 
-def test_nobody_gets_it_back_by_inversion(results):
+def test_inversion_recovers_nothing_that_was_erased(results):
     assert [point.method for point in results.points] == [
         "splavu:mine",
         *(f"splavu:mine {INVERTED[w]}" for w in INVERSIONS),
@@ -101,7 +101,7 @@ def test_nobody_gets_it_back_by_inversion(results):
         assert point.metrics["action_top1"].value > 0.9, point.method
 
 
-def test_heads_that_learned_of_raw_features_stand_beside_those_that_were_taught_anew(results):
+def test_heads_trained_on_raw_features_are_reported_next_to_those_that_were_trained_anew(results):
     assert not any("raw_heads" in name for name in results.raw.metrics)
     for point in results.points:
         for name, kind in (("action_top1_raw_heads", "utility"), ("cmap_raw_heads", "leakage")):
@@ -116,7 +116,7 @@ def test_results_are_read_back_and_drawn(results, place):
     found = read(place / "runs" / "all" / "results.json")
     assert found.points[0].metrics["action_top1"].value == pytest.approx(results.points[0].metrics["action_top1"].value)
     assert found.recipe["method"] == "splavu:mine"
-    drawn = table([found])
+    text = table([found])
     for word in (
         "splavu:mine",
         "inverted by pairs",
@@ -124,14 +124,14 @@ def test_results_are_read_back_and_drawn(results, place):
         "action, top-1, heads of raw features",
         "beard",
     ):
-        assert word in drawn, word
+        assert word in text, word
     assert found.cost["raw action linear"]["parameters"] == 24 * 3 + 3
     assert found.cost["splavu:mine attributes mlp"]["parameters"] == 24 * 24 + 24 + 24 + 1
 
 
 def test_each_seed_has_an_adapter_of_its_own(recipe, adapters, monkeypatch):
     asked = []
-    monkeypatch.setattr(feature_engine, "load_adapter", lambda name: asked.append(name) or load_adapter(name))
+    monkeypatch.setattr(adapters_module, "load_adapter", lambda name: asked.append(name) or load_adapter(name))
     found = run(
         replace(recipe, name="seeds", method=adapters + "-{seed}", seeds=(0, 1, 2), epochs=3, attacker_epochs=3)
     )
@@ -150,8 +150,7 @@ def test_braces_that_mean_something_else_are_a_name_like_any_other(recipe):
 
 
 def evaluate(recipe, data, name):
-    with Run.create(name, as_values(recipe)) as made_run:
-        return FeaturesProtocol(replace(recipe, name=name), data, [None], made_run, None).evaluate()
+    return FeaturesProtocol(replace(recipe, name=name), data).evaluate()
 
 
 def test_labels_of_test_people_change_nothing_of_what_is_chosen(recipe, place):
@@ -172,7 +171,7 @@ def test_labels_of_test_people_change_nothing_of_what_is_chosen(recipe, place):
     assert len(first.raw.metrics["cmap"].others) == 6  # three heads at two rates each
 
 
-def test_the_strongest_on_validation_is_reported_and_all_stand_beside_it(results):
+def test_the_strongest_on_validation_is_reported_and_so_are_the_others(results):
     metric = results.raw.metrics["linkage_rank1"]
     assert {name.partition(", ")[2] for name in metric.others} == {"cosine", "whitened", "LDA", "MLP"}
     assert metric.others[metric.measured_by]["val"] == max(one["val"] for one in metric.others.values())
@@ -189,17 +188,17 @@ def test_features_of_another_encoder_or_width_are_refused_before_a_run_is_made(r
     assert not (place / "runs" / "no").exists()
 
 
-def test_a_method_that_paints_pictures_does_not_work_on_features(recipe, place):
+def test_a_method_of_pictures_does_not_work_on_features(recipe, place):
     folder = place / "runs" / "painter" / "checkpoint"
     checkpoint.write(folder, "dual_cls", {}, {"a": torch.zeros(1)}, recipe={"name": "painter"})
     with pytest.raises(UsageError, match="a checkpoint of dual_cls, which does not work on features"):
         run(replace(recipe, name="no", method="splavu:painter"))
 
 
-@pytest.mark.parametrize(("people", "words"), [((4, 0, 2), "no videos in val"), ((4, 2, 0), "no videos in test")])
-def test_a_split_without_videos_is_refused(recipe, tmp_path, people, words):
+@pytest.mark.parametrize(("people", "reason"), [((4, 0, 2), "no videos in val"), ((4, 2, 0), "no videos in test")])
+def test_a_split_without_videos_is_refused(recipe, tmp_path, people, reason):
     bare = made(tmp_path / "bare", people=people)
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=reason):
         run(replace(recipe, name=f"bare{people[1]}", data=f"features:{bare}"))
 
 
@@ -217,7 +216,7 @@ def test_of_strangers_attributes_alone_are_attacked_and_of_nothing_nothing_is(re
         evaluate(short, nobody, "nobody")
 
 
-def test_several_actions_at_once_are_judged_by_cmap_and_not_looked_up(recipe, place):
+def test_several_actions_at_once_are_measured_by_cmap_and_not_looked_up(recipe, place):
     data = read_features(place / "store")
     shown = np.eye(3, dtype=np.float32)[data.labels.action]
     labels = replace(data.labels, action=np.full(len(shown), -1), action_labels=shown)
@@ -229,7 +228,7 @@ def test_several_actions_at_once_are_judged_by_cmap_and_not_looked_up(recipe, pl
 def test_an_evaluation_that_was_stopped_goes_on_to_the_same_numbers(recipe, place):
     short = replace(recipe, name="stopped", epochs=2, attacker_epochs=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feature_engine, "retrieval_numbers", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(features_module, "retrieval_numbers", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(short)
     again, whole = run(short, resume=True), run(replace(short, name="whole"))
@@ -245,20 +244,18 @@ def shortcut(data):
     number = np.arange(len(labels))
     action = np.where(labels.split == "test", number % 3, np.where(beard, 0, 1 + number % 2))
     axes = directions()
-    seen = 1.5 * axes[PERSONAL + action] + np.outer(6 * beard - 3, axes[0])
+    shown = 1.5 * axes[PERSONAL + action] + np.outer(6 * beard - 3, axes[0])
     noise = 0.4 * np.random.default_rng(5).normal(size=data.clips.all.shape)
-    clips = torch.from_numpy(np.repeat(seen, data.clips.count, axis=0) + noise).float()
+    clips = torch.from_numpy(np.repeat(shown, data.clips.count, axis=0) + noise).float()
     tags = {"subgroup": beard.astype(np.int64), "shortcut": (action == 0).astype(np.int64)}
     return replace(data, labels=replace(labels, action=action, tags=tags), clips=replace(data.clips, all=clips))
 
 
-def test_whom_features_serve_worse_is_told_before_and_after_an_adapter(recipe, adapters, place):
+def test_subgroups_are_measured_of_raw_features_and_behind_an_adapter(recipe, adapters, place):
     loaded = load_adapter(adapters)
     assert loaded is not None
     recipe = replace(recipe, name="bias", method=adapters, attack=("linkage",), epochs=30, resamples=200)
-    with Run.create("bias", as_values(recipe)) as made_run:
-        data = shortcut(read_features(place / "store"))
-        found = FeaturesProtocol(recipe, data, [loaded[0]], made_run, None).evaluate()
+    found = FeaturesProtocol(recipe, shortcut(read_features(place / "store")), [loaded[0]]).evaluate()
     raw, after = found.raw.metrics, found.points[0].metrics
     names = ("action_top1_shortcut_f", "action_top1_shortcut_m", "action_top1_shortcut_gap")
     assert {
@@ -278,12 +275,11 @@ def test_whom_features_serve_worse_is_told_before_and_after_an_adapter(recipe, a
     assert "change -" in table([found]).partition("### splavu")[2]
 
 
-def test_subgroups_of_too_few_people_are_not_told_and_that_is_said(recipe, place, capsys):
+def test_subgroups_of_too_few_people_are_not_measured_and_a_line_says_so(recipe, place, capsys):
     data = read_features(place / "store")
     nearly = np.where(data.labels.person == data.labels.person.max(), 1, 0)
     data = replace(data, labels=replace(data.labels, tags={"subgroup": nearly}))
     short = replace(recipe, name="few", epochs=2, attacker_epochs=2)
-    with Run.create("few", as_values(short)) as made_run:
-        found = FeaturesProtocol(short, data, [None], made_run, Console(stderr=True)).evaluate()
+    found = FeaturesProtocol(short, data).evaluate(console=Console(stderr=True))
     assert not any("gap" in name for name in found.raw.metrics)
     assert "accuracy by subgroup is not measured: 7 f and 1 m are tested" in capsys.readouterr().err

@@ -15,7 +15,8 @@ from vidveil.cli.app import app
 from vidveil.core.errors import DataError, RecipeError, UsageError
 from vidveil.core.recipe import find
 from vidveil.core.recipe import read as read_recipe
-from vidveil.evaluation.protocols import untrimmed as untrimmed_engine
+from vidveil.evaluation.protocols import adapters
+from vidveil.evaluation.protocols import untrimmed as untrimmed_module
 from vidveil.evaluation.protocols.untrimmed import run
 from vidveil.evaluation.recipes.untrimmed import AnomalyRecipe, DetectionRecipe
 from vidveil.evaluation.results import read
@@ -64,7 +65,7 @@ def anomaly():
 
 @pytest.fixture(scope="module")
 def results(detection):
-    untrimmed_engine._RAW.clear()
+    adapters._RAW.clear()
     return run(replace(detection, name="both", method="splavu:safe-{seed}"))
 
 
@@ -93,19 +94,19 @@ def test_results_can_be_read_again_and_are_drawn(results):
     assert "| mAP |" in overview([again])
 
 
-def test_raw_features_alone_have_no_points_and_are_judged_once_by_a_process(detection, results, monkeypatch):
-    monkeypatch.setattr(untrimmed_engine, "_detect", None)  # nobody is trained
+def test_raw_features_alone_have_no_points_and_are_evaluated_once_per_process(detection, results, monkeypatch):
+    monkeypatch.setattr(untrimmed_module, "_detect", None)  # nobody is trained
     found = run(replace(detection, name="raw_again"))
     assert found.points == []
     assert found.raw.metrics["detection_map"].seeds == results.raw.metrics["detection_map"].seeds
 
 
 def test_networks_on_raw_features_of_another_run_are_used_again(detection, results):
-    untrimmed_engine._RAW.clear()
-    found = run(replace(detection, name="beside", method="splavu:safe-0", raw="both"))
+    adapters._RAW.clear()
+    found = run(replace(detection, name="reusing", method="splavu:safe-0", raw="both"))
     assert found.raw.metrics["detection_map"].value == pytest.approx(results.raw.metrics["detection_map"].value)
-    assert not any(path.name.startswith("raw") for path in (runs_folder() / "beside" / "fits").iterdir())
-    untrimmed_engine._RAW.clear()
+    assert not any(path.name.startswith("raw") for path in (runs_folder() / "reusing" / "fits").iterdir())
+    adapters._RAW.clear()
     with pytest.raises(UsageError, match="leave out raw="):
         run(replace(detection, name="nobody", raw="others"))
     results_of_both = runs_folder() / "both" / "results.json"
@@ -116,29 +117,29 @@ def test_networks_on_raw_features_of_another_run_are_used_again(detection, resul
     results_of_both.write_text(kept)
 
 
-def test_with_too_few_permutations_nothing_is_said(detection):
-    untrimmed_engine._RAW.clear()
+def test_with_too_few_permutations_the_verdict_says_so(detection):
+    adapters._RAW.clear()
     found = run(replace(detection, name="few", epochs=1, permutations=5))
     assert found.raw.verdict == "too few permutations to say whether events are found"
-    untrimmed_engine._RAW.clear()
+    adapters._RAW.clear()
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(detection, results, monkeypatch):
-    untrimmed_engine._RAW.clear()
-    learn, left = untrimmed_engine._detect, [3]
+    adapters._RAW.clear()
+    learn, left = untrimmed_module._detect, [3]
 
-    def stops(*words, **more):
+    def stops(*args, **kwargs):
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
-        return learn(*words, **more)
+        return learn(*args, **kwargs)
 
     recipe = replace(detection, name="stopped", method="splavu:safe-{seed}")
-    monkeypatch.setattr(untrimmed_engine, "_detect", stops)
+    monkeypatch.setattr(untrimmed_module, "_detect", stops)
     with pytest.raises(KeyboardInterrupt):
         run(recipe)
     monkeypatch.undo()
-    untrimmed_engine._RAW.clear()
+    adapters._RAW.clear()
     with pytest.raises(UsageError, match="--resume"):
         run(recipe)
     found = run(recipe, resume=True)
@@ -147,7 +148,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(detection, results, 
             assert one.metrics[name].seeds == pytest.approx(two.metrics[name].seeds)
 
 
-def test_anomalies_are_told_by_frames_and_videos(anomaly):
+def test_anomalies_are_measured_by_frames_and_videos(anomaly):
     found = run(replace(anomaly, method="splavu:safe-{seed}"))
     (point,) = found.points
     assert tuple(point.metrics) == FRAMES
@@ -209,14 +210,14 @@ def test_actions_of_thumos14_are_detected_in_whole_videos(tmp_path):
     assert found.data["clips"] == {"train": 3, "val": 1, "test": 2}
 
 
-def test_crimes_are_told_by_the_frame(tmp_path):
+def test_crimes_are_detected_by_the_frame(tmp_path):
     made_ucf_crime.lists(made_ucf_crime.made(tmp_path, film=True))
     recipe = read_recipe(find("anomaly_ucf_crime"), [*QUICK, "widths=[64]", "depths=[1]"])
     assert tuple(run(recipe, root=tmp_path).raw.metrics) == FRAMES
 
 
 @pytest.mark.skipif(not (REAL / "surveillance_fight").is_dir(), reason="VIDVEIL_DATA has no surveillance_fight")
-def test_fights_are_told_by_the_video_in_each_fold():
+def test_fights_are_detected_by_the_video_in_each_fold():
     words = [*QUICK, "batch=64", "widths=[64]", "depths=[1]", "data=surveillance_fight:2"]
     found = run(read_recipe(find("anomaly_surveillance_fight"), words), root=REAL)
     assert tuple(found.raw.metrics) == ("anomaly_video_auc",)

@@ -81,23 +81,8 @@ class Layout(ABC):
         """Vectors of all items."""
         return sum(math.prod(item.shape[:-1]) for item in self._items.values())
 
-    def read(self, key: str) -> NDArray[np.floating[Any]]:
-        """One item as it is stored: a .npy file mapped, anything else in memory. For large ones there is `blocks`."""
-        source = self.source(key)
-        with self._reading(key):
-            return source if isinstance(source, np.ndarray) else np.asarray(source[()])
-
-    def blocks(self, rows: int) -> Iterator[tuple[str, slice, NDArray[np.float32]]]:
-        """Every vector once, at most `rows` of one item at a time: key, which of its vectors, and (n, D).
-
-        The arrays are copies, to be changed at will. Numbers are as they are stored: NaN is for the caller to see.
-        """
-        for key in self._items:
-            source = self.source(key)
-            for where, which in slabs(self.shape(key)[:-1], rows):
-                yield key, which, self.vectors(key, source, where)
-
     def vectors(self, key: str, source: Any, where: Where) -> NDArray[np.float32]:
+        """(n, D) a copy of one of the `slabs` of an item. Numbers are as they are stored: NaN is for the caller to see."""
         with self._reading(key), np.errstate(over="ignore"):  # too large for float32 is infinite, and refused later
             return np.array(source[where], dtype=np.float32, order="C").reshape(-1, self.width)
 
