@@ -4,7 +4,6 @@
     python benchmarks/detection.py                            everything; an hour on two cores, the second time less
     python benchmarks/detection.py --only clips               one part: clips, speed or people
     python benchmarks/detection.py --quick                    a smoke run of some minutes; proves nothing
-    python benchmarks/detection.py score CLIPS TRACKS...      tracks files, or folders of them, against composed clips
 
     clips    composed clips in which every face is known (faces.py). A face-frame is one face in one frame of which at
              least 60 % can be seen, turned by at most 60°. It is covered if 90 % of what is seen of its ellipse is
@@ -102,38 +101,6 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.1%}"
 
 
-# ---- scoring of files ---------------------------------------------------------------------------------------------
-
-
-def score_files(words: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="detection.py score", description="Tracks files against composed clips.")
-    parser.add_argument("clips", type=Path, help="a folder of clips, or one clip's folder")
-    parser.add_argument("tracks", type=Path, nargs="+", help="a folder with NAME.jsonl for each clip, or such files")
-    parser.add_argument("--by", choices=("bands", "behaviours", "kinds"), default="bands")
-    parser.add_argument("--uncovered", action="store_true", help="also every stretch that is left uncovered")
-    options = parser.parse_args(words)
-    single = (options.clips / "truth.json").exists()
-    folders = [options.clips] if single else sorted(path.parent for path in options.clips.glob("*/truth.json"))
-    files = [path for path in options.tracks if path.is_file()]
-    sets = {path.name: {folder.name: path / f"{folder.name}.jsonl" for folder in folders}
-            for path in options.tracks if path.is_dir()}  # fmt: skip
-    if files:
-        sets["files"] = {
-            folder.name: path for path in files for folder in folders if single or path.stem == folder.name
-        }
-    for name, chosen in sets.items():
-        found = [(f, chosen[f.name]) for f in folders if f.name in chosen and chosen[f.name].exists()]
-        scores = summary(score(folder, Tracks.read(path)) for folder, path in found)
-        print(f"\n{name}: {len(found)} of {len(folders)} clips, false area {scores['false_area'] or 0:.3%}")
-        rows = [
-            [key, str(row["face_frames"]), str(row["uncovered"]), _percent(row["recall"]), str(row["mask_size"] or "")]
-            for key, row in [*scores[options.by].items(), ("all", scores["all"])]
-        ]
-        print(table((options.by, "face-frames", "uncovered", "recall", "mask / face"), rows))
-        if options.uncovered:
-            print(*(f"{clip} face {face}: {first}-{last}" for clip, face, first, last in scores["uncovered"]), sep="\n")
-
-
 # ---- run ----------------------------------------------------------------------------------------------------------
 
 
@@ -151,8 +118,6 @@ def run(part: str, options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["score"]:
-        return score_files(sys.argv[2:])
     options = _options()
     report: dict[str, Any] = {"benchmark": "detection"}
     if options.json.exists():  # parts that are not run now stay, each with where and of what it was made
@@ -168,7 +133,6 @@ def main() -> None:
         tables.append(f"\n{part}\n{lines}")
     print(*tables, sep="\n")
     say(f"written: {options.json}")
-    return None
 
 
 def in_use() -> dict[str, str]:

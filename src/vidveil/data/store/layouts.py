@@ -82,7 +82,7 @@ class Layout(ABC):
         return sum(math.prod(item.shape[:-1]) for item in self._items.values())
 
     def vectors(self, key: str, source: Any, where: Where) -> NDArray[np.float32]:
-        """(n, D) a copy of one of the `slabs` of an item. Numbers are as they are stored: NaN is for the caller to see."""
+        """(n, D) a copy of one of the `slabs` of an item. Numbers are as they are stored, also NaN."""
         with self._reading(key), np.errstate(over="ignore"):  # too large for float32 is infinite, and refused later
             return np.array(source[where], dtype=np.float32, order="C").reshape(-1, self.width)
 
@@ -273,6 +273,6 @@ def _writing(target: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:  # the second is what HDF5 says of a full disk at times
-        number = getattr(error, "errno", None)  # what HDF5 makes of it is several lines long
+        number = error.errno if isinstance(error, OSError) else None  # HDF5's own message is several lines long
         reason = (os.strerror(number) if number else type(error).__name__).lower()
         raise OutputError(f"{target} cannot be written: {reason}") from error

@@ -28,7 +28,7 @@ from vidveil.core.bounded import ANNOTATION_VALUES, open_regular, parse_json, re
 from vidveil.core.errors import DataError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.data.store.files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, sha256_of, store_lock, writing
+from vidveil.data.store.files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, store_lock, writing
 
 INDEX_BYTES = 1 << 30
 Item = NDArray[np.uint8] | tuple[NDArray[np.uint8], Mapping[str, NDArray[Any]]]
@@ -122,13 +122,6 @@ class VideoStore:
         start, stop = self._starts[name][i : i + 2]
         raw = self._maps[name][start:stop]
         return raw.view(self._arrays[name].dtype).reshape(self._arrays[name].shapes[i])
-
-    def verify(self) -> None:
-        """Read everything and compare with the sums that were noted while writing."""
-        for name, arrays in self._arrays.items():
-            for i, expected in enumerate(arrays.sha256):
-                if i not in self.failed and sha256_of(self._get(name, i)) != expected:
-                    raise DataError(f"{self.folder}: {name} of video {i} is damaged; delete the folder to make it anew")
 
     @classmethod
     def open(cls, folder: Path) -> "VideoStore":
