@@ -19,13 +19,18 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-if TYPE_CHECKING:
-    from vidveil.methods.splavu.model import AAM
+from vidveil.app.feature_stores import anonymize_features, checkpoint_of
+from vidveil.core.machine import describe
+from vidveil.data.features.labels import FILE
+from vidveil.data.store.features import fill
+from vidveil.methods.splavu.adapter import changing
+from vidveil.methods.splavu.model import AAM, rebuilt
+from vidveil.methods.splavu.recipe import SplavuRecipe
+from vidveil.methods.splavu.run import run
 
 HERE = Path(__file__).parent
 VIDEOS, WIDTH, CLASSES, ROUNDS = 6766, 768, 51, 5
@@ -36,9 +41,6 @@ VECTORS, PASSES = 200_000, 3
 
 
 def store(folder: Path, videos: int, static: int) -> None:
-    from vidveil.data.features.labels import FILE
-    from vidveil.data.store.features import fill
-
     rng = np.random.default_rng(0)
     encoder = {"spec": "noise", "width": WIDTH, "frames": 16, "size": 224, "fingerprint": "0" * 64}
     ids = [f"video{i}" for i in range(videos)]
@@ -62,9 +64,6 @@ def store(folder: Path, videos: int, static: int) -> None:
 def learned(folder: Path, device: str) -> tuple[float, float, float]:
     """Seconds of a training, reading the store included; of one of one epoch; and of the first one of all, which has to
     load libraries and to wake an accelerator."""
-    from vidveil.methods.splavu.recipe import SplavuRecipe
-    from vidveil.methods.splavu.run import run
-
     recipe = SplavuRecipe(
         name="speed", data=f"features:{folder}", epochs=100, batch=512, lr=1e-4, validate_every=100, device=device,  # type: ignore[arg-type]
     )  # fmt: skip
@@ -97,10 +96,6 @@ def flops(adapter: "AAM") -> int:
 
 @torch.inference_mode()
 def rates(adapter_of: str, folder: Path, device: str) -> dict[str, float]:
-    from vidveil.app.feature_stores import anonymize_features, checkpoint_of
-    from vidveil.methods.splavu.adapter import changing
-    from vidveil.methods.splavu.model import rebuilt
-
     checkpoint = checkpoint_of(adapter_of)
     adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
     vectors = np.random.default_rng(0).standard_normal((4 * PRODUCT, WIDTH), np.float32)
@@ -130,8 +125,6 @@ def rates(adapter_of: str, folder: Path, device: str) -> dict[str, float]:
 
 
 def main() -> None:
-    from vidveil.core.machine import describe
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("-o", type=Path, default=HERE / "results" / "adapter_speed.json")

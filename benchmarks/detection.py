@@ -32,7 +32,7 @@ from typing import Any
 from contestants import DEFACE, Deface, cache_folder, vidveil_tracks
 from detection_people import people_part, people_table
 from detection_speed import speed_part, speed_table
-from scoring import Tracks, paired, score, summary, tally
+from scoring import paired, score, summary, tally
 from video_speed import ROOT, about, say, table
 
 PARTS = ("clips", "speed", "people")

@@ -21,6 +21,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import torch
+from anonymizer_speed import Setting, clips, made
+
+from vidveil.methods.dual_cls.export import ExportedScorer, export_onnx, export_openvino
+from vidveil.methods.dual_cls.train import load_picture_weights
+from vidveil.weights.tensors import read_tensors
+
 THREADS = 2
 ROUNDS = 12
 REPEATS = 4
@@ -28,12 +35,6 @@ REST = 0.25  # seconds, in which spinning threads go to sleep
 
 
 def network_and_clips(weights: Path | None) -> tuple[Any, Any]:
-    import torch
-    from anonymizer_speed import Setting, clips, made
-
-    from vidveil.methods.dual_cls.train import load_picture_weights
-    from vidveil.weights.tensors import read_tensors
-
     torch.set_num_threads(THREADS)
     setting = Setting("cpu", "vit_s", 112, 1.0)
     net = made(setting).eval()
@@ -44,10 +45,6 @@ def network_and_clips(weights: Path | None) -> tuple[Any, Any]:
 
 def contestant(name: str, path: Path | None, weights: Path | None, line: Connection) -> None:
     """Answers each request with the seconds of REPEATS runs; first of all with its masks."""
-    import torch
-
-    from vidveil.methods.dual_cls.export import ExportedScorer
-
     net, several = network_and_clips(weights)
     scorer = net if path is None else ExportedScorer(path, threads=THREADS)
     clip = several[:1]
@@ -71,8 +68,6 @@ def contestant(name: str, path: Path | None, weights: Path | None, line: Connect
 
 
 def run(out: Path | None, weights: Path | None) -> None:
-    from vidveil.methods.dual_cls.export import export_onnx, export_openvino
-
     net, _ = network_and_clips(weights)
     context, lines, masks = get_context("spawn"), {}, {}
     with tempfile.TemporaryDirectory() as folder:

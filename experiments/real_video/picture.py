@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from experiments.real_video.page import PARTS, SETS
+from vidveil.report.plot import COLOURS, MARKERS
 
 CURVES = {
     "random tubelets": ("random",),
@@ -33,10 +36,6 @@ POINTS = {
 
 def picture(found: dict[str, Any], path: Path) -> None:
     """One panel per set and part."""
-    from matplotlib.figure import Figure
-
-    from vidveil.report.plot import COLOURS, MARKERS
-
     figure = Figure(figsize=(11, 9), dpi=130, layout="constrained")
     axes = figure.subplots(len(SETS), len(PARTS), squeeze=False)
     for line, (name, title) in zip(axes, SETS.items(), strict=True):

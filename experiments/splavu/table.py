@@ -136,7 +136,7 @@ def run_of(name: str, end: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--summary", action="store_true", help="of what is finished")
+    parser.add_argument("--summary", action="store_true", help="of what is finished; other sets stay as they are")
     parser.add_argument("--draw", action="store_true", help="the picture of the summary")
     add_options(parser, "ours,published")
     options = parser.parse_args()
@@ -144,7 +144,7 @@ def main() -> None:
     if options.summary:
         from experiments.splavu.summary import summary
 
-        write_json(file, summary(options.runs))
+        write_json(file, read_json(file) | summary(options.runs))
     if options.draw:
         from experiments.splavu.picture import picture
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vidveil.core.errors import InputError, VidveilError
+from vidveil.data import load_data
 from vidveil.methods.stprivacy.anonymizer import read_network
 from vidveil.methods.stprivacy.model import STPrivacy
 from vidveil.models.checkpoint import find
@@ -47,8 +48,6 @@ def of_video(path: Path, network: STPrivacy) -> Tensor:
 
 def built_in(network: STPrivacy) -> list[Tensor]:
     """Clips of test people, one per action."""
-    from vidveil.data import load_data
-
     data = load_data("puppets", frames=network.frames, size=network.size)
     tested = data.indices("test")
     firsts = [tested[data.action[tested] == action][0] for action in range(CLIPS)]

@@ -14,7 +14,7 @@ use the same --runs. One column is not in the paper: `deployed`, where the α of
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments.dual_cls.table import (
     EVALUATION,
@@ -28,12 +28,10 @@ from experiments.dual_cls.table import (
 )
 from experiments.job_queue import Job, add_options, read_json, run_or_list, write_json
 from experiments.markdown import interval, table, with_interval
-
-if TYPE_CHECKING:
-    from vidveil.evaluation.results import Point
-    from vidveil.report.paired import Setting
-    from vidveil.report.same_clips import Run
-    from vidveil.statistics.intervals import Estimate
+from vidveil.evaluation.results import Point, read
+from vidveil.report.paired import Setting, method
+from vidveil.report.same_clips import Run, comparable
+from vidveil.statistics.intervals import RESAMPLES, Estimate, Resamples, difference
 
 RESULTS = Path(__file__).parent / "results"
 BOTH = "both"
@@ -87,11 +85,12 @@ def jobs(
         row = PARTS.get(name, f"stprivacy-{name}")
         networks = training_jobs(row, end, "stprivacy_puppets", words, [*training, *data], seeds)
         keep = DEPLOYED if name == BOTH else ()
-        method = [f"method=stprivacy:train-{row}{end}-{{seed}}", "keep=[" + ",".join(f"{one:g}" for one in keep) + "]"]
+        keeps = "keep=[" + ",".join(f"{one:g}" for one in keep) + "]"
+        evaluated_words = [f"method=stprivacy:train-{row}{end}-{{seed}}", keeps]
         needs = tuple(job.name for job in networks)
         settings = [*evaluation, *data]
         evaluated.append(
-            evaluation_job(run_of(name, rho), name, method, settings, raw=raw.name, needs=needs, seeds=seeds)
+            evaluation_job(run_of(name, rho), name, evaluated_words, settings, raw=raw.name, needs=needs, seeds=seeds)
         )
         trained += networks
     return [raw, *trained, *evaluated]
@@ -111,11 +110,6 @@ def with_columns(only: str) -> str:
 def summary(runs: Path, rho: str) -> dict[str, Any]:
     """Utility and leakage of all finished settings, and their differences from STPrivacy's recipe in the same draws of
     people, if that is finished."""
-    from vidveil.evaluation.results import read
-    from vidveil.report.paired import method
-    from vidveil.report.same_clips import comparable
-    from vidveil.statistics.intervals import RESAMPLES, Resamples
-
     files = [file for name in (BOTH, *TRAINED) if (file := runs / run_of(name, rho) / "results.json").is_file()]
     if not files:
         raise SystemExit(f"nothing of figure 4 is finished in {runs}")
@@ -143,10 +137,8 @@ def summary(runs: Path, rho: str) -> dict[str, Any]:
     }
 
 
-def numbers(run: "Run", setting: "Setting", own: "Setting | None") -> dict[str, Any]:
+def numbers(run: Run, setting: Setting, own: Setting | None) -> dict[str, Any]:
     """Means over seeds with their intervals over people, and each seed."""
-    from vidveil.statistics.intervals import difference
-
     point = next(point for point in run.results.points if point.keep == setting.keep)
     seeds = {
         "top1": setting.numbers["action_top1"].per_seed,
@@ -168,7 +160,7 @@ def numbers(run: "Run", setting: "Setting", own: "Setting | None") -> dict[str, 
     return found
 
 
-def estimates(setting: "Setting") -> "dict[str, Estimate | None]":
+def estimates(setting: Setting) -> dict[str, Estimate | None]:
     return {
         "top1": setting.numbers["action_top1"],
         "retention": setting.retention,
@@ -177,7 +169,7 @@ def estimates(setting: "Setting") -> "dict[str, Estimate | None]":
     }
 
 
-def attributes_by_seed(point: "Point", raw: "Point") -> tuple[float, ...]:
+def attributes_by_seed(point: Point, raw: Point) -> tuple[float, ...]:
     """Excess over all measurable attributes, as shares of raw video's means."""
     names = [name for name in point.metrics if name.startswith("ap_")]
     measured = [name for name in names if name.removeprefix("ap_") not in point.not_measurable]

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.stprivacy.figure4 import BOTH, COLUMNS, TITLES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from vidveil.report.plot import COLOURS, GREY, MARKERS
 
 LEAKAGES = {"attributes": "excess, attributes", "linkage": "excess, linkage"}
 LINES = 3
@@ -17,8 +18,6 @@ LINES = 3
 
 def draw(found: Mapping[str, Any], path: Path) -> None:
     """Top-1 over leakage: the upper left corner is best."""
-    from matplotlib.figure import Figure
-
     shown = {column: places for column, places in COLUMNS.items() if _finished(found, places)}
     figure = Figure(figsize=(11, 6.2), dpi=150, layout="constrained")
     axes = figure.subplots(len(LEAKAGES), len(shown), sharex="row", sharey=True, squeeze=False)
@@ -43,10 +42,8 @@ def _finished(found: Mapping[str, Any], places: Mapping[str, str]) -> bool:
     return any(setting in found["settings"] for setting in places.values() if setting != BOTH)
 
 
-def _panel(axis: "Axes", found: Mapping[str, Any], column: str, leakage: str) -> None:
+def _panel(axis: Axes, found: Mapping[str, Any], column: str, leakage: str) -> None:
     """The recipe itself is black in every column. Large: the mean and its interval over people; small: each seed."""
-    from vidveil.report.plot import COLOURS, GREY, MARKERS
-
     axis.axvline(0, color=GREY, linewidth=0.8, linestyle=":")
     axis.plot(1, found["raw"]["action_top1"], marker="*", markersize=9, color=GREY, linestyle="none")
     places = {label: found["settings"].get(setting) for label, setting in COLUMNS[column].items()}

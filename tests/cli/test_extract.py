@@ -11,11 +11,11 @@ from tests.command import vidveil
 from tests.data.features import made
 from tests.data.features.made import FRAMES, hashes
 from tests.data.made_weizmann import PATHS, length, spoil, weizmann
-from vidveil.core.errors import DataError, OutputError, UsageError
+from vidveil.core.errors import DataError, UsageError
 from vidveil.data import load_data
 from vidveil.data.features.labels import labelled
 from vidveil.data.features.sets import load_features
-from vidveil.data.store.features import FeatureStore, fill
+from vidveil.data.store.features import FeatureStore
 from vidveil.models.encoders.own import OwnEncoder
 
 extract = partial(vidveil, "extract")
@@ -91,31 +91,6 @@ def test_a_dataset_becomes_a_folder_with_features_and_labels(place, prepared):
     assert load_features(f"features:{FOLDER}", "").clips.all.shape == (clips, prepared[1].width)
 
 
-def test_what_was_cut_off_goes_on_where_it_was(place, calls, monkeypatch):
-    monkeypatch.setitem(fill.__kwdefaults__, "videos", 32)
-    assert extract(*WORDS, "-o", "whole").exit_code == 0
-    whole = len(calls)
-    encode = OwnEncoder.encode
-
-    def dies(self, clip):
-        if len(calls) == whole + whole // 2:
-            raise KeyboardInterrupt
-        return encode(self, clip)
-
-    monkeypatch.setattr(OwnEncoder, "encode", dies)
-    assert extract(*WORDS, "-o", "set").exit_code != 0
-    monkeypatch.setattr(OwnEncoder, "encode", encode)
-    with pytest.raises(DataError, match="1 of 3 shards are whole: `vidveil extract` again goes on"):
-        FeatureStore.open(place / "set")
-    calls.clear()
-    assert extract(*WORDS, "-o", "set").exit_code == 0
-    assert 0 < len(calls) < whole
-    assert hashes(place / "set") == hashes(place / "whole")
-    calls.clear()
-    assert extract(*WORDS, "-o", "set").exit_code == 0
-    assert calls == []
-
-
 def test_labels_are_left_out_when_asked_and_half_precision_is_another_store(place):
     assert extract(*WORDS, "--no-labels", "--static", "0").exit_code == 0
     assert not (place / FOLDER / "labels.csv").exists()
@@ -126,13 +101,6 @@ def test_labels_are_left_out_when_asked_and_half_precision_is_another_store(plac
         assert isinstance(refused.exception, DataError)
         assert message in str(refused.exception)
     assert hashes(place / FOLDER) == before
-
-
-def test_a_file_in_the_way_is_left_alone(place):
-    (place / "mine").write_text("mine")
-    refused = extract(*WORDS, "-o", "mine")
-    assert isinstance(refused.exception, OutputError)
-    assert (place / "mine").read_text() == "mine"
 
 
 @pytest.mark.usefixtures("place")

@@ -97,15 +97,6 @@ def test_the_values_are_those_of_each_attribute_averaged_over_all_and_over_seeds
     assert found["f1"].leak.floor == pytest.approx(np.mean(2 * share / (1 + share)))
 
 
-def test_the_best_on_validation_counts_whatever_test_says():
-    data = labelled()
-    attackers = {"honest": [predicting(data, guessed(data), 0.9)], "peeking": [predicting(data, truth(data), 0.4)]}
-    found, _ = Measure(data, permutations=10, resamples=10).attributes(attackers)
-    assert found["cmap"].measured_by == found["f1"].measured_by == "honest"
-    assert found["cmap"].others["peeking"] == pytest.approx({"test": 1, "val": 0.4})
-    assert found["cmap"].leak.value.value < 0.6
-
-
 def test_intervals_are_as_wide_as_if_often_seen_attributes_were_measured_anew_in_each_draw():
     data = labelled(people=400)
     often = replace(data, attributes=(np.random.default_rng(3).random(data.attributes.shape) < 0.4).astype(np.float32))

@@ -12,6 +12,7 @@ from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.points import point
 from vidveil.report import paired
 from vidveil.report.same_clips import open_run
+from vidveil.statistics.floors import Floor
 from vidveil.statistics.intervals import Resamples
 from vidveil.statistics.tradeoff import Leak
 
@@ -128,10 +129,10 @@ def test_shares_and_their_intervals_are_those_of_the_evaluation(tmp_path):
         hits = [(rng.random((3, PEOPLE * CLIPS)) < level + skill).astype(float) for level in (utility, link)]
         same = {"measured_by": "r3d_tiny", "others": {}}
         utility = Leak("top-1", draws.mean(hits[0]), 0.1)
-        top1 = Number(leak=utility, analytic=0.1, floor_range=(0.1, 0.1), per_clip=hits[0], kind="utility", **same)
+        top1 = Number(leak=utility, per_clip=hits[0], kind="utility", **same)
         leak = Leak("rank-1", draws.mean(hits[1]), 0.14, draws.mean(chance))
-        seen = {"per_clip": hits[1], "chance_per_clip": chance, "p": 0.001}
-        linked = Number(leak=leak, analytic=0.14, floor_range=(0.1, 0.2), **seen, **same)
+        floor = Floor(0.14, 0.1, 0.2, p=0.001, permutations=1000)
+        linked = Number(leak=leak, permuted=floor, per_clip=hits[1], chance_per_clip=chance, **same)
         return {"action_top1": top1, "linkage_rank1": linked}
 
     raw, blurred = numbers(0.9, 0.8), numbers(0.7, 0.4)

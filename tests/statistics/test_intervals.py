@@ -141,13 +141,6 @@ def test_a_number_that_is_undefined_too_often_has_no_interval():
     assert np.isnan(percentile_interval(samples)).all()
 
 
-def test_clips_without_a_value_are_left_out_of_a_mean():
-    drawn = Resamples([0, 0, 1, 1], resamples=30)
-    estimate = drawn.mean([1, NAN, 0, 0])
-    assert estimate.value == pytest.approx(1 / 3)
-    assert set(np.round(estimate.samples, 6)) <= {1.0, 0.333333, 0.0}
-
-
 def test_a_number_made_of_numbers_is_made_of_their_resamples():
     drawn = Resamples([0, 1, 2], resamples=25)
     first, second = drawn.mean([1, 2, 3]), drawn.mean([4, 4, 8])

@@ -40,12 +40,6 @@ def curve(*points):
     return [Point(sure(kept), sure(leaked), knob=-number) for number, (kept, leaked) in enumerate(points)]
 
 
-def test_excess_is_the_share_of_what_raw_video_gives_away_beyond_chance():
-    found = excess(leak(0.34, 0.10), leak(0.90, 0.10))
-    assert found.estimate.value == pytest.approx(0.3)
-    assert found.measured == ("linkage",)
-
-
 @pytest.mark.parametrize(("value", "expected"), [(0.9, 1), (0.1, 0), (1.1, 1.25), (0.06, -0.05)])
 def test_raw_video_has_excess_1_noise_0_and_nothing_is_clipped(value, expected):
     assert excess(leak(value, 0.1), leak(0.9, 0.1)).estimate.value == pytest.approx(expected)
@@ -214,12 +208,6 @@ def test_curves_need_their_knob_and_at_least_a_point():
         read([Point(sure(1), sure(1)), Point(sure(0.5), sure(0.1))], sure(0.7))
     with pytest.raises(UsageError, match="at least one"):
         read([], sure(0.7))
-
-
-def test_the_area_of_a_staircase():
-    assert hypervolume([0.5, 1.0], [0.8, 0.2]) == pytest.approx(0.5 * 0.8 + 0.5 * 0.2)
-    assert hypervolume([1.0, 0.5, 0.4], [0.2, 0.8, 0.7]) == pytest.approx(0.5)  # the third lies under the second
-    assert hypervolume([0.7], [0.6]) == pytest.approx(0.42)
 
 
 @settings(deadline=None, max_examples=40)

@@ -1,4 +1,4 @@
-"""The command. One file a verb; heavy imports stay inside the verbs, so that `--help` is instant."""
+"""The command. One file per verb, imported when it is called; what needs PyTorch is imported inside its functions."""
 
 from vidveil.cli.app import main
 

@@ -32,8 +32,10 @@ class LazyGroup(TyperGroup):
     """Imports the module of a command when the command is run, or asked for its own help."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, typer.main.get_command(import_module(f"vidveil.cli.{name}").app), rest
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            command = typer.main.get_command(import_module(f"vidveil.cli.{name}").app)
+        return name, command, rest
 
 
 app = typer.Typer(

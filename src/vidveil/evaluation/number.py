@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.evaluation.results import Kind
+from vidveil.statistics.floors import Floor
 from vidveil.statistics.tradeoff import Leak
 
 Floats = NDArray[np.float64]
@@ -16,16 +17,13 @@ Floats = NDArray[np.float64]
 class Number:
     leak: Leak
     """Value with its resamples, floor and chance level. (Of a utility metric, too: the arithmetic is the same.)"""
-    analytic: float
-    """Its floor by formula."""
-    floor_range: tuple[float, float]
     measured_by: str
     others: dict[str, dict[str, float]]
     """Every attacker that tried: what it got on test and on validation."""
-    p: float | None = None
-    """Share of permutations of the labels that reach the value."""
-    least_p: float = 0.0
-    """The smallest that so many permutations can give."""
+    permuted: Floor | None = None
+    """Its floor by permutation; None where nothing is permuted, and the floor is exact."""
+    formula: float | None = None
+    """Its floor by formula, where that is neither the floor of `leak` nor its chance level."""
     kind: Kind = "leakage"
     note: str = ""
     """What a reader must know of it, such as a threshold that is not the usual one."""
@@ -34,4 +32,25 @@ class Number:
     chance_per_clip: Floats | None = None
     """(N,) what its floor by formula is the mean of."""
     tried_per_clip: Mapping[str, Floats] = field(default_factory=dict)
-    """As `per_clip`, of every attacker that tried, for who wants to choose among them."""
+    """As `per_clip`, of every attacker that tried, for another choice among them."""
+
+    @property
+    def analytic(self) -> float:
+        """Its floor by formula."""
+        if self.leak.chance is not None:
+            return self.leak.chance.value
+        return self.leak.floor if self.formula is None else self.formula
+
+    @property
+    def floor_range(self) -> tuple[float, float]:
+        return (self.permuted.low, self.permuted.high) if self.permuted else (self.leak.floor, self.leak.floor)
+
+    @property
+    def p(self) -> float | None:
+        """Share of permutations of the labels that reach the value."""
+        return self.permuted.p if self.permuted else None
+
+    @property
+    def least_p(self) -> float:
+        """The smallest that so many permutations can give."""
+        return 1 / (1 + self.permuted.permutations) if self.permuted else 0.0

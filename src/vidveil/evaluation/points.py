@@ -114,7 +114,7 @@ def _metric(
         interval=list(leak.value.interval),
         floor=leak.floor,
         floor_range=list(number.floor_range),
-        floor_analytic=number.analytic if leak.chance is None else leak.chance.value,
+        floor_analytic=number.analytic,
         p=number.p,
         measured_by=number.measured_by,
         raw=None if raw is None else raw.leak.value.value,

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.data.clips import ClipSet
-from vidveil.tasks.several import Several
+from vidveil.tasks.attributes import Several
 from vidveil.tasks.task import Predictions, Task, on_device
 
 

@@ -23,7 +23,7 @@ TORSO = ("torso", "torso_2", "pattern", "emblem", "bare", "torso_kind")
 LIMBS = ("arm", "leg", "skirt")
 
 
-def looks(rho, seed=0):
+def appearances(rho, seed=0):
     return [appearance(person, outfit, rho) for person in everybody(World(seed=seed)) for outfit in person.outfits]
 
 
@@ -71,7 +71,7 @@ def test_cues_belong_to_one_family_and_half_of_each_is_personal_in_the_middle():
 
 
 def test_without_moving_cues_all_limbs_look_and_move_alike():
-    found = looks(0.0)
+    found = appearances(0.0)
     assert set(variety(found, (*LIMBS, "style")).values()) == {1}
     assert variety(found, ["torso"])["torso"] > 200
     limbs = ("upper_arm", "forearm", "thigh", "shin", "arm_width", "leg_width")
@@ -79,7 +79,7 @@ def test_without_moving_cues_all_limbs_look_and_move_alike():
 
 
 def test_without_still_cues_all_heads_and_torsos_look_alike():
-    found = looks(1.0)
+    found = appearances(1.0)
     assert set(variety(found, (*HEAD, *TORSO)).values()) == {1}
     assert variety(found, ["arm", "leg", "style"])["leg"] > 200
     shapes = ("torso", "shoulders", "chest", "waist", "depth", "head")
@@ -89,7 +89,7 @@ def test_without_still_cues_all_heads_and_torsos_look_alike():
 
 @pytest.mark.parametrize("rho", RHOS)
 def test_pixels_are_of_the_kind_that_their_cues_say(rho):
-    for one in looks(rho)[:60]:
+    for one in appearances(rho)[:60]:
         still = NEITHER if rho == 1 else IDENTITY
         assert (one.head_kind, one.torso_kind) == (still, still)
         assert one.leg.kind == (ACTION if rho == 0 else BOTH)

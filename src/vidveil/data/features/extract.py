@@ -81,7 +81,7 @@ def extract(
 
 
 def how(data: ClipSet, stride: int, static: int, hop: int = 0) -> dict[str, Any]:
-    """What a store remembers next to its encoder: all that its numbers depend on."""
+    """What a store records besides its encoder: all that its numbers depend on."""
     return {
         "videos": data.videos.fingerprint,
         "clips": {"stride": stride, "static": static, **({"hop": hop} if hop else {})},

@@ -47,7 +47,7 @@ def load(
     Args:
         argument: `rho=0`, `rho=0.5`, `rho=1`, `gait`, `null`, `bias_f`, `bias_m`, `view=background`, `view=mask`,
             `view=motion`, `share=0.1` (fewer people); several are joined by commas.
-        seed: another one gives other people, whom nobody has tuned anything on.
+        seed: another one gives other people, on whom nothing was tuned.
         root: not used: nothing is read.
     """
     world = parse(argument, frames=frames, size=size, seed=seed)

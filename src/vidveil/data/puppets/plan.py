@@ -187,7 +187,7 @@ def plan(world: World, index: int) -> Plan:
         index=index,
         person=person,
         outfit=outfit,
-        appearance=_look(world, index, person, outfit),
+        appearance=_appearance(world, index, person, outfit),
         action=action,
         turn=turn,
         place=place,
@@ -219,7 +219,7 @@ def _begun(world: World, row: Row) -> tuple[np.random.Generator, Outfit, str]:
     return rng, outfit, tuple(ACTIONS)[action]
 
 
-def _look(world: World, index: int, person: Person, outfit: Outfit) -> Appearance:
+def _appearance(world: World, index: int, person: Person, outfit: Outfit) -> Appearance:
     if world.kind == "gait":
         return walker(person)
     if world.kind == "null":  # somebody new in every clip: much to see, nothing to recognise

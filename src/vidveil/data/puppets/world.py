@@ -29,7 +29,7 @@ CLIPS = {"train": 24, "val": 16, "test": 20}
 @dataclass(frozen=True, kw_only=True)
 class World:
     seed: int = 0
-    """Other seeds are other people, in other clothes, that nobody has tuned on."""
+    """Other seeds give other people, in other clothes, that nothing was tuned on."""
     rho: float = 0.5
     """Share of the cues of identity that sit on pixels which also carry the action."""
     kind: Kind = "full"

@@ -145,7 +145,7 @@ def fill_shards(
     videos: int,
     compare: bool = False,
 ) -> FeatureStore:
-    """`fill` for whoever has whole shards.
+    """`fill` from whole shards.
 
     Args:
         make: gives how many vectors each video has and all of them, by kind.
@@ -178,8 +178,8 @@ def fill_shards(
 
 
 def _fill_missing(folder: Path, missing: Iterable[tuple[int, range]], make: MakeShard) -> None:
-    """A shard is written while the next one is made. Errors come as if it were one after the other: that of writing is
-    raised first, from what went wrong in making the next."""
+    """A shard is written while the next one is made. Errors are raised as if it were one after the other: that of
+    writing first, with that of making the next as its cause."""
     with ThreadPoolExecutor(1) as aside:
         written: Future[None] | None = None
         try:
@@ -199,7 +199,7 @@ def _fill_missing(folder: Path, missing: Iterable[tuple[int, range]], make: Make
                 raise
             if isinstance(error, Exception):
                 raise failed from error
-            error.add_note(f"{folder} cannot be written: {failed}")  # whoever interrupts is obeyed
+            error.add_note(f"{folder} cannot be written: {failed}")  # an interruption goes first
             raise
 
 

@@ -60,9 +60,9 @@ class _Found:
         self.items: dict[str, Item] = {}
         self.dropped: list[str] = []
         self.groups: set[Any] = set()  # a group can be inside of itself
-        self._look("", root)
+        self._visit("", root)
 
-    def _look(self, key: str, thing: Any) -> None:
+    def _visit(self, key: str, thing: Any) -> None:
         self.dropped += [f"{key}@{name}" for name in thing.attrs]
         if isinstance(thing, h5py.Dataset):
             self._dataset(key, thing)
@@ -71,7 +71,7 @@ class _Found:
             for name in thing:
                 inner = f"{key}/{name}".lstrip("/")
                 if isinstance(thing.get(name, getlink=True), h5py.HardLink):
-                    self._look(inner, thing[name])
+                    self._visit(inner, thing[name])
                 else:
                     self.dropped.append(inner)
         else:

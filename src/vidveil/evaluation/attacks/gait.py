@@ -176,12 +176,9 @@ class Gait:
         )
         return Number(
             leak=Leak("rank-1", measured, floor.value, by_chance),
-            analytic=by_chance.value,
-            floor_range=(floor.low, floor.high),
             measured_by=best,
             others={name: {"test": value(name, "test"), "val": val[name]} for name in found},
-            p=floor.p,
-            least_p=1 / (1 + floor.permutations),
+            permuted=floor,
         )
 
     def _table(self, found: Sequence[Found], suffix: str) -> dict[str, dict[str, float]]:

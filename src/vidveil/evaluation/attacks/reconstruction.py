@@ -253,8 +253,6 @@ def _number(measure: Measure, metric: str, found: Sequence[Reconstruction], note
     floor = measure.resamples.mean(by_mean)
     return Number(
         leak=Leak(metric, measure.resamples.mean(values), floor.value, floor),
-        analytic=floor.value,
-        floor_range=(floor.value, floor.value),
         measured_by="decoder",
         others={"decoder": {"test": float(values.mean()), "val": mean([one.val[name] for one in found])}},
         note=f"{note}, {SIDE} x {SIDE} pixels; its floor is that of the mean training picture",

@@ -6,7 +6,7 @@ numbers are computed from them, and a second run of the same evaluation finds th
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -86,22 +86,20 @@ def learn(
         only_read: a training that is not there is an error.
         splits: which clips are predicted; `train` as well where tasks have identity.
     """
-    key = _key(data, tasks, network, recipe, seed, control, start, splits)
+    training = _Training(data, tasks, network, recipe, seed, folder, control, start, splits)
+    key = training.key()
     if (found := _read(folder, network, key)) is not None:
         return found
     if only_read:
         raise UsageError(f"the run {folder.parent.parent.name} has no training {folder.name}: leave out raw=")
     began = monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    device = options_of(recipe, seed).accelerator()
-    learned_tasks = [TASKS[name](data, device, recipe.label_smoothing) for name in tasks]
+    learned_tasks = [TASKS[name](data, training.device, recipe.label_smoothing) for name in tasks]
     if network.endswith(":frozen"):
-        predictions, parameters = _by_frozen(data, learned_tasks, network, recipe, seed, control, splits)
+        predictions, parameters = training.by_frozen(learned_tasks)
     else:
-        predictions, parameters = _trained(
-            data, learned_tasks, network, recipe, seed, folder, key, control, start, splits, log, label
-        )
-    if device == "cuda":
+        predictions, parameters = training.whole(learned_tasks, key, log, label)
+    if training.device == "cuda":
         torch.cuda.empty_cache()  # for other processes on the same accelerator, while statistics are computed
     scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
     learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
@@ -109,65 +107,117 @@ def learn(
     return learned
 
 
-def _by_frozen(
-    data: ClipSet,
-    tasks: Sequence[Task],
-    network: str,
-    recipe: LearningRecipe,
-    seed: int,
-    control: str,
-    splits: Sequence[Split],
-) -> tuple[dict[str, Predictions], int]:
-    """By a frozen network: only heads are trained, on its features of training clips."""
-    device = options_of(recipe, seed).accelerator()
-    wanted = dict.fromkeys((*(("train",) if tasks else ()), *splits))
-    rows = np.unique(np.concatenate([data.indices(split) for split in wanted]))
-    name = network.partition(":")[0]
-    features, parameters = features_of(data, rows, name, recipe, device=device, seed=seed, control=control)
-    predictions = {
-        split: Predictions(data.indices(split), features[np.searchsorted(rows, data.indices(split))])
-        for split in wanted
-    }
-    with_head = [task for task in tasks if not isinstance(task, Identity) or task.all_known]
-    return with_heads(predictions, with_head, device, seed) if with_head else predictions, parameters
+@dataclass(frozen=True)
+class _Training:
+    """What `learn` was asked for."""
 
+    data: ClipSet
+    tasks: Sequence[str]
+    network: str
+    recipe: LearningRecipe
+    seed: int
+    folder: Path
+    control: str
+    start: Path | None
+    splits: Sequence[Split]
 
-def _trained(
-    data: ClipSet,
-    tasks: Sequence[Task],
-    network: str,
-    recipe: LearningRecipe,
-    seed: int,
-    folder: Path,
-    key: str,
-    control: str,
-    start: Path | None,
-    splits: Sequence[Split],
-    log: Log | None,
-    label: str,
-) -> tuple[dict[str, Predictions], int]:
-    device = options_of(recipe, seed).accelerator()
-    model = classifier(network, tasks, recipe, seed)
-    if start is not None:
-        model.recognizer.load_state_dict(_weights(start))
-    model.to(device)
+    @property
+    def device(self) -> str:
+        return options_of(self.recipe, self.seed).accelerator()
 
-    def loader(split: Split, order: Order, augment: Augment) -> Loader:
+    def by_frozen(self, tasks: Sequence[Task]) -> tuple[dict[str, Predictions], int]:
+        """By a frozen network: only heads are trained, on its features of training clips."""
+        data = self.data
+        wanted = dict.fromkeys((*(("train",) if tasks else ()), *self.splits))
+        rows = np.unique(np.concatenate([data.indices(split) for split in wanted]))
+        name = self.network.partition(":")[0]
+        features, parameters = features_of(
+            data, rows, name, self.recipe, device=self.device, seed=self.seed, control=self.control
+        )
+        predictions = {
+            split: Predictions(data.indices(split), features[np.searchsorted(rows, data.indices(split))])
+            for split in wanted
+        }
+        with_head = [task for task in tasks if not isinstance(task, Identity) or task.all_known]
+        return with_heads(predictions, with_head, self.device, self.seed) if with_head else predictions, parameters
+
+    def whole(self, tasks: Sequence[Task], key: str, log: Log | None, label: str) -> tuple[dict[str, Predictions], int]:
+        """A whole network."""
+        recipe = self.recipe
+        model = classifier(self.network, tasks, recipe, self.seed)
+        if self.start is not None:
+            model.recognizer.load_state_dict(_weights(self.start))
+        model.to(self.device)
+        self._fit(model, tasks, key, log, label)
+        with new_path(self.folder / "weights.safetensors") as part:
+            save_file(_arrays(model.recognizer), part)
+        with phase(f"predictions of {label or self.network}"):
+            predictions: dict[str, Predictions] = {
+                split: predict(model, self.loader(split, "sequential", "none"), tasks, recipe.views)
+                for split in self.splits
+            }
+            if any(task.name == "identity" for task in tasks):  # spaces are learned from views unlike those of training
+                train = self.loader("train", "sequential", recipe.augment)
+                predictions["train"] = predict(model, train, tasks, None)
+        return predictions, sum(p.numel() for p in model.parameters())
+
+    def loader(self, split: Split, order: Order, augment: Augment) -> Loader:
+        recipe = self.recipe
         return Loader(
-            data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch,
-            augment=augment, seed=seed, device=device, order=order, transform=CONTROLS.get(control),
+            self.data, self.data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride,
+            batch=recipe.batch, augment=augment, seed=self.seed, device=self.device, order=order,
+            transform=CONTROLS.get(self.control),
         )  # fmt: skip
 
-    _train(model, tasks, loader, recipe, network, seed, folder, key, log, label)
-    with new_path(folder / "weights.safetensors") as part:
-        save_file(_arrays(model.recognizer), part)
-    with phase(f"predictions of {label or network}"):
-        predictions: dict[str, Predictions] = {
-            split: predict(model, loader(split, "sequential", "none"), tasks, recipe.views) for split in splits
+    def _fit(self, model: Classifier, tasks: Sequence[Task], key: str, log: Log | None, label: str) -> None:
+        validation = self.loader("val", "sequential", "none")
+
+        def loss(model: nn.Module, batch: Batch) -> Tensor:
+            outputs = model(batch.video)
+            return torch.stack([task.loss(outputs[task.name], batch.index) for task in tasks]).sum()
+
+        def validate(_: nn.Module) -> Mapping[str, float]:  # the model itself: what wraps it has `forward` alone
+            predictions = predict(model, validation, tasks, self.recipe.views)  # as at test: one view is noisy
+            scores = {task.name: task.score(predictions) for task in tasks}
+            known = [score for score in scores.values() if not np.isnan(score)]  # all may be alike among so few people
+            return {**scores, "score": float(np.mean(known)) if known else 0.0}
+
+        fit(
+            model,
+            batches=self.loader("train", "shuffle", self.recipe.augment),
+            loss=loss,
+            validate=validate,
+            options=options_of(self.recipe, self.seed, self.network),
+            folder=self.folder / "training",
+            fingerprint=key,
+            log=log,
+            label=label,
+        )
+
+    def key(self) -> str:
+        """Everything that the outcome depends on: a part of a run is used again only for the same question."""
+        data, recipe, network = self.data, self.recipe, self.network
+        name, _, begins = network.partition(":")
+        published = RECOGNIZERS[name].weights if begins in ("pretrained", "frozen") else None
+        about = {
+            "vidveil": __version__,
+            "control": self.control,
+            "gallery": data.gallery,
+            "published": describe(published) if published else None,
+            "precision": str(options_of(recipe, self.seed).exact_precision()),
+            "data": data.videos.fingerprint,
+            "labels": _labels(data),
+            "tasks": list(self.tasks),
+            "network": network,
+            "start": None if self.start is None else hashlib.sha256(self.start.read_bytes()).hexdigest(),
+            "options": with_old_names(options_of(recipe, self.seed, network).fixed()),
+            "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
+            "label_smoothing": recipe.label_smoothing,
+            **({"splits": list(self.splits)} if tuple(self.splits) != TESTED else {}),
+            **({"heads": HEADS, "train": "as test"} if begins == "frozen" else {}),
+            **({"scored by": "naming"} if "identity" in self.tasks and everybody_is_known(data) else {}),
         }
-        if any(task.name == "identity" for task in tasks):  # spaces are learned from views that it was not trained on
-            predictions["train"] = predict(model, loader("train", "sequential", recipe.augment), tasks, None)
-    return predictions, sum(p.numel() for p in model.parameters())
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 @phase("features of clips by networks that were trained on others")
@@ -180,54 +230,11 @@ def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, 
     found: dict[str, Predictions] = {}
     for split in TESTED:
         loader = Loader(
-            data,
-            data.indices(split),
-            frames=recipe.frames,
-            size=recipe.size,
-            stride=recipe.stride,
-            batch=recipe.batch,
-            device=device,
-            order="sequential",
-        )
+            data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride,
+            batch=recipe.batch, device=device, order="sequential",
+        )  # fmt: skip
         found[split] = predict(model, loader, [], recipe.views)
     return found
-
-
-def _train(
-    model: Classifier,
-    tasks: Sequence[Task],
-    loader: Callable[[Split, Order, Augment], Loader],
-    recipe: LearningRecipe,
-    network: str,
-    seed: int,
-    folder: Path,
-    key: str,
-    log: Log | None,
-    label: str,
-) -> None:
-    validation = loader("val", "sequential", "none")
-
-    def loss(model: nn.Module, batch: Batch) -> Tensor:
-        outputs = model(batch.video)
-        return torch.stack([task.loss(outputs[task.name], batch.index) for task in tasks]).sum()
-
-    def validate(_: nn.Module) -> Mapping[str, float]:  # the model itself: what wraps it lets only `forward` through
-        predictions = predict(model, validation, tasks, recipe.views)  # as at test: the score of one view is noisy
-        scores = {task.name: task.score(predictions) for task in tasks}
-        known = [score for score in scores.values() if not np.isnan(score)]  # all may be alike among so few people
-        return {**scores, "score": float(np.mean(known)) if known else 0.0}
-
-    fit(
-        model,
-        batches=loader("train", "shuffle", recipe.augment),
-        loss=loss,
-        validate=validate,
-        options=options_of(recipe, seed, network),
-        folder=folder / "training",
-        fingerprint=key,
-        log=log,
-        label=label,
-    )
 
 
 def predict(model: Classifier, loader: Loader, tasks: Sequence[Task], views: str | None) -> Predictions:
@@ -266,40 +273,6 @@ def _arrays(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
 
 def _weights(path: Path) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in load_file(regular(path)).items()}
-
-
-def _key(
-    data: ClipSet,
-    tasks: Sequence[str],
-    network: str,
-    recipe: LearningRecipe,
-    seed: int,
-    control: str,
-    start: Path | None,
-    splits: Sequence[Split],
-) -> str:
-    """Everything that the outcome depends on: a part of a run is used again only for the same question."""
-    name, _, begins = network.partition(":")
-    published = RECOGNIZERS[name].weights if begins in ("pretrained", "frozen") else None
-    about = {
-        "vidveil": __version__,
-        "control": control,
-        "gallery": data.gallery,
-        "published": describe(published) if published else None,
-        "precision": str(options_of(recipe, seed).exact_precision()),
-        "data": data.videos.fingerprint,
-        "labels": _labels(data),
-        "tasks": list(tasks),
-        "network": network,
-        "start": None if start is None else hashlib.sha256(start.read_bytes()).hexdigest(),
-        "options": with_old_names(options_of(recipe, seed, network).fixed()),
-        "clips": [recipe.frames, recipe.size, recipe.stride, recipe.views, recipe.augment, recipe.batch],
-        "label_smoothing": recipe.label_smoothing,
-        **({"splits": list(splits)} if tuple(splits) != TESTED else {}),
-        **({"heads": HEADS, "train": "as test"} if begins == "frozen" else {}),
-        **({"scored by": "naming"} if "identity" in tasks and everybody_is_known(data) else {}),
-    }
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _labels(data: ClipSet) -> list[Any]:

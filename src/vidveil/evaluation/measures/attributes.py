@@ -85,12 +85,10 @@ def _attribute(
     chance = measure.resamples.statistic(lambda weights: floors.prevalence(truth, weights)) if precision else None
     return Number(
         leak=Leak("average precision" if precision else "AUROC", value, floor.value, chance),
-        analytic=chance.value if chance else floors.AUROC_FLOOR,
-        floor_range=(floor.low, floor.high),
+        permuted=floor,
+        formula=floors.AUROC_FLOOR,
         measured_by=name,
         others=tried,
-        p=floor.p,
-        least_p=1 / (1 + floor.permutations),
     )
 
 
@@ -149,17 +147,13 @@ def _together(
     return {
         "cmap": Number(
             leak=Leak("cMAP", _over([value for value, _ in each]), floor.value),
-            analytic=mean([float(floors.prevalence(truth[:, a])) for a in columns]),
-            floor_range=(floor.low, floor.high),
+            permuted=floor,
+            formula=mean([float(floors.prevalence(truth[:, a])) for a in columns]),
             measured_by=best,
             others=tried,
-            p=floor.p,
-            least_p=1 / (1 + floor.permutations),
         ),
         "f1": Number(
             leak=Leak("F1", _over(balance), always),
-            analytic=always,
-            floor_range=(always, always),
             measured_by=best,
             others={},
             note=LOGIT if threshold == "logit" else "",
@@ -192,15 +186,11 @@ def _many(measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]], tr
         "cmap": replace(
             found,
             leak=replace(found.leak, floor=found.leak.floor if alone else floor.value),
-            floor_range=(floor.low, floor.high),
-            p=floor.p,
-            least_p=1 / (1 + permutations),
+            permuted=floor,
             note=f"{over}; p by {permutations:,} permutations" if permutations < measure.permutations else over,
         ),
         "f1": Number(
             leak=Leak("F1", measure.resamples.mean(by_clip), always),
-            analytic=always,
-            floor_range=(always, always),
             measured_by=found.measured_by,
             others={},
             note="; ".join([over, "interval to first order", *([LOGIT] if measure.f1_threshold == "logit" else [])]),

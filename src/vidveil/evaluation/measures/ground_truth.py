@@ -61,8 +61,6 @@ class Truth:
     def _number(self, name: str, values: Floats, floor: float) -> Number:
         return Number(
             leak=Leak("share", self.measure.resamples.mean(values), floor),
-            analytic=floor,
-            floor_range=(floor, floor),
             measured_by="the mask" if name == ALL_KEPT else "ground truth",
             others={},
             kind="truth",

@@ -41,8 +41,6 @@ def cmap_number(measure: MeasuredClips, networks: Mapping[str, Sequence[Learned]
     chance = measure.resamples.mean(_prevalence(truth, alive))
     return Number(
         leak=Leak("cMAP", measure.resamples.mean(values[best]), floor, chance),
-        analytic=chance.value,
-        floor_range=(floor, floor),
         measured_by=best,
         others={name: {"test": float(values[name].mean()), "val": val[name]} for name in networks},
         per_clip=values[best],

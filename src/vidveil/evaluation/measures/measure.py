@@ -68,8 +68,6 @@ class Measure(MeasuredClips):
         floor = floors.largest_class(truth)  # higher than what permuted labels give: always saying that class is no use
         return Number(
             leak=Leak("top-1", self.resamples.mean(hits[best]), floor),
-            analytic=floor,
-            floor_range=(floor, floor),
             measured_by=best,
             others={name: {"test": float(hits[name].mean()), "val": val[name]} for name in networks},
             kind="utility",
@@ -130,12 +128,10 @@ class Measure(MeasuredClips):
         floor = floors.floor_of(values, float(hits.mean()))
         return Number(
             leak=Leak("top-1", self.resamples.mean(hits), floor.value),
-            analytic=floors.largest_class(truth),
-            floor_range=(floor.low, floor.high),
+            permuted=floor,
+            formula=floors.largest_class(truth),
             measured_by=best,
             others={name: {"test": float((guesses[name] == truth).mean()), "val": val[name]} for name in attackers},
-            p=floor.p,
-            least_p=1 / (1 + floor.permutations),
             per_clip=hits,
         )
 
@@ -226,12 +222,9 @@ class Measure(MeasuredClips):
         by_chance = self.resamples.mean(chance)
         return Number(
             leak=Leak(metric, self.resamples.mean(np.stack(each)), floor.value, by_chance),
-            analytic=by_chance.value,
-            floor_range=(floor.low, floor.high),
+            permuted=floor,
             measured_by=best,
             others={name: {"test": mean([value(one) for one in test[name]]), "val": val[name]} for name in spaces},
-            p=floor.p,
-            least_p=1 / (1 + floor.permutations),
             per_clip=np.stack(each),
             chance_per_clip=chance,
             tried_per_clip={name: np.stack([one.hit for one in test[name]]) for name in spaces}

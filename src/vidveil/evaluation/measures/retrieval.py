@@ -39,8 +39,6 @@ def _number(measure: Measure, name: str, found: Found) -> Number:
     chance = measure.resamples.mean(_chance_by_clip(name, found["test"][best][0])[:tested])
     return Number(
         leak=Leak(name, measure.resamples.mean(values), chance.value, chance),
-        analytic=chance.value,
-        floor_range=(chance.value, chance.value),
         measured_by=best,
         others={network: {"test": test[network], "val": val[network]} for network in val},
         kind="utility",

@@ -114,7 +114,7 @@ def _shortcut(
         found[f"action_top1_shortcut_{name}"] = only.share(
             np.where(marked & these, action.per_clip, np.nan),
             floor=float(predicted[:, these].mean()),
-            analytic=float((truth[these] == which).mean()),
+            formula=float((truth[these] == which).mean()),
         )
     return found
 
@@ -144,23 +144,24 @@ class _Subgroups:
         tally = self._tally(truth, hits, per_class=True)
         return self._class_mean(tally, np.ones(len(self.first)), 1 / len(np.unique(truth)))
 
-    def share(self, hits: Floats, floor: float, analytic: float | None = None) -> Number:
+    def share(self, hits: Floats, floor: float, formula: float | None = None) -> Number:
         """A mean over clips; those with NaN are not asked about. (S, N)"""
         value = self.measure.resamples.mean(hits)
-        return self._number(value, floor, floor if analytic is None else analytic, per_clip=hits)
+        return self._number(value, floor, formula, per_clip=hits)
 
     def _class_mean(self, tally: Tally, people: Floats, floor: float) -> Number:
         value = self.measure.resamples.statistic([self._drawn(tally, people, seed) for seed in range(len(tally.hits))])
-        return self._number(value, floor, floor)
+        return self._number(value, floor)
 
     def _drawn(self, tally: Tally, people: Floats, seed: int) -> Callable[[Floats], Floats]:
         return lambda weights: tally.of(weights[:, self.first] * people, seed)
 
-    def _number(self, value: Estimate, floor: float, analytic: float, per_clip: Floats | None = None) -> Number:
+    def _number(
+        self, value: Estimate, floor: float, formula: float | None = None, per_clip: Floats | None = None
+    ) -> Number:
         return Number(
             leak=Leak("top-1", value, floor),
-            analytic=analytic,
-            floor_range=(floor, floor),
+            formula=formula,
             measured_by=self.action.measured_by,
             others={},
             kind="utility",
@@ -190,12 +191,9 @@ class _Subgroups:
         better = SUBGROUPS[int(sign < 0)]
         return Number(
             leak=Leak(GAP, value, floor.value),
-            analytic=floor.value,
-            floor_range=(floor.low, floor.high),
+            permuted=floor,
             measured_by=self.action.measured_by,
             others={},
-            p=floor.p,
-            least_p=1 / (1 + floor.permutations),
             kind="gap",
             note=f"{better} is higher" if value.value else "",
         )

@@ -57,7 +57,7 @@ class Drawn:
         permuted: Callable[[Whole], float],
         who: str,
         val: float,
-        analytic: float | None = None,
+        formula: float | None = None,
     ) -> Number:
         """Of the mean over seeds.
 
@@ -71,12 +71,10 @@ class Drawn:
         floor = floor_of(values, value.value)
         return Number(
             leak=Leak(metric, value, floor.value),
-            analytic=floor.value if analytic is None else analytic,
-            floor_range=(floor.low, floor.high),
+            permuted=floor,
+            formula=formula,
             measured_by=who,
             others={who: {"test": value.value, "val": val}},
-            p=floor.p,
-            least_p=1 / (1 + self.permutations),
             kind="utility",
         )
 

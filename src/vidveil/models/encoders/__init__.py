@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["HUB", "OWN", "check_encoder", "load_encoder"]
 
 OWN = tuple(name for name, entry in RECOGNIZERS.items() if entry.weights)
-"""Networks of ours that there are published weights of."""
+"""Our networks with published weights."""
 HUB = ("videomae", "vjepa2", "vivit", "timesformer")
 """Families that transformers knows."""
 
@@ -46,8 +46,8 @@ def load_encoder(
     """The encoder that `spec` describes; frames and size are its own unless they are given.
 
     Args:
-        half: computes in bfloat16, on networks of ours: faster on accelerators and new processors, and another encoder,
-            since its vectors differ a little.
+        half: our networks compute in bfloat16. That is faster on accelerators and new processors; it counts as another
+            encoder, since its vectors differ a little.
     """
     check_encoder(spec)
     name, _, where = spec.partition(":")

@@ -1,7 +1,7 @@
 """Our own networks as encoders: with published weights, or with those that `vidveil train` gave them.
 
-I3D gives its pooled features, a ResNet the mean over frames, a ViT its [CLS] token or the mean of its tokens: what each
-recognizer calls its features.
+The vector is the features of the recognizer: I3D's pooled features, a ResNet's mean over frames, a ViT's [CLS] token or
+the mean of its tokens.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def load_own(name: str, *, frames: int | None, size: int | None, half: bool, dev
 
 
 def load_run(name: str, *, frames: int | None, size: int | None, half: bool, device: str) -> Encoder:
-    """What `vidveil train` left in `runs/NAME/checkpoint`."""
+    """The recognizer in `runs/NAME/checkpoint`."""
     folder = runs_folder() / name / "checkpoint"
     try:
         recipe: dict[str, Any] = read_json_object(folder / "checkpoint.json", finite=False)["recipe"]
@@ -71,7 +71,7 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
 
 
 def fingerprint(network: torch.nn.Module, *more: Any) -> str:
-    """sha256 of all tensors by name, and of whatever else its output depends on."""
+    """sha256 of all tensors by name, and of everything else that its output depends on."""
     digest = hashlib.sha256(json.dumps([type(network).__name__, *more]).encode())
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode())

@@ -4,11 +4,11 @@ Recognition?").
     Conv3d_1a 7×7×7/2 → pool → 2b, 2c → pool → Mixed_3b, 3c → pool → Mixed_4b … 4f → pool → Mixed_5b, 5c
     (B, C, T, H, W) → (B, 1024, T/8, H/32, W/32) → mean over time and space → (B, 1024)
 
-Its weights were trained in TensorFlow, whose 'SAME' padding puts the odd pixel behind, not before:
+Its weights were trained in TensorFlow, whose 'SAME' padding adds the odd pixel at the end:
 
     total = max((⌈n/s⌉ - 1)·s + k - n, 0),   before = ⌊total/2⌋,   after = total - before
 
-With torch's even padding every strided layer would look one pixel aside of where it was trained to. Names are those of
+With torch's even padding, the windows of every strided layer would be shifted by one pixel. Names are those of
 the published checkpoint. The original averages windows of 2 × 7 × 7 before its last layer; for 16 frames of 224 × 224
 that is the mean taken here.
 """
@@ -105,7 +105,7 @@ def _pairs_as_channels(x: Tensor) -> Tensor:
 
 
 class Pool(nn.Module):
-    """Maximum over a window: over space, then over time. It is the same, and cards are quicker at two dimensions."""
+    """Maximum over a window: over space, then over time. The result is the same, and accelerators are faster in 2-D."""
 
     def __init__(self, kernel: Triple, stride: Triple) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""I3D-ResNet-50: a ResNet-50 whose first convolutions look into time in every block or every other one.
+"""I3D-ResNet-50: a ResNet-50 with kernels over time in the first convolution of every block or every other one.
 
     stem    5 × 7 × 7 / (1, 2, 2) → max pool 1 × 3 × 3 / (1, 2, 2)      (B, C, T, H, W) → (B, 64, T, H/4, W/4)
     layer1  3 blocks, a a a        → max pool 2 × 1 × 1 / (2, 1, 1)     → (B, 256, T/2, H/4, W/4)

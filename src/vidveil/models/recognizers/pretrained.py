@@ -12,7 +12,7 @@ What differs between a file and a network, and is converted here:
                     and its place embedding is resampled to our grid; the time embedding stays at 0
                     a ResNet-50's kernels become the middle frame of I3D-ResNet-50's, the others start at 0: at first it
                     is that ResNet-50 on each frame. Spread over the frames, as I3D's authors did it, they would be a
-                    third too weak at both ends of a clip, where there is nothing to look at, layer after layer
+                    third too weak at both ends of a clip, where they are padded, in every layer
 
 Patch kernels are resampled so that the embedding of an enlarged patch stays the same (FlexiViT, Beyer et al. 2023):
 with B the matrix that enlarges a patch, w' = pinv(B)ᵀ w gives ⟨B x, w'⟩ = ⟨x, w⟩.

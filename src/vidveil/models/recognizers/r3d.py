@@ -1,4 +1,4 @@
-"""R3D: a ResNet whose every convolution looks 3 frames deep (Tran et al. 2018, "A Closer Look at Spatiotemporal
+"""R3D: a ResNet whose every convolution is 3 frames deep (Tran et al. 2018, "A Closer Look at Spatiotemporal
 Convolutions for Action Recognition").
 
     stem  3 × 7 × 7, no striding in time        (B, C, T, H, W) → (B, w1, T, H/2, W/2)

@@ -2,8 +2,8 @@
 
     clip (B, C, T, H, W) → frames (B·T, C, H, W) → (B·T, D) → mean over T → (B, D)
 
-A linear head on the mean of features gives the mean of its logits over frames: this is the attacker that looks at
-pictures and knows nothing of order. Names are torchvision's. Two forms of the bottleneck are in use: v1 strides in the
+A linear head on the mean of features gives the mean of its logits over frames: this attacker uses pictures and not
+their order. Names are torchvision's. Two forms of the bottleneck are in use: v1 strides in the
 first 1 × 1 convolution (the original, and the ImageNet weights that vidveil fetches, which also have biases), v1.5 in
 the 3 × 3 (torchvision's).
 """
@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from vidveil.models.recognizers.recognizer import Recognizer, Standardize, frames_of
 
 IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-# 0…255 minus a mean, no division: what Caffe's networks saw, written here for pixels in [0, 1] and in order R, G, B.
+# The input of Caffe's networks, 0…255 minus a mean without division, for pixels in [0, 1] in the order R, G, B.
 CAFFE_MEAN, CAFFE_DEVIATION = (123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255, 1 / 255, 1 / 255)
 
 
@@ -72,8 +72,8 @@ def _shortcut(inputs: int, outputs: int, stride: int, *, bias: bool, eps: float)
 
 
 def fold_biases(network: nn.Module) -> None:
-    """What a convolution adds, the norm behind it takes from its mean: of a network that only looks, the same features,
-    and a pass over all pixels less for each convolution."""
+    """Move the bias of each convolution into the running mean of the norm after it. In evaluation the features stay the
+    same, and each convolution saves a pass over all pixels."""
     for part in network.modules():
         for layer, norm in pairwise(part.children()):
             if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d) and layer.bias is not None:
@@ -129,7 +129,7 @@ def resnet18(*, channels: int = 3) -> ResNet:
 
 
 def resnet50(*, channels: int = 3) -> ResNet:
-    """The original, v1, with or without the ImageNet weights that `vidveil fetch resnet50` brings."""
+    """The original, v1, with or without the ImageNet weights of `vidveil fetch resnet50`."""
     return ResNet("bottleneck v1", channels=channels, depths=(3, 4, 6, 3), mean=CAFFE_MEAN, deviation=CAFFE_DEVIATION)
 
 

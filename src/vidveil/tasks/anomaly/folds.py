@@ -8,7 +8,7 @@ Each fold gets its share of both labels as nearly as whole groups allow. The lar
 fold that lacks most of what it holds. Ties are broken at random.
 
 `surveillance_fight` names no source in its manifest, but neighbouring files are often of one camera. Its reader
-(`data.readers.surveillance`) groups scenes by the similarity of their mean pictures, and returns them as `group`.
+(`data.readers.surveillance_fight`) groups scenes by the similarity of their mean pictures, and returns them as `group`.
 """
 
 import numpy as np

@@ -64,7 +64,7 @@ class Batch(NamedTuple):
 class Detection(nn.Module):
     """TriDet with its loss and its score, for one set of videos."""
 
-    def __init__(self, data: DetectionVideos, shape: Shape | None = None, decoding: Decoding | None = None) -> None:
+    def __init__(self, data: DetectionVideos, shape: Shape | None = None) -> None:
         super().__init__()
         self.shape = shape or Shape(data.width, len(data.classes))
         if (self.shape.width, self.shape.classes) != (data.width, len(data.classes)):
@@ -72,7 +72,7 @@ class Detection(nn.Module):
                 f"{data.name} has features of {data.width} numbers and {len(data.classes)} classes, and the network is "
                 f"for {self.shape.width} and {self.shape.classes}"
             )
-        self.data, self.decoding = data, decoding or Decoding()
+        self.data, self.decoding = data, Decoding()
         self.network = TriDet(self.shape)
         self.positives = Positives()
 
@@ -194,7 +194,6 @@ def fit_detection(
     options: Options = OPTIONS,
     batch: int = 2,
     longest: int = LONGEST,
-    decoding: Decoding | None = None,
     folder: Path | None = None,
     log: Log | None = None,
     console: Console | None = None,
@@ -206,7 +205,7 @@ def fit_detection(
     """
     batches = TrainingBatches(data, seed=options.seed, batch=batch, longest=longest, device=options.accelerator())
     with seeded(options.seed):
-        detection = Detection(data, shape, decoding)
+        detection = Detection(data, shape)
     rows = data.indices("val")
     if len(rows) and not len(data.truth(rows)):
         raise DataError(f"{data.name}: nothing happens in its {len(rows)} validation videos: no epoch can be chosen")
