@@ -22,7 +22,6 @@ from vidveil.detect.settings import DetectionSettings
 @pytest.fixture
 def film(tmp_path, monkeypatch):
     monkeypatch.setitem(settings.DETECTORS, "discs", Discs)
-    monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path / "keys"))
     return Film(shots=[Shot([Head(still(100, 80))], 8)]).make(tmp_path / "film.mp4")
 
 

@@ -24,11 +24,6 @@ RENAME = Options(rename=True)
 NAME = re.compile(r"[0-9a-f]{16}_anonymized\.mp4")
 
 
-@pytest.fixture(autouse=True)
-def keys(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("VIDVEIL_KEYS", str(tmp_path_factory.mktemp("keys")))
-
-
 @pytest.fixture
 def ward(tmp_path):
     for name in ("Jane/b.mp4", "Jane/a.mov", "c.mp4"):

@@ -26,13 +26,6 @@ from vidveil.core.user_key import key_file, make_key, read_key
 SHARE = Options(manifest="share")
 
 
-@pytest.fixture(autouse=True)
-def keys(tmp_path_factory, monkeypatch):
-    folder = tmp_path_factory.mktemp("keys")
-    monkeypatch.setenv("VIDVEIL_KEYS", str(folder))
-    return folder
-
-
 @pytest.fixture
 def clip(tmp_path):
     folder = tmp_path / "Ward-Seven"

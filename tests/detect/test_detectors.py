@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.detect.stage import Discs, Film, Head, Shot, frame_of, matrix_of, still, stored_as
@@ -18,7 +18,6 @@ def finds(draw):
     return np.array([(x, y, x + w, y + h, s) for x, y, w, h, s in rows], np.float32).reshape(-1, 5)
 
 
-@settings(deadline=None)
 @given(finds())
 def test_of_overlapping_boxes_the_best_stays(found):
     kept = without_doubles(found)

@@ -1,7 +1,7 @@
 """What the manifest reports of whom and what was found."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vidveil.core.frame import Frame, Region
@@ -121,7 +121,6 @@ def test_moments_stand_in_order_of_time():
     assert [m["from"] for m in findings.as_dict()["moments"]] == [3, 5, 7]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 500), st.integers(0, 400), st.integers(30, 140), st.integers(30, 80))
 def test_the_hidden_share_is_that_of_the_box(x, y, width, height):
     share = hidden_share([(x, y, x + width, y + height), (x, y, x + width, y + height)], SIZE)

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.detect.onnx_writer import constant, halving, model, node, same, text, value_info, whole
@@ -94,7 +94,6 @@ def test_what_is_no_regular_file_or_too_large_is_refused_before_it_is_read(tmp_p
             Network(path)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_protocol_buffer_raise_value_errors_only(data):
     try:
@@ -104,7 +103,6 @@ def test_bytes_that_are_no_protocol_buffer_raise_value_errors_only(data):
     assert freed(once) == once
 
 
-@settings(deadline=None)
 @given(st.integers(0, len(MODELS["halving"]) - 1), st.integers(1, 255))
 def test_a_flipped_byte_never_breaks_anything_but_the_reading(at, flip):
     data = bytearray(MODELS["halving"])

@@ -150,7 +150,7 @@ def test_what_cannot_be_read_is_said(tmp_path):
         RecordedTracks(tmp_path / "b.jsonl")
 
 
-def test_exceptions_take_off_their_tracks_and_leave_black_frames_black():
+def test_tracks_left_visible_lose_their_regions_and_black_frames_stay_black():
     frames = [frame(0, region(1), region(2)), frame(1, region(1, None)), frame(2)]
     missing = {1, 7}
     left = [[(r.track, r.box) for r in f.regions] for f in without(frames, {1, 7}, missing)]

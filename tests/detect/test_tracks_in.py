@@ -122,7 +122,7 @@ def test_tracks_of_black_frames_say_so(tmp_path):
 
 
 @pytest.mark.parametrize("delay", [0.0, 1.0])
-def test_exceptions_stay_visible_and_nobody_else(tmp_path, delay):
+def test_a_track_left_visible_shows_and_nobody_else(tmp_path, delay):
     scene = film(Head(walk(60, 40, 30)), Head(still(180, 110), lambda _: RED))
     hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
     one = next(line["track"] for line in lines(tmp_path / "t.jsonl")[1:] if line["box"][0] < 100)
@@ -132,13 +132,13 @@ def test_exceptions_stay_visible_and_nobody_else(tmp_path, delay):
     assert done.manifest["order"]["detection"]["leave_visible"] == [one]
 
 
-def test_exceptions_that_are_not_there_uncover_nobody_and_are_said(tmp_path):
+def test_a_track_that_is_not_there_uncovers_nobody_and_is_warned_of(tmp_path):
     done = hide(film(Head(walk(60, 40, 30))), tmp_path, leave_visible=(77,))
     assert not done.bad
     assert "--leave-visible 77: there is no such track" in done.manifest["warnings"]
 
 
-def test_exceptions_are_of_one_video(tmp_path):
+def test_tracks_left_visible_are_of_one_video(tmp_path):
     paths = [film(Head(still(60, 60)), frames=3).make(tmp_path / name) for name in ("a.mp4", "b.mp4")]
     options = Options(detection=DetectionSettings(region="discs", leave_visible=(1,)))
     with pytest.raises(UsageError, match="take one source"):
@@ -147,7 +147,7 @@ def test_exceptions_are_of_one_video(tmp_path):
 
 
 @pytest.mark.parametrize("aside", [0, 8, 16, 24])
-def test_an_exception_does_not_outlast_a_change_of_the_picture_that_may_be_a_cut(tmp_path, aside):
+def test_a_track_is_not_left_visible_beyond_a_change_of_the_picture_that_may_be_a_cut(tmp_path, aside):
     one, other = Head(still(100, 80)), Head(still(100 + aside, 80), lambda _: RED)
     scene = Film(shots=[Shot([one], 23, light=100), Shot([other], 27, light=115)])
     done = hide(scene, tmp_path, leave_visible=(1,))
@@ -155,7 +155,7 @@ def test_an_exception_does_not_outlast_a_change_of_the_picture_that_may_be_a_cut
     assert done.exposed[23:].max() < HIDDEN
 
 
-def test_an_insert_of_somebody_else_at_the_same_place_is_not_uncovered_by_an_exception(tmp_path):
+def test_an_insert_of_somebody_else_at_the_same_place_is_not_left_visible(tmp_path):
     one, other = Head(still(100, 80)), Head(still(100, 80), lambda _: RED)
     scene = Film(shots=[Shot([one], 25, light=80), Shot([other], 7, light=140), Shot([one], 25, light=80)])
     done = hide(scene, tmp_path, leave_visible=(1,))
@@ -164,7 +164,7 @@ def test_an_insert_of_somebody_else_at_the_same_place_is_not_uncovered_by_an_exc
 
 
 @pytest.mark.parametrize("away", [20.0, 30.0])
-def test_an_exception_never_passes_to_somebody_else_when_two_meet_and_turn_back(tmp_path, away):
+def test_nobody_else_is_left_visible_when_two_meet_and_turn_back(tmp_path, away):
     """They come close and go back where they came from: whoever followed them by their speed alone swaps them."""
 
     def way(x, sign):

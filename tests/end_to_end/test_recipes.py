@@ -311,30 +311,24 @@ def test_actions_are_learned_where_there_is_nothing_to_attack(folder, overrides,
     assert number in measured(train.run(recipe, root=folder))
 
 
-def test_dual_cls_is_trained_on_one_set_and_evaluated_there_and_on_another(folder):
-    """The tests of hmdb51 train on PA-HMDB51, and start from VP-HMDB51."""
-    carry_out(read(find("dual_cls_vp_ucf101"), ["network=mini", *SMALL]), root=folder)
-    table = {name: overrides for _, overrides in commands("dual_cls_vp_table") for name in overrides if "name=" in name}
-    for name in ("name=ucf101", "name=to_hmdb51"):
-        overrides = [word for word in table[name] if not word.startswith("raw=")]
-        results = evaluate("dual_cls_vp_table", *QUICK, *overrides, "keep=0.9", data=folder)
-        assert {"action_top1", "cmap", "tubelets_kept"} <= results.points[0].metrics.keys()
-
-
 MINI = ["network=mini", "pretrained=false", "initialise=0.5"]
 
 
-def of_table(name: str) -> list[str]:
-    """Overrides of the command of a table whose run has this name, with raw video evaluated anew."""
-    (overrides,) = [words for _, words in commands("stprivacy_vp_table") if f"name={name}" in words]
-    return [word for word in overrides if not word.startswith("raw=")]
-
-
-def test_stprivacy_is_trained_on_one_set_and_evaluated_there_and_on_another(folder):
-    trained = carry_out(read(find("stprivacy_vp_ucf101"), [*SMALL, *MINI]), root=folder)
-    assert {"masked_top1", "tubelets_kept"} <= trained.metrics.keys()
-    for name in ("st_ucf101", "st_to_hmdb51"):
-        results = evaluate("stprivacy_vp_table", *QUICK, *of_table(name), "views=1x1", data=folder)
+@pytest.mark.parametrize(
+    ("recipe", "network", "table", "rows", "quick"),
+    [
+        ("dual_cls_vp_ucf101", MINI[:1], "dual_cls_vp_table", ("ucf101", "to_hmdb51"), "keep=0.9"),
+        ("stprivacy_vp_ucf101", MINI, "stprivacy_vp_table", ("st_ucf101", "st_to_hmdb51"), "views=1x1"),
+    ],
+)
+def test_a_method_is_trained_on_one_set_and_evaluated_there_and_on_another(folder, recipe, network, table, rows, quick):
+    """The tests of hmdb51 train on PA-HMDB51, and start from VP-HMDB51."""
+    trained = carry_out(read(find(recipe), [*SMALL, *network]), root=folder)
+    assert "tubelets_kept" in trained.metrics
+    for row in rows:
+        (words,) = [words for _, words in commands(table) if f"name={row}" in words]
+        anew = [word for word in words if not word.startswith("raw=")]  # raw video is evaluated here, too
+        results = evaluate(table, *QUICK, *anew, quick, data=folder)
         assert {"action_top1", "cmap", "tubelets_kept"} <= results.points[0].metrics.keys()
 
 
