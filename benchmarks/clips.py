@@ -25,16 +25,16 @@ def draw(path: Path, height: int, frames: int) -> None:
     import cv2
     import numpy as np
 
-    lot = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     width, margin = height * 16 // 9 // 2 * 2, height // 2
     size = (width + margin, height + margin)
     scene = np.full((size[1], size[0], 3), 115, np.float32)
     for cells in (6, 24, 96, 384):  # large shades to fine grain, each weaker than the last
-        grid = lot.normal(0, 1, (cells, cells, 1)) + lot.normal(0, 0.25, (cells, cells, 3))  # more shade than colour
+        grid = rng.normal(0, 1, (cells, cells, 1)) + rng.normal(0, 0.25, (cells, cells, 3))  # more shade than colour
         scene += cv2.resize(grid.astype(np.float32) * 50 * cells**-0.3, size, interpolation=cv2.INTER_CUBIC)
     wall = scene.clip(0, 255).astype(np.uint8)
-    noise = [lot.normal(0, 3.5, (height, width)).astype(np.int16) for _ in range(12)]
-    things = lot.uniform(0, 1, (8, 6))
+    noise = [rng.normal(0, 3.5, (height, width)).astype(np.int16) for _ in range(12)]
+    things = rng.uniform(0, 1, (8, 6))
     part = path.with_name(path.name + ".part")
     with av.open(str(part), "w", format="mp4") as output:
         stream = output.add_stream("libx264", rate=RATE, options={"preset": "veryfast", "crf": "20"})
@@ -51,7 +51,7 @@ def draw(path: Path, height: int, frames: int) -> None:
                 colour = (255 * c, 255 * d, 255 * f)
                 cv2.ellipse(picture, centre, axes, 90 * f * seconds, 0, 360, colour, -1, cv2.LINE_AA)
             planes = cv2.cvtColor(picture, cv2.COLOR_BGR2YUV_I420)
-            planes[:height] = (planes[:height] + noise[int(lot.integers(len(noise)))]).clip(16, 235)
+            planes[:height] = (planes[:height] + noise[int(rng.integers(len(noise)))]).clip(16, 235)
             output.mux(stream.encode(av.VideoFrame.from_ndarray(np.asarray(planes, np.uint8), "yuv420p")))
         output.mux(stream.encode(None))
     part.replace(path)

@@ -48,33 +48,33 @@ class Looks:
     seed: int
 
     @staticmethod
-    def draw(lot: np.random.Generator) -> "Looks":
+    def draw(rng: np.random.Generator) -> "Looks":
         # From pale to dark along the line on which skin lies, a little redder or yellower.
-        depth, warm = float(lot.uniform(0, 1)), float(lot.normal(0, 6))
+        depth, warm = float(rng.uniform(0, 1)), float(rng.normal(0, 6))
         pale, dark = np.array([238, 196, 170.0]), np.array([112, 74, 54.0])
         skin = pale * (1 - depth) + dark * depth + np.array([warm, 0, -warm])
         hairs = ([28, 22, 20], [70, 46, 30], [120, 82, 50], [190, 150, 92], [130, 128, 126], [120, 56, 30])
-        hair = np.array(hairs[int(lot.integers(len(hairs)))], float) * lot.uniform(0.85, 1.15)
+        hair = np.array(hairs[int(rng.integers(len(hairs)))], float) * rng.uniform(0.85, 1.15)
         if depth > 0.6:
-            hair = np.array([26, 22, 21.0]) * lot.uniform(0.8, 1.6)
+            hair = np.array([26, 22, 21.0]) * rng.uniform(0.8, 1.6)
         return Looks(
             skin=_triple(skin),
             hair=_triple(hair),
-            shirt=_triple(float(lot.uniform(30, 220)) + lot.uniform(-45, 45, 3)),
-            trousers=_triple(np.array([40, 45, 60.0]) * lot.uniform(0.5, 2.2)),
-            iris=_triple(np.array([[90, 60, 40], [70, 100, 130], [80, 110, 80]][int(lot.integers(3))], float)),
-            width=float(lot.uniform(0.6, 0.69)),
-            jaw=float(lot.uniform(0.55, 0.78)),
-            eyes_apart=float(lot.uniform(0.27, 0.32)),
-            brow=float(lot.uniform(0.7, 1.5)),
-            mouth=float(lot.uniform(0.2, 0.27)),
-            smile=float(lot.uniform(-0.01, 0.06)),
-            nose=float(lot.uniform(0.8, 1.25)),
-            fringe=float(lot.uniform(-0.06, 0.12)),
-            volume=float(lot.uniform(0.03, 0.12)),
-            beard=float(lot.choice([0, 0, 0, 0.5, 0.9])),
-            light=float(lot.uniform(-0.5, 0.5)),
-            seed=int(lot.integers(1 << 30)),
+            shirt=_triple(float(rng.uniform(30, 220)) + rng.uniform(-45, 45, 3)),
+            trousers=_triple(np.array([40, 45, 60.0]) * rng.uniform(0.5, 2.2)),
+            iris=_triple(np.array([[90, 60, 40], [70, 100, 130], [80, 110, 80]][int(rng.integers(3))], float)),
+            width=float(rng.uniform(0.6, 0.69)),
+            jaw=float(rng.uniform(0.55, 0.78)),
+            eyes_apart=float(rng.uniform(0.27, 0.32)),
+            brow=float(rng.uniform(0.7, 1.5)),
+            mouth=float(rng.uniform(0.2, 0.27)),
+            smile=float(rng.uniform(-0.01, 0.06)),
+            nose=float(rng.uniform(0.8, 1.25)),
+            fringe=float(rng.uniform(-0.06, 0.12)),
+            volume=float(rng.uniform(0.03, 0.12)),
+            beard=float(rng.choice([0, 0, 0, 0.5, 0.9])),
+            light=float(rng.uniform(-0.5, 0.5)),
+            seed=int(rng.integers(1 << 30)),
         )
 
 
@@ -92,9 +92,9 @@ def _portrait(looks: Looks) -> Floats:
     size = 800
     picture = np.empty((size, size, 3), np.float32)
     picture[:] = looks.skin
-    lot = np.random.default_rng(looks.seed)
+    rng = np.random.default_rng(looks.seed)
     for cells, strength in ((12, 3.0), (90, 3.0), (300, 4.0)):  # blotches and pores
-        grid = lot.normal(0, strength, (cells, cells, 1)).astype(np.float32)
+        grid = rng.normal(0, strength, (cells, cells, 1)).astype(np.float32)
         picture += cv2.resize(grid, (size, size), interpolation=cv2.INTER_CUBIC)[..., None]
     y, x = np.mgrid[1 : -1 : size * 1j, -1 : 1 : size * 1j].astype(np.float32)
 
@@ -118,7 +118,7 @@ def _portrait(looks: Looks) -> Floats:
     if looks.beard:
         edge = np.where(abs(x) > 0.3, -0.1 - 0.55 * ((0.6 - abs(x)) / 0.3).clip(0, 1), -0.46)  # cheeks free, lip not
         jaw = cv2.GaussianBlur((y < edge).astype(np.float32), (0, 0), 22)
-        tint(jaw * lot.uniform(0.5, 1, jaw.shape).astype(np.float32), looks.hair, looks.beard)
+        tint(jaw * rng.uniform(0.5, 1, jaw.shape).astype(np.float32), looks.hair, looks.beard)
 
     def pixel(px: float, py: float) -> tuple[int, int]:
         return round((px + 1) / 2 * size), round((1 - py) / 2 * size)
@@ -145,9 +145,9 @@ def _portrait(looks: Looks) -> Floats:
         )
         for hair in range(70):  # brows: short strokes along an arc
             at = hair / 69 * 2 - 1
-            foot = pixel(side * (apart + 0.02 + 0.17 * at), eye_y + 0.155 - 0.045 * at**2 + float(lot.normal(0, 0.01)))
+            foot = pixel(side * (apart + 0.02 + 0.17 * at), eye_y + 0.155 - 0.045 * at**2 + float(rng.normal(0, 0.01)))
             tip = (
-                foot[0] + side * round(9 + 3 * float(lot.normal())),
+                foot[0] + side * round(9 + 3 * float(rng.normal())),
                 foot[1] - round(8 * looks.brow * (1 - 0.5 * at)),
             )
             cv2.line(layer, foot, tip, [c * 0.75 for c in looks.hair], max(2, round(5 * looks.brow)), cv2.LINE_AA)
@@ -199,8 +199,8 @@ def _solid(looks: Looks) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         cv2.INTER_LINEAR,
     )
     colours = np.where((front | (ear > 0.2))[..., None], colours, np.array(looks.skin, np.float32))
-    lot = np.random.default_rng(looks.seed + 1)
-    grain = lot.normal(0, 1, (rows, columns)).astype(np.float32)
+    rng = np.random.default_rng(looks.seed + 1)
+    grain = rng.normal(0, 1, (rows, columns)).astype(np.float32)
     strands = np.asarray(cv2.GaussianBlur(grain, (0, 0), sigmaX=1.2, sigmaY=14), np.float32)
     strands /= strands.std()
     # Hair grows above the hairline, and behind the ears down to the nape.

@@ -42,16 +42,16 @@ class Variant:
     """How much of its colour is left."""
 
     @staticmethod
-    def draw(lot: np.random.Generator) -> "Variant":
-        dark = float(lot.uniform(0, 1)) ** 1.5
+    def draw(rng: np.random.Generator) -> "Variant":
+        dark = float(rng.uniform(0, 1)) ** 1.5
         gains = np.array([1.05, 1.02, 1.0]) * (1 - dark) + np.array([0.62, 0.5, 0.46]) * dark
-        r, g, b = (gains * lot.uniform(0.9, 1.1) * lot.normal(1, 0.03, 3)).tolist()
+        r, g, b = (gains * rng.uniform(0.9, 1.1) * rng.normal(1, 0.03, 3)).tolist()
         return Variant(
-            bool(lot.integers(2)),
+            bool(rng.integers(2)),
             (r, g, b),
-            float(lot.uniform(0.75, 1.15)),
-            int(lot.integers(180)),
-            float(lot.uniform(0.15, 0.8)),
+            float(rng.uniform(0.75, 1.15)),
+            int(rng.integers(180)),
+            float(rng.uniform(0.15, 0.8)),
         )
 
 

@@ -173,11 +173,11 @@ def _paint(frame: Floats, seen: Picture, actor: Actor, poses: list[Pose], sizes:
 
 def render(clip: Clip) -> Iterator[tuple[Picture, NDArray[np.uint8], list[FaceTruth]]]:
     """Frames (RGB), which face each pixel shows, and what is true of them."""
-    lot = np.random.default_rng(clip.seed + 1_000_003)
+    rng = np.random.default_rng(clip.seed + 1_000_003)
     number, first_face = 0, 1
     for scene in clip.scenes:
         sizes = _Sizes()
-        grain = [lot.normal(0, scene.noise, (HEIGHT, WIDTH, 1)).astype(np.float32) for _ in range(8)]
+        grain = [rng.normal(0, scene.noise, (HEIGHT, WIDTH, 1)).astype(np.float32) for _ in range(8)]
         for index in range(scene.frames):
             time = index / RATE
             x, y, zoom = scene.view(time)
@@ -209,7 +209,7 @@ def render(clip: Clip) -> Iterator[tuple[Picture, NDArray[np.uint8], list[FaceTr
                 whole = one.ellipse.mask(left - 1, top - 1, right - left + 3, bottom - top + 3).sum()
                 one.visible = float((seen == one.face).sum() / whole) if whole else 0.0
                 one.counts = one.visible >= VISIBLE and abs(one.yaw) <= TURNED
-            frame = frame * scene.light + grain[int(lot.integers(len(grain)))]
+            frame = frame * scene.light + grain[int(rng.integers(len(grain)))]
             there_still = [one for one in found if _touches(one.ellipse.grown(1.5).box())]
             yield frame.clip(0, 255).round().astype(np.uint8), seen, there_still
             number += 1

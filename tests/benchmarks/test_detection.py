@@ -127,7 +127,7 @@ def test_a_painted_ellipse_lies_on_its_truth_to_a_pixel() -> None:
 
 
 def test_the_same_seed_makes_the_same_clip_and_another_seed_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scenes, "person", lambda lot: cardboard(int(lot.integers(100, 250))))
+    monkeypatch.setattr(scenes, "person", lambda rng: cardboard(int(rng.integers(100, 250))))
 
     def begin(seed: int) -> tuple[NDArray[np.uint8], list[dict[str, Any]]]:
         frame, _, found = next(render(next(scenes.clips(seed, ["sizing"]))))

@@ -1,4 +1,4 @@
-"""The benchmark of speed and memory, on clips of a second: that it runs, says what it documents, and tells no names."""
+"""The benchmark of speed and memory, on clips of a second: it runs, reports what it documents, and names no file."""
 
 import json
 import os
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from vidveil.app.demo import draw_video
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "video_speed.py"
@@ -22,8 +24,6 @@ def bench(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from vidveil.app.demo import draw_video
-
     path = tmp_path_factory.mktemp("private") / "visitor.mp4"
     draw_video(path, frames=25)
     return path
@@ -40,7 +40,7 @@ def report(clip: Path) -> dict[str, Any]:
 
 
 @needs_ffmpeg
-def test_the_json_says_where_on_what_and_how_it_was_measured(report: dict[str, Any]) -> None:
+def test_the_json_describes_the_machine_the_clips_and_the_settings(report: dict[str, Any]) -> None:
     assert report["machine"].keys() == {"cpu", "cores", "ram_gb", "load_before"}
     assert report["versions"].keys() >= {"vidveil", "python", "av", "ffmpeg_in_av", "ffmpeg", "numpy", "opencv"}
     assert report["settings"] == {"preset": "veryfast", "crf": 20, "rounds": 1}
@@ -80,7 +80,7 @@ def test_the_json_names_no_file_and_no_folder(report: dict[str, Any], clip: Path
     assert not [name for name in (clip.name, str(clip.parent), str(ROOT), str(Path.home()) + "/") if name in text]
 
 
-def test_memory_is_told_for_a_short_and_a_long_video(tmp_path: Path) -> None:
+def test_memory_is_reported_for_a_short_and_a_long_video(tmp_path: Path) -> None:
     out = tmp_path / "memory.json"
     done = bench("--memory", "--sizes", "90p", "--short", "1", "--long", "2", "--json", str(out))
     assert done.returncode == 0, done.stderr

@@ -33,6 +33,18 @@ def test_help_has_examples_for_every_command_and_loads_no_torch():
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+def test_anonymizing_by_a_method_that_learned_nothing_loads_no_torch(tmp_path):
+    words = ["vidveil", "anonymize", str(Film(frames=2).make(tmp_path / "a.mp4")), "--region", "frame"]
+    check = (
+        f"import atexit, sys; sys.argv = {words!r}\n"
+        "atexit.register(lambda: print('torch' in sys.modules))\n"
+        "from vidveil.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert (tmp_path / "a_anonymized.mp4").exists()
+    assert done.stdout == "False\n"
+
+
 def test_version():
     assert vidveil("--version").output.strip() == f"vidveil {__version__}"
 

@@ -148,11 +148,6 @@ def test_the_regions_do_not_depend_on_the_number_of_cores(delay, monkeypatch):
     assert [f.regions for f in alone] == [f.regions for f in many]
 
 
-def test_two_runs_give_the_same_numbers():
-    scene = film(Head(walk(40, 80, 60)), Head(walk(200, 80, -60), lambda _: RED))
-    assert numbers(follow(scene)[1]) == numbers(follow(scene)[1])
-
-
 def test_a_gap_of_more_than_half_a_second_changes_the_number_for_good():
     _, frames = follow(film(Head(lambda t: (30 + 60 * t + 100 * max(0, t - 1.3), 80), turned((0.4, 1.0))), frames=50))
     tracks = numbers(frames)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from vidveil.app.frame_counts import FrameCounts
 from vidveil.app.manifest import kept_tags
 from vidveil.app.task import Task
-from vidveil.methods.masking.masker import TubeletMasker, masker_in
+from vidveil.methods.masking.masker import masker_in
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source
 from vidveil.video.write import ImageWriter, Mp4Writer
@@ -24,8 +24,10 @@ def warnings_of(task: Task, source: Source, reader: Reader, writer: Writer, coun
         caution = learned.caution(side)
     if caution is not None:
         yield caution
-    if learned is not None:
-        yield from _training_warnings(learned)
+    if learned is not None and learned.scorer.drawn:
+        yield f"{learned.spec} was trained on synthetic people: on other videos it is an experiment"
+    if learned is not None and not learned.scorer.learned:
+        yield f"{learned.spec} predicted the action no better than chance: train it longer"
     if learned is not None and learned.draws and options.detection.also_hide != "none":
         yield f"{learned.spec} shows nothing that was filmed: --also-hide marks where somebody is"
     kept = () if writer.tracks is None else writer.tracks.kept
@@ -35,14 +37,3 @@ def warnings_of(task: Task, source: Source, reader: Reader, writer: Writer, coun
         tags = reader.info.tags
         if warning := kept_tags(tags, len(tags) + reader.info.unknown_tags):
             yield warning
-
-
-def _training_warnings(masker: TubeletMasker) -> Iterator[str]:
-    from vidveil.methods.masking.network import MaskingNetwork  # PyTorch, which a masker has loaded
-
-    if not isinstance(masker.scorer, MaskingNetwork):
-        return
-    if masker.scorer.drawn:
-        yield f"{masker.spec} was trained on synthetic people: on other videos it is an experiment"
-    if not masker.scorer.learned:
-        yield f"{masker.spec} predicted the action no better than chance: train it longer"

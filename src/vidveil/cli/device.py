@@ -10,14 +10,12 @@ def device_for(wanted: str, *, learned: bool) -> str:
     """The device that the method will run on. Only learned methods have a use for another than the processor."""
     if wanted == "cpu" or (wanted == "auto" and not learned):
         return "cpu"
-    if wanted == "auto":
-        import torch
-
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if not re.fullmatch(r"cuda(:\d+)?", wanted):
+    if wanted != "auto" and not re.fullmatch(r"cuda(:\d+)?", wanted):
         raise UsageError(f"{printable(repr(wanted))} is no device: auto, cpu or cuda")
     import torch
 
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
     number = int(wanted.partition(":")[2] or 0)
     if number >= torch.cuda.device_count():
         raise DeviceError(f"--device {wanted}: no such CUDA device here; --device auto takes what there is")

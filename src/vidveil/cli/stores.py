@@ -17,11 +17,12 @@ from vidveil.methods import METHODS
 
 def names_adapter(method: str) -> bool:
     """Whether the method works on features: by its name, or since it is a checkpoint of one that does."""
-    if method.partition(":")[0].strip() == "splavu":
-        return True
+    name = method.partition(":")[0]
+    if name.strip() == "splavu" or name in METHODS:
+        return name.strip() == "splavu"
     from vidveil.models.checkpoint import find, locate
 
-    return method.partition(":")[0] not in METHODS and locate(method) is not None and find(method).method == "splavu"
+    return locate(method) is not None and find(method).method == "splavu"
 
 
 def refuse_features(sources: Sequence[str], method: str) -> None:

@@ -8,8 +8,8 @@
 
 Half a minute each, filmed as clips are, at a rate at which a clip of an encoder lasts as long as a clip of `puppets`.
 Actions last as long as two to five clips, and what the end cuts off has lasted for two. People are those of `puppets`
-of the same seed, and in the same splits: nobody of training is in test. Easy sets: what finds nothing here finds nothing
-anywhere.
+of the same seed, and in the same splits: nobody of training is in test. These sets are easy: a method that finds
+nothing here finds nothing anywhere.
 """
 
 from collections import Counter

@@ -59,6 +59,10 @@ class Scorer(ABC):
     """The method that is applied to videos before it."""
     weights: str | None = None
     """Name and hash of its weights, for manifests."""
+    drawn = False
+    """Whether it was trained on synthetic people."""
+    learned = True
+    """Whether it predicts the action better than chance."""
 
     @abstractmethod
     def decide(self, clips: "Tensor", keep: float | None, privacy_weight: float | None) -> Decision:

@@ -15,10 +15,6 @@ from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 
 
 class MaskingNetwork(nn.Module, Scorer):
-    drawn = False
-    """Whether it was trained on synthetic people."""
-    learned = True
-    """Whether it predicts the action better than chance."""
     standardize: Standardize
 
 
