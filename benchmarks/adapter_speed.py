@@ -87,7 +87,7 @@ def best(work: Callable[[], object], device: str) -> float:
     return min(seconds)
 
 
-def flops(adapter: "AAM") -> int:
+def flops(adapter: AAM) -> int:
     """Of the matrices alone, as they are multiplied, a vector."""
     width, channels, layers = adapter.shape.width, adapter.shape.channels, adapter.shape.layers
     few = 2 * 2 * width * adapter.out.shape[0] if adapter.out is not None else 2 * width * width

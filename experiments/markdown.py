@@ -26,7 +26,3 @@ def interval(numbers: Sequence[Any] | None) -> str:
         return MISSING
     value, low, high = [*numbers, None, None][:3]
     return f"{value:.2f}" if low is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def lower_first(title: str) -> str:
-    return title[0].lower() + title[1:]
