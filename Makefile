@@ -23,6 +23,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/words.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/video_speed.py

@@ -1,4 +1,4 @@
-"""Names and phrases that must not come back: `make lint` runs this over all files that git tracks.
+"""Names and phrases that must not come back: `make lint` runs this over code, tests and documentation.
 
     python tools/words.py                 every file
     python tools/words.py src/vidveil/data docs/detection.md
@@ -9,13 +9,14 @@ attribute, module or recipe key; a phrase is looked for in whole files, without 
 
 import ast
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = ("src", "tests", "docs", "benchmarks", "experiments", "tools")
+TOP = ("README.md", "CONTRIBUTING.md", "Makefile")
 WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 IDENTIFIERS: dict[str, str] = WORDS["identifiers"]
 PHRASES: dict[str, str] = WORDS["phrases"]
@@ -23,13 +24,15 @@ PHRASE = re.compile(rf"(?<![\w-])({'|'.join(sorted(PHRASES, key=len, reverse=Tru
 RECIPE_KEY = re.compile(r"^(\w+):")
 
 
-def tracked(below: list[str]) -> list[Path]:
-    """Python, Markdown and YAML files that git tracks, below these paths; all, if none is given."""
-    command = ["git", "ls-files", "--", *(below or ["*.py", "*.md", "*.yaml", "Makefile"])]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    wanted = (ROOT / name for name in listed if Path(name).suffix in (".py", ".md", ".yaml") or name == "Makefile")
+def files(below: list[str]) -> list[Path]:
+    """Python, Markdown and YAML files below these paths; all of the project, if none is given."""
     exceptions = {ROOT / name for name in WORDS["exceptions"]["files"]}
-    return [path for path in wanted if path.is_file() and path not in exceptions]
+    found = [path for name in below or [*FOLDERS, *TOP] for path in _below(ROOT / name)]
+    return [path for path in found if path not in exceptions]
+
+
+def _below(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.suffix in (".py", ".md", ".yaml"))
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -67,7 +70,7 @@ def complaints(path: Path) -> list[str]:
 
 
 def main() -> int:
-    found = [line for path in tracked(sys.argv[1:]) for line in complaints(path)]
+    found = [line for path in files(sys.argv[1:]) for line in complaints(path)]
     print(*found, sep="\n", end="\n" if found else "")
     if found:
         print(f"{len(found)} words of tools/words.toml", file=sys.stderr)

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub
 import pytest
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from torch import Tensor
 from vidveil.core.errors import UsageError, VidveilError, WeightsError
 from vidveil.models.encoders.hub import FAMILIES, load_hub
 
+huggingface_hub = pytest.importorskip("huggingface_hub")
 transformers = pytest.importorskip("transformers")
 
 FRAMES, SIZE = 4, 32
