@@ -22,7 +22,7 @@ from vidveil.evaluation.results import read as read_results
 from vidveil.report.paired import Method, Setting, compared_with_curve, method
 from vidveil.report.same_clips import Run, open_run
 from vidveil.statistics.intervals import Estimate, Resamples, difference
-from vidveil.statistics.tradeoff import Leak, excess, retention
+from vidveil.statistics.tradeoff import Measurement, excess, retention
 
 RAW_PART = {"whole": "whole", "crop": "crop", "median": "whole"}
 """Part → the part of raw video that its shares are of."""
@@ -173,10 +173,10 @@ def _highest(metric: Metric) -> float:
     return max(one["test"] for one in metric.others.values())
 
 
-def _leak(run: Run, point: Point, name: str, draws: Resamples) -> Leak:
+def _leak(run: Run, point: Point, name: str, draws: Resamples) -> Measurement:
     chance = run.chance(point, name)
     value = draws.mean(run.values(point, name))
-    return Leak("rank-1", value, point.metrics[name].floor, None if chance is None else draws.mean(chance))
+    return Measurement("rank-1", value, point.metrics[name].floor, None if chance is None else draws.mean(chance))
 
 
 def _open(runs: Path, name: str, part: str, end: str) -> Run:

@@ -18,7 +18,7 @@ from vidveil.evaluation.results import Point
 from vidveil.evaluation.results import read as read_results
 from vidveil.report.same_clips import Run, open_run
 from vidveil.statistics.intervals import Estimate, Resamples, difference
-from vidveil.statistics.tradeoff import Leak, excess
+from vidveil.statistics.tradeoff import Measurement, excess
 
 UTILITIES = ("action_top1", "retrieval_map", "action_top1_raw_heads")
 LEAKAGES = (
@@ -101,7 +101,7 @@ def numbers(runs: Sequence[Run], points: Sequence[Point], raw: Sequence[Run]) ->
             found[name]["change"] = with_interval(difference(value, before))
         else:
             leaks = [
-                Leak("rank-1" if "rank1" in name else name, mean, at, chance)
+                Measurement("rank-1" if "rank1" in name else name, mean, at, chance)
                 for mean, at, chance in (
                     (value, floor, _chance(runs, points, name, draws)),
                     (before, _floor(first, before_name, share), _chance(raw, first, before_name, draws)),

@@ -57,7 +57,7 @@ def test_the_share_covered_is_that_of_the_wanted_pixels_alone() -> None:
 @pytest.mark.parametrize("shape", ["ellipse", "box"])
 def test_what_counts_as_hidden_is_what_vidveil_paints(box: tuple[float, ...], shape: str) -> None:
     region = Region(box=box, shape=shape, kind="faces", track=1, score=1.0, source="detected")
-    painter = InRegions(load("solid"), watch=lambda _: [(region,)])
+    painter = InRegions(load("solid"), find_regions=lambda _: [(region,)])
     painted = painter.anonymize(torch.ones(3, 1, 80, 100)).video[0, 0].numpy() < 0.5
     np.testing.assert_array_equal(tracks({0: [Hidden(box, shape)]}, pixels="touched").mask(0), painted)
 

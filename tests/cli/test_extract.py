@@ -16,7 +16,7 @@ from vidveil.data import load_data
 from vidveil.data.features.labels import labelled
 from vidveil.data.features.sets import load_features
 from vidveil.data.store.features import FeatureStore
-from vidveil.models.encoders.own import OwnEncoder
+from vidveil.models.encoders.recognizer import RecognizerEncoder
 
 extract = partial(vidveil, "extract")
 WORDS = ("weizmann:people=0", "--encoder", "run:mine", "--device", "cpu")
@@ -44,8 +44,8 @@ def place(prepared, tmp_path, monkeypatch):
 @pytest.fixture
 def calls(monkeypatch):
     """How many clips went into the encoder, call by call."""
-    seen, encode = [], OwnEncoder.encode
-    monkeypatch.setattr(OwnEncoder, "encode", lambda self, clip: seen.append(len(clip)) or encode(self, clip))
+    seen, encode = [], RecognizerEncoder.encode
+    monkeypatch.setattr(RecognizerEncoder, "encode", lambda self, clip: seen.append(len(clip)) or encode(self, clip))
     return seen
 
 

@@ -16,8 +16,8 @@ import vidveil
 from vidveil.core.arrays import read_archive, read_array
 from vidveil.core.bounded import (
     YAML_BYTES,
-    SwollenError,
-    check_swollen,
+    ExpansionError,
+    check_expansion,
     is_file,
     json_lines,
     open_regular,
@@ -113,7 +113,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
             read(path)
     with path.open("r+b") as file:
         file.write(b"x")
-    with pytest.raises(SwollenError, match="stands for 1,099,511,627,776 bytes"):
+    with pytest.raises(ExpansionError, match="stands for 1,099,511,627,776 bytes"):
         regular(path)
 
 
@@ -126,7 +126,7 @@ def test_small_holes_and_all_that_is_stored_are_no_harm(tmp_path):
     with (tmp_path / "hole").open("wb") as file:
         file.truncate(1 << 20)
     assert regular(tmp_path / "hole")
-    check_swollen(1 << 40, 1 << 40)
+    check_expansion(1 << 40, 1 << 40)
 
 
 def test_text_of_another_encoding_is_refused_and_a_byte_order_mark_is_not(tmp_path):

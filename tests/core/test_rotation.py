@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.detect.stage import TURNS, frame_of, matrix_of, stored_as
-from vidveil.core.rotation import Turn, piece, quarter_turns, turn, turn_of, whole
+from vidveil.core.rotation import Rotation, piece, quarter_turns, turn, turn_of, whole
 
-turns = st.builds(Turn, st.integers(1, 40), st.integers(1, 40), st.booleans(), st.integers(0, 3))
+turns = st.builds(Rotation, st.integers(1, 40), st.integers(1, 40), st.booleans(), st.integers(0, 3))
 NAMES = [None, *TURNS]
 TINY = 1e-6
 

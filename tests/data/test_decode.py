@@ -13,7 +13,7 @@ from vidveil.data import decode as module
 from vidveil.data.decode import decode, decode_all, decoder
 from vidveil.data.store import decoded as cache
 from vidveil.data.store.decoded import decoded
-from vidveil.data.store.files import Failed
+from vidveil.data.store.files import FailedVideo
 
 REAL = Path(os.environ.get("VIDVEIL_DATA", "nowhere"))
 both = pytest.mark.parametrize("by", ["av", "opencv"])
@@ -110,7 +110,7 @@ def test_many_files_come_in_order_and_a_bad_one_says_why_in_its_place(tmp_path):
     paths[7].write_bytes(b"")
     found = list(decode_all(paths))
     assert [len(found[i]) for i in (3, 5, 6, 8)] == [5, 2, 3, 5]
-    failed = {i: one.why for i, one in enumerate(found) if isinstance(one, Failed)}
+    failed = {i: one.why for i, one in enumerate(found) if isinstance(one, FailedVideo)}
     assert failed == {4: "it is damaged or no video", 7: "it is empty"}
 
 

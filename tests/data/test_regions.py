@@ -63,7 +63,7 @@ def test_a_method_paints_the_regions_that_were_found():
     for row in (0, 60):
         clip = torch.from_numpy(np.array(data.videos.frames(row))).movedim(-1, 0).float() / 255
         places = regions(data, "faces")(row)
-        expected = load("solid", region="faces", watch=lambda _, at=places: at).anonymize(clip).video
+        expected = load("solid", region="faces", find_regions=lambda _, at=places: at).anonymize(clip).video
         shown = torch.from_numpy(np.array(after.videos.frames(row))).movedim(-1, 0).float() / 255
         torch.testing.assert_close(shown, expected)
         assert not shown[:, 3].any()  # where nobody knows, nothing is shown

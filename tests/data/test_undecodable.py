@@ -17,7 +17,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.description import data_description
 from vidveil.data.store import decoded as cache
 from vidveil.data.store.decoded import name_failed
-from vidveil.data.store.files import Failed
+from vidveil.data.store.files import FailedVideo
 from vidveil.data.store.resident import Resident
 from vidveil.data.store.videos import VideoStore
 from vidveil.data.undecodable import without_failed
@@ -88,11 +88,11 @@ def test_more_than_one_in_twenty_is_too_many(tmp_path):
 
 
 def test_at_most_ten_are_named():
-    failed = {f"{i}.avi": Failed("it is empty", 0) for i in range(13)}
+    failed = {f"{i}.avi": FailedVideo("it is empty", 0) for i in range(13)}
     named = name_failed(failed)
     assert named.startswith("0.avi (it is empty), 1.avi (it is empty), ")
     assert named.endswith(", 9.avi (it is empty) and 3 more")
-    assert name_failed({"0.avi": Failed("it is empty", 0)}) == "0.avi (it is empty)"
+    assert name_failed({"0.avi": FailedVideo("it is empty", 0)}) == "0.avi (it is empty)"
 
 
 def test_a_set_without_one_of_its_actions_is_another_set(tmp_path, capsys):
@@ -110,7 +110,7 @@ def test_a_set_without_one_of_its_actions_is_another_set(tmp_path, capsys):
 
 
 def test_a_set_without_one_of_its_splits_is_another_set(tmp_path):
-    clips = clip_set(VideoStore.write(tmp_path / "set", [*noise((2, 4, 4), (3, 4, 4)), Failed("odd", 1)], {}))
+    clips = clip_set(VideoStore.write(tmp_path / "set", [*noise((2, 4, 4), (3, 4, 4)), FailedVideo("odd", 1)], {}))
     clips = replace(clips, split=np.array(["train", "test", "val"]))
     with pytest.raises(DataError, match="none is left in val"):
         without_failed(clips)
@@ -118,7 +118,7 @@ def test_a_set_without_one_of_its_splits_is_another_set(tmp_path):
 
 def test_of_several_actions_at_once_one_may_go_with_its_only_clip(tmp_path):
     """Hundreds of them are rare, and videos are gone for good; numbers say over how many actions they are."""
-    videos = [*noise(*[(2, 4, 4)] * 4), Failed("odd", 1)]
+    videos = [*noise(*[(2, 4, 4)] * 4), FailedVideo("odd", 1)]
     clips = replace(
         clip_set(VideoStore.write(tmp_path / "set", videos, {})),
         split=np.array(["train", "val", "test", "test", "test"]),
@@ -167,8 +167,8 @@ def test_a_split_that_is_made_of_the_pixels_does_without_those_that_are_not_ther
 
 def test_rows_without_pixels_are_kept_apart_in_the_store(tmp_path):
     one, other = noise((2, 4, 4), (3, 6, 2))
-    store = VideoStore.write(tmp_path / "set", [Failed("odd", 1), one, Failed("odd", 2), other], {})
-    assert (len(store), store.failed) == (4, {0: Failed("odd", 1), 2: Failed("odd", 2)})
+    store = VideoStore.write(tmp_path / "set", [FailedVideo("odd", 1), one, FailedVideo("odd", 2), other], {})
+    assert (len(store), store.failed) == (4, {0: FailedVideo("odd", 1), 2: FailedVideo("odd", 2)})
     assert [len(store.frames(i)) for i in range(4)] == [0, 2, 0, 3]
     assert len({store.digest(i) for i in range(4)}) == 4
     left = store.without_failed()
@@ -182,7 +182,7 @@ def test_rows_without_pixels_are_kept_apart_in_the_store(tmp_path):
 
 
 def test_a_video_with_side_arrays_cannot_fail(tmp_path):
-    items = [(noise((1, 2, 2))[0], {"masks": np.zeros(2)}), Failed("odd", 1)]
+    items = [(noise((1, 2, 2))[0], {"masks": np.zeros(2)}), FailedVideo("odd", 1)]
     with pytest.raises(DataError, match=r"video 1 cannot be decoded \(odd\), but others have \['masks'\]"):
         VideoStore.write(tmp_path / "set", items, {})
 

@@ -11,7 +11,7 @@ from tests.detect.onnx_writer import constant, same
 from tests.detect.stage import Film, Shot
 from tests.media import lumas
 from vidveil.core.errors import DetectorError, UsageError
-from vidveil.detect.onnx_detector import OwnDetector, describe
+from vidveil.detect.onnx_detector import UserDetector, describe
 
 
 def own(folder, data, description, name="plates"):
@@ -34,7 +34,7 @@ def test_only_the_layout_has_to_be_said(tmp_path):
 
 def test_what_is_said_is_used(tmp_path):
     description = {"layout": "boxes", "start": 0.6, "carry": 0.4, "pad": 0.5, "shape": "ellipse", "size": 320}
-    detector = OwnDetector(own(tmp_path, same(), description))
+    detector = UserDetector(own(tmp_path, same(), description))
     assert (detector.kind, detector.start, detector.carry) == ("plates", 0.6, 0.4)
     assert (detector.pad, detector.ellipse) == (0.5, True)
     assert detector.scale(640, 480) == 0.5
@@ -76,10 +76,10 @@ def test_a_wrong_description_is_refused_by_the_name_of_its_file(tmp_path, descri
 
 def test_missing_files_are_said(tmp_path):
     with pytest.raises(UsageError, match=r"plates.onnx is not there"):
-        OwnDetector(tmp_path / "plates.onnx")
+        UserDetector(tmp_path / "plates.onnx")
     (tmp_path / "plates.onnx").write_bytes(b"")
     with pytest.raises(UsageError, match=r"plates.json is not there"):
-        OwnDetector(tmp_path / "plates.onnx")
+        UserDetector(tmp_path / "plates.onnx")
 
 
 @pytest.mark.timeout(20)
@@ -88,11 +88,11 @@ def test_a_network_that_is_a_pipe_or_too_large_is_refused_before_it_is_read(tmp_
     with path.open("wb") as file:
         file.truncate(6 << 30)
     with pytest.raises(UsageError, match=r"plates.onnx has 6,442,450,944 bytes, more than the 1,073,741,824 that are"):
-        OwnDetector(path)
+        UserDetector(path)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(UsageError, match=r"plates.onnx .*it is not a regular file"):
-        OwnDetector(path)
+        UserDetector(path)
 
 
 class Fake:
@@ -107,7 +107,7 @@ class Fake:
 
 
 def look(folder, description, network, picture=None):
-    detector = OwnDetector(own(folder, b"", description))
+    detector = UserDetector(own(folder, b"", description))
     detector._loaded = network
     return detector.look(np.zeros((64, 64, 3), np.uint8) if picture is None else picture).tolist()
 
@@ -192,7 +192,7 @@ def test_a_network_of_fixed_size_gets_no_other(tmp_path):
     network = Fake(np.empty((0, 4)), np.empty(0), names=("boxes", "scores"))
     look(tmp_path, {"layout": "boxes", "size": 128, "fixed": True}, network, np.ones((96, 50, 3), np.uint8))
     assert network.seen.shape == (1, 3, 128, 128)
-    assert OwnDetector(tmp_path / "plates.onnx").glance == 128
+    assert UserDetector(tmp_path / "plates.onnx").glance == 128
 
 
 def test_a_detector_of_ones_own_hides_what_it_finds(tmp_path):

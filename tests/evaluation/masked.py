@@ -79,7 +79,7 @@ def loader(monkeypatch, *maskers):
     """`load` knows these methods, by their names."""
     known = {masker.spec: masker for masker in maskers}
 
-    def load(spec, *, region="frame", watch=None):  # noqa: ARG001
+    def load(spec, *, region="frame", find_regions=None):  # noqa: ARG001
         assert region == "frame"
         found = known[spec]
         found.fill = "black"

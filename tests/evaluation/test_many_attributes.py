@@ -8,7 +8,7 @@ import pytest
 
 from tests.evaluation.toy import evaluate, learned, toy
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures import attributes as measure_attributes
 from vidveil.evaluation.measures import many_labels
 from vidveil.evaluation.measures.attributes import MANY
@@ -36,7 +36,7 @@ def truth(data: ClipSet, split: str = "test") -> np.ndarray:
     return data.attributes[data.indices(split)]
 
 
-def predicting(data: ClipSet, probabilities: np.ndarray, val: float = 0.5) -> Learned:
+def predicting(data: ClipSet, probabilities: np.ndarray, val: float = 0.5) -> TrainedNetwork:
     """A network that has these probabilities (n, A) of the test clips, and guesses in validation."""
     guess = np.random.default_rng(5).random(truth(data, "val").shape)
     by_split = {"val": {"attributes": guess}, "test": {"attributes": probabilities}}
@@ -53,7 +53,9 @@ def half(data: ClipSet, seed: int = 0) -> np.ndarray:
     return (1 / (1 + np.exp(-noise - 2 * np.nan_to_num(truth(data)) + 1))).astype(np.float32)
 
 
-def measured(data: ClipSet, *networks: Learned, permutations: int = 100, resamples: int = 200) -> dict[str, Number]:
+def measured(
+    data: ClipSet, *networks: TrainedNetwork, permutations: int = 100, resamples: int = 200
+) -> dict[str, Number]:
     measure = Measure(data, permutations=permutations, resamples=resamples)
     return measure.attributes({"net": list(networks)})[0]
 
@@ -90,11 +92,11 @@ def test_the_values_are_those_of_each_attribute_averaged_over_all_and_over_seeds
     found = measured(data, *(predicting(data, each) for each in seeds))
     for name, metric in (("cmap", metrics.average_precision), ("f1", metrics.f1)):
         expected = [np.mean([metric(truth(data)[:, a], logit_of(each[:, a])) for a in range(COUNT)]) for each in seeds]
-        assert found[name].leak.value.per_seed == pytest.approx(expected)
-        assert found[name].leak.value.value == pytest.approx(np.mean(expected))
+        assert found[name].measured.value.per_seed == pytest.approx(expected)
+        assert found[name].measured.value.value == pytest.approx(np.mean(expected))
     assert found["cmap"].analytic == pytest.approx(truth(data).mean())
     share = truth(data).mean(axis=0)
-    assert found["f1"].leak.floor == pytest.approx(np.mean(2 * share / (1 + share)))
+    assert found["f1"].measured.floor == pytest.approx(np.mean(2 * share / (1 + share)))
 
 
 def test_intervals_are_as_wide_as_if_often_seen_attributes_were_measured_anew_in_each_draw():
@@ -108,7 +110,7 @@ def test_intervals_are_as_wide_as_if_often_seen_attributes_were_measured_anew_in
         def anew(weights: np.ndarray, metric=metric) -> np.ndarray:
             return np.mean([metric(truth(often)[:, a], logit_of(scores[:, a]), weights) for a in range(COUNT)], axis=0)
 
-        slow, quick = measure.resamples.statistic(anew), found[name].leak.value
+        slow, quick = measure.resamples.statistic(anew), found[name].measured.value
         assert np.std(quick.samples) == pytest.approx(np.std(slow.samples), rel=0.1)
         assert np.corrcoef(quick.samples, slow.samples)[0, 1] > 0.95
 
@@ -118,7 +120,7 @@ def test_f1_says_yes_at_the_threshold_that_was_asked_for_and_notes_it():
     unsure = predicting(data, np.where(truth(data) == 1, 0.6, 0.1))  # a logit of 0.41
     measure = Measure(data, permutations=2, resamples=2, f1_threshold="logit")
     found = measure.attributes({"net": [unsure]})[0]["f1"]
-    assert found.leak.value.value == 0
+    assert found.measured.value.value == 0
     assert found.note.endswith("yes where the logit is above 0.5")
 
 
@@ -169,9 +171,9 @@ def test_attributes_that_go_together_scatter_as_one_does():
 def test_the_floor_is_a_formula_where_every_clip_is_somebody_else():
     data = labelled()
     few, more = (measured(data, predicting(data, guessed(data)), permutations=n)["cmap"] for n in (3, 300))
-    assert few.leak.floor == more.leak.floor
+    assert few.measured.floor == more.measured.floor
     low, high = more.floor_range
-    assert low < more.leak.floor < high
+    assert low < more.measured.floor < high
 
 
 def test_of_people_with_several_clips_the_floor_is_of_whole_people():
@@ -181,8 +183,8 @@ def test_of_people_with_several_clips_the_floor_is_of_whole_people():
     found = measured(data, predicting(data, whose), permutations=300)["cmap"]
     apart = replace(data, group=np.arange(len(data)).astype(str), person=np.full(len(data), -1))
     by_clip = measured(apart, predicting(apart, whose))["cmap"]
-    assert found.leak.floor > by_clip.leak.floor + 0.02
-    assert found.leak.floor == pytest.approx(np.mean(found.floor_range), abs=0.01)
+    assert found.measured.floor > by_clip.measured.floor + 0.02
+    assert found.measured.floor == pytest.approx(np.mean(found.floor_range), abs=0.01)
     assert found.p > 0.05
     assert by_clip.p < 0.05
 
@@ -208,7 +210,7 @@ def test_excess_is_that_of_cmap_and_the_verdict_is_about_all_of_them():
         measured(data, predicting(data, scores), permutations=50) for scores in (truth(data), half(data), guessed(data))
     )
     v, f, whole, bottom = (
-        value for one in (some, raw) for value in (one["cmap"].leak.value.value, one["cmap"].leak.floor)
+        value for one in (some, raw) for value in (one["cmap"].measured.value.value, one["cmap"].measured.floor)
     )
     blurred = point("blur", None, some, [], raw)
     assert blurred.attribute_excess == pytest.approx((v - f) / (whole - bottom))
@@ -224,8 +226,8 @@ def test_excess_is_that_of_cmap_and_the_verdict_is_about_all_of_them():
 def test_one_answer_for_all_clips_is_exactly_at_its_floor():
     data = labelled(people=30, clips=3)
     found = measured(data, predicting(data, np.full(truth(data).shape, 0.3)))["cmap"]
-    assert found.leak.value.value == pytest.approx(found.leak.floor)
-    assert found.floor_range == pytest.approx((found.leak.floor, found.leak.floor))
+    assert found.measured.value.value == pytest.approx(found.measured.floor)
+    assert found.floor_range == pytest.approx((found.measured.floor, found.measured.floor))
     assert found.p == 1
 
 
@@ -247,14 +249,14 @@ def test_as_many_as_are_not_many_are_each_measured_anew_in_every_draw_and_permut
         )
         floor = permuted(labels, own, measure.people, 20, value.value)
         one = found[f"ap_{name}"]
-        np.testing.assert_array_equal(one.leak.value.samples, value.samples)
-        assert (one.leak.value.value, one.leak.floor, one.p) == (value.value, floor.value, floor.p)
+        np.testing.assert_array_equal(one.measured.value.samples, value.samples)
+        assert (one.measured.value.value, one.measured.floor, one.p) == (value.value, floor.value, floor.p)
         drawn["cmap"].append(value.samples)
         drawn["f1"].append(balance.samples)
     for name, each in drawn.items():
-        np.testing.assert_array_equal(found[name].leak.value.samples, np.mean(each, axis=0))
+        np.testing.assert_array_equal(found[name].measured.value.samples, np.mean(each, axis=0))
         assert found[name].note == ""
-    assert found["cmap"].leak.chance is None
+    assert found["cmap"].measured.chance is None
     together = attribute_excess(found, found)
     assert together is not None
     assert "cmap" not in (*together.measured, *together.not_measurable)

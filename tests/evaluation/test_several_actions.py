@@ -12,7 +12,7 @@ from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
 from vidveil.data.description import labels_fingerprint
 from vidveil.evaluation import train_recognizer as train
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups
@@ -34,12 +34,12 @@ def data() -> ClipSet:
     return several(toy())
 
 
-def predicting(data: ClipSet, probabilities: np.ndarray, val: float = 0.5) -> Learned:
+def predicting(data: ClipSet, probabilities: np.ndarray, val: float = 0.5) -> TrainedNetwork:
     """A network that has these probabilities (n, A) of the test clips."""
     return learned(data, {"test": {"action": probabilities}}, {"action": val})
 
 
-def measured(data: ClipSet, networks: dict[str, list[Learned]], resamples: int = 300) -> Number:
+def measured(data: ClipSet, networks: dict[str, list[TrainedNetwork]], resamples: int = 300) -> Number:
     return Measure(data, permutations=10, resamples=resamples).action(networks)
 
 
@@ -53,7 +53,7 @@ def test_the_best_on_validation_counts_whatever_test_says(data):
     networks = {"honest": [predicting(data, rng, 0.9)], "peeking": [predicting(data, truth(data), 0.4)]}
     found = measured(data, networks)
     assert (found.measured_by, found.kind, found.note) == ("honest", "utility", "")
-    assert found.leak.value.value < 0.7
+    assert found.measured.value.value < 0.7
     assert found.others["peeking"] == pytest.approx({"test": 1, "val": 0.4})
     unknown = {name: [replace(one[0], scores={"action": NAN})] for name, one in networks.items()}
     assert measured(data, unknown).measured_by == "honest"  # validation says nothing: the first one
@@ -63,14 +63,14 @@ def test_the_number_is_the_mean_over_actions_and_over_seeds(data):
     wrong = truth(data).copy()
     wrong[:, 2] = 1 - wrong[:, 2]  # half of the clips shine, and all of them come last, together: precision ½
     found = measured(data, {"net": [predicting(data, truth(data)), predicting(data, wrong)]})
-    assert found.leak.value.per_seed == pytest.approx((1, (1 + 1 + 0.5) / 3))
-    assert found.leak.value.value == pytest.approx(np.mean(found.leak.value.per_seed))
+    assert found.measured.value.per_seed == pytest.approx((1, (1 + 1 + 0.5) / 3))
+    assert found.measured.value.value == pytest.approx(np.mean(found.measured.value.per_seed))
 
 
 def test_one_answer_for_all_clips_is_at_its_floor_which_is_the_prevalence(data):
     found = measured(data, {"black": [predicting(data, np.full(truth(data).shape, 0.3))]})
-    assert found.leak.value.value == pytest.approx(found.leak.floor)
-    assert found.leak.floor == pytest.approx(found.analytic)
+    assert found.measured.value.value == pytest.approx(found.measured.floor)
+    assert found.measured.floor == pytest.approx(found.analytic)
     assert found.analytic == pytest.approx(truth(data).mean())
     assert point("solid", None, {"action_cmap": found}, [], {}).verdict.endswith("nothing is useful")
 
@@ -80,8 +80,8 @@ def test_a_random_order_is_at_its_floor_which_is_above_the_prevalence(data):
     above = []
     for _ in range(40):
         found = measured(data, {"random": [predicting(data, rng.random(truth(data).shape))]}, resamples=100)
-        above.append(found.leak.above_floor())
-        assert found.leak.floor > found.analytic + 0.02
+        above.append(found.measured.above_floor())
+        assert found.measured.floor > found.analytic + 0.02
     assert np.mean([one.value for one in above]) == pytest.approx(0, abs=0.01)
     assert np.mean([one.low > 0 for one in above]) < 0.2
 
@@ -92,7 +92,7 @@ def test_an_action_that_is_the_same_in_all_test_clips_is_left_out_with_a_note(da
     labels[data.indices("train"), 2] = NAN
     changed = replace(data, action_labels=labels)
     found = measured(changed, {"net": [predicting(changed, np.nan_to_num(truth(changed)))]})
-    assert found.leak.value.value == pytest.approx(1)
+    assert found.measured.value.value == pytest.approx(1)
     assert found.note == "over 2 of 3 actions, 1 of them in no training clip"
     labels[data.indices("test")] = 1
     with pytest.raises(DataError, match="every action is in all test clips or in none"):
@@ -109,8 +109,8 @@ def test_labels_that_nobody_knows_count_for_nothing(data):
     scores = rng.random(truth(data).shape)
     other = np.where(known[:, None], scores, rng.random(scores.shape))
     one, two = (measured(changed, {"net": [predicting(changed, each)]}) for each in (scores, other))
-    assert one.leak.value.value == pytest.approx(two.leak.value.value)
-    assert one.leak.floor == pytest.approx(two.leak.floor)
+    assert one.measured.value.value == pytest.approx(two.measured.value.value)
+    assert one.measured.floor == pytest.approx(two.measured.floor)
     assert one.analytic == pytest.approx(truth(data)[known].mean())
 
 
@@ -124,7 +124,7 @@ def test_of_rare_actions_the_interval_holds_what_other_clips_would_give():
         shown = (rng.random((len(base), len(often))) < often).astype(np.float32)
         some = replace(base, action=base.action * 0 - 1, actions=list(map(str, often)), action_labels=shown)
         scores = 1 / (1 + np.exp(-rng.normal(size=(300, len(often))) - shown[tested]))
-        found = measured(some, {"net": [predicting(some, scores)]}, resamples=200).leak.value
+        found = measured(some, {"net": [predicting(some, scores)]}, resamples=200).measured.value
         values.append(found.value)
         intervals.append(found.interval)
     low, high = np.array(intervals).T

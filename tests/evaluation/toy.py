@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.protocols.clips import PROTOCOLS
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.results import Results
@@ -31,14 +31,14 @@ def evaluate(data: ClipSet, recipe: EvaluateRecipe = RECIPE, **changes: object) 
 
 def learned(
     data: ClipSet, probabilities: Mapping[str, Mapping[str, NDArray[np.floating]]], scores: Mapping[str, float]
-) -> Learned:
+) -> TrainedNetwork:
     """A network with these probabilities by split and task, and these scores on validation. It has no features."""
     predictions = {}
     for split, by_task in probabilities.items():
         rows = data.indices(split)
         single = {task: np.asarray(values, np.float32) for task, values in by_task.items()}
         predictions[split] = Predictions(rows, np.zeros((len(rows), 1), np.float32), single)
-    return Learned(predictions, scores, 1, 1.0, "made", Path())
+    return TrainedNetwork(predictions, scores, 1, 1.0, "made", Path())
 
 
 @dataclass

@@ -151,7 +151,7 @@ def test_for_recorded_video_of_another_size_the_share_kept_is_stored_and_nothing
     assert after.videos.about["tubelet"] is None
     found = Truth(recorded, Measure(recorded, permutations=10, resamples=50)).numbers([after])
     assert list(found) == ["tubelets_kept"]
-    assert found["tubelets_kept"].leak.value.value == 0.25
+    assert found["tubelets_kept"].measured.value.value == 0.25
 
 
 def test_it_is_recorded_whether_what_a_mask_keeps_is_shown_as_it_was_filmed(data, monkeypatch):

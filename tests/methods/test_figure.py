@@ -91,15 +91,15 @@ def test_a_clip_shows_what_a_stream_shows(spec, count):
 
 def test_every_frame_sees_as_far_behind_as_ahead():
     count = 3 * SPAN
-    followed = figure.Followed()
+    buffer = figure.LookaheadBuffer()
     one_hot = np.eye(count)
     left = []
     for i in range(count):
-        left += followed.take(i, figure.Movement(np.zeros((1, 1), np.float32), (1, 1), one_hot[i]))
+        left += buffer.take(i, figure.Movement(np.zeros((1, 1), np.float32), (1, 1), one_hot[i]))
         assert len(left) == max(0, i - SPAN + 1)  # none waits longer than it must
-    left += followed.end()
+    left += buffer.end()
     assert [frame for frame, _, _ in left] == list(range(count))
-    windows = [np.flatnonzero(around.sums).tolist() for _, _, around in left]
+    windows = [np.flatnonzero(context.sums).tolist() for _, _, context in left]
     assert windows == [list(range(max(0, i - SPAN), min(count, i + SPAN + 1))) for i in range(count)]
 
 
@@ -165,7 +165,7 @@ def test_a_box_may_stick_out_of_the_picture(monkeypatch):
     monkeypatch.setattr(figure, "box_of", lambda _: Box(0.0, 0.0, 0.5, 90.0))
     method = load("figure:4")
     seen = movement_of(np.full((40, 40), 90, np.uint8))
-    drawn = method._picture(seen, figure.Around(np.ones(6), seen.small))
+    drawn = method._picture(seen, figure.FrameContext(np.ones(6), seen.small))
     assert np.all(drawn[:20] == 0)
     assert np.all(drawn[20:, 20:] == 255)
 

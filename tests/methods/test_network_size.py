@@ -58,7 +58,8 @@ def written(monkeypatch):
 
 
 def network_drew(method, raw):
-    """(T, size, size, 3) in bytes: `Drawer.draw` on each window; the first counts, less what any of them drops."""
+    """(T, size, size, 3) in bytes: what the network draws of each window; the first counts, less what any of them
+    drops."""
     small = np.stack([small_picture(frame, SIZE) for frame in raw], 1)  # (3, T, size, size)
     drawn, stays = {}, np.ones((len(raw), SIZE // CELL, SIZE // CELL), bool)
     for window in method.plan.windows(len(raw)):

@@ -14,7 +14,7 @@ from vidveil.report import paired
 from vidveil.report.same_clips import open_run
 from vidveil.statistics.floors import Floor
 from vidveil.statistics.intervals import Resamples
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 WHO = np.repeat(np.arange(PEOPLE), CLIPS)
 
@@ -128,11 +128,11 @@ def test_shares_and_their_intervals_are_those_of_the_evaluation(tmp_path):
         skill = rng.normal(0, 0.15, PEOPLE).repeat(CLIPS)
         hits = [(rng.random((3, PEOPLE * CLIPS)) < level + skill).astype(float) for level in (utility, link)]
         same = {"measured_by": "r3d_tiny", "others": {}}
-        utility = Leak("top-1", draws.mean(hits[0]), 0.1)
-        top1 = Number(leak=utility, per_clip=hits[0], kind="utility", **same)
-        leak = Leak("rank-1", draws.mean(hits[1]), 0.14, draws.mean(chance))
+        utility = Measurement("top-1", draws.mean(hits[0]), 0.1)
+        top1 = Number(measured=utility, per_clip=hits[0], kind="utility", **same)
+        leak = Measurement("rank-1", draws.mean(hits[1]), 0.14, draws.mean(chance))
         floor = Floor(0.14, 0.1, 0.2, p=0.001, permutations=1000)
-        linked = Number(leak=leak, permuted=floor, per_clip=hits[1], chance_per_clip=chance, **same)
+        linked = Number(measured=leak, permuted=floor, per_clip=hits[1], chance_per_clip=chance, **same)
         return {"action_top1": top1, "linkage_rank1": linked}
 
     raw, blurred = numbers(0.9, 0.8), numbers(0.7, 0.4)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vidveil.core.errors import UsageError
 from vidveil.statistics.intervals import Estimate, Resamples, difference
 from vidveil.statistics.tradeoff import (
-    Leak,
+    Measurement,
     Point,
     compare,
     excess,
@@ -32,7 +32,7 @@ def about(value, spread, resamples=400):
 
 
 def leak(value, floor, metric="average precision"):
-    return Leak(metric, sure(value), floor)
+    return Measurement(metric, sure(value), floor)
 
 
 def curve(*points):
@@ -59,9 +59,9 @@ def test_over_attributes_numerators_and_denominators_are_summed():
 
 
 def test_an_attribute_that_raw_video_may_not_give_away_at_all_is_not_measurable():
-    unsure = Leak("average precision", about(0.6, 0.06), 0.5)
+    unsure = Measurement("average precision", about(0.6, 0.06), 0.5)
     assert why_not_measurable(unsure) == ("the interval of raw video above its floor, -0.014 to 0.214, is not above 0")
-    assert why_not_measurable(Leak("average precision", about(0.6, 0.04), 0.5)) is None
+    assert why_not_measurable(Measurement("average precision", about(0.6, 0.04), 0.5)) is None
     assert why_not_measurable(leak(float("nan"), 0.5)) == "undefined on raw video"
 
 
@@ -89,7 +89,9 @@ def test_the_floor_moves_with_the_people_who_are_drawn():
     labels = (people < 20).astype(float)
     drawn = Resamples(people, resamples=100)
     prevalence = drawn.mean(labels)
-    constant = Leak("average precision", prevalence, floor=0.5 + 0.01, chance=prevalence)  # AP of a constant score
+    constant = Measurement(
+        "average precision", prevalence, floor=0.5 + 0.01, chance=prevalence
+    )  # AP of a constant score
     np.testing.assert_allclose(constant.above_floor().samples, -0.01)
 
 
@@ -98,9 +100,9 @@ def test_the_interval_of_an_excess_is_that_of_the_ratio():
     rng = np.random.default_rng(0)
     hits = (rng.random(120) < rng.random(30)[people]).astype(float)
     drawn = Resamples(people, resamples=500)
-    raw = Leak("rank-1", drawn.mean(hits), 0.05)
+    raw = Measurement("rank-1", drawn.mean(hits), 0.05)
     assert np.allclose(excess(raw, raw).estimate.samples, 1)  # raw against itself: no doubt at all
-    half = Leak("rank-1", drawn.mean(hits * (np.arange(120) % 2)), 0.05)
+    half = Measurement("rank-1", drawn.mean(hits * (np.arange(120) % 2)), 0.05)
     found = excess(half, raw).estimate
     assert found.low < found.value < found.high
     np.testing.assert_allclose(found.samples, (half.value.samples - 0.05) / (raw.value.samples - 0.05))

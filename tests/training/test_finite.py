@@ -5,12 +5,12 @@ import math
 import torch
 from torch import nn
 
-from vidveil.training.finite import Finite, explain, find_origin
+from vidveil.training.finite import FiniteRecord, explain, find_origin
 
 
 def steps(layer, values):
     """Train on losses that are multiplied by these, without reading the record in between."""
-    finite = Finite(layer, torch.device("cpu"))
+    finite = FiniteRecord(layer, torch.device("cpu"))
     optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1, fused=True)
     seen = []
     for i, value in enumerate(values):
@@ -41,7 +41,7 @@ def test_good_steps_are_not_complained_about():
 def test_the_length_of_the_gradient_is_that_of_all_parameters_together():
     layer = nn.Linear(2, 1)
     layer.extra = nn.Parameter(torch.ones(3))  # gets no gradient
-    finite = Finite(layer, torch.device("cpu"))
+    finite = FiniteRecord(layer, torch.device("cpu"))
     loss = layer(torch.tensor([[3.0, 4.0]])).sum()
     loss.backward()
     torch.testing.assert_close(finite.check(0, loss), torch.tensor(math.sqrt(9 + 16 + 1)))

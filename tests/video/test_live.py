@@ -1,6 +1,5 @@
 """Live sources: what is joined midway, cut off, away for a while, and back with another clock."""
 
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from tests.media import Film, detail, level
 from vidveil.core.errors import InputError
 from vidveil.core.frame import Frame
 from vidveil.video import live
-from vidveil.video.live import Line, LiveClock, Sighting, backlog_first, begins_midway, interrupts_as
+from vidveil.video.live import ClockReading, ConnectionState, LiveClock, backlog_first, begins_midway
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source
 
@@ -93,14 +92,14 @@ def arriving(monkeypatch):
 
 def test_the_first_packet_that_is_waited_for_gives_the_time(arriving):
     piled_up = [(0.0, i * STEP) for i in range(20)]
-    sightings: list[Sighting] = []
+    sightings: list[ClockReading] = []
     packets = backlog_first(arriving(*piled_up, (0.03, 20 * STEP), (0.2, 21 * STEP)), sightings.append, STEP)
     assert [p.pts for p in packets] == [i * STEP for i in range(22)]
     assert sightings == [(20 * STEP, 1000.03)]
 
 
 def test_a_source_that_sends_faster_than_life_does_not_hold_up_its_packets(arriving):
-    sightings: list[Sighting] = []
+    sightings: list[ClockReading] = []
     packets = backlog_first(arriving(*((0.004, i * STEP) for i in range(10_000))), sightings.append, STEP)
     next(packets)
     assert sightings[0].at < 1001.1
@@ -132,7 +131,7 @@ def test_a_source_is_tried_again_with_growing_pauses_until_it_is_there(monkeypat
             raise InputError("not yet")
         return "there"
 
-    assert Line(60).reconnect(dial, time.monotonic() + 60) == "there"
+    assert ConnectionState(60).reconnect(dial, time.monotonic() + 60) == "there"
     pauses = np.diff(tried)
     assert (pauses > (0.1, 0.2, 0.2)).all()
 
@@ -142,12 +141,12 @@ def test_a_source_is_given_up_in_time():
         raise InputError("never")
 
     began = time.monotonic()
-    assert Line(60).reconnect(dial, began + 0.7) is None
+    assert ConnectionState(60).reconnect(dial, began + 0.7) is None
     assert 0.7 <= time.monotonic() - began < 2
 
 
 def test_who_waits_for_a_source_can_be_stopped_at_once():
-    line = Line(60)
+    line = ConnectionState(60)
     threading.Timer(0.2, line.stop).start()
     began = time.monotonic()
     assert line.reconnect(lambda: time.sleep(0.01), began + 60) is None
@@ -290,25 +289,3 @@ def test_no_frame_is_waited_for_beyond_the_end_that_was_asked_for(tmp_path):
         _, reader = read(url, reconnect=60, end=Fraction(4))
     assert time.monotonic() - began < 10
     assert reader.report.cut_short is not None
-
-
-def test_an_interrupt_calls_instead_of_raising_and_raises_the_second_time():
-    calls: list[int] = []
-    with interrupts_as(lambda: calls.append(1)):
-        signal.raise_signal(signal.SIGINT)
-        assert calls == [1]
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert calls == [1]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_handlers_of_others_are_left_alone():
-    heard: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
-    try:
-        with interrupts_as(lambda: heard.append(0)):
-            signal.raise_signal(signal.SIGTERM)
-        assert heard == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)

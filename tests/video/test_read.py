@@ -17,7 +17,7 @@ from tests.media import Film, level, times
 from vidveil.core.errors import InputError
 from vidveil.core.frame import Frame
 from vidveil.video.connection import DAMAGED, UNDECODABLE, Connection
-from vidveil.video.live import Line
+from vidveil.video.live import ConnectionState
 from vidveil.video.read import Reader
 from vidveil.video.sources import find
 
@@ -298,7 +298,7 @@ def test_a_damaged_packet_of_ffv1_costs_one_picture_and_not_the_process(tmp_path
 
 def test_ffv1_is_decoded_one_frame_at_a_time(tmp_path):
     (source,), _, _ = find([str(Film(frames=12, codec="ffv1").make(tmp_path / "a.mkv"))])
-    connection = Connection(source, Line(0))
+    connection = Connection(source, ConnectionState(0))
     next(connection.decoded())
     assert connection.packets == 1  # threads that each take a frame want a packet each before the first picture
     connection.close()

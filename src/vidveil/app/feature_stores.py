@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Done:
+class StoreOutcome:
     output: Path
     manifest: Path
     vectors: int
@@ -53,7 +53,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class _Passed:
+class _StorePass:
     """What the manifest reports of a pass over a store."""
 
     vectors: int
@@ -70,7 +70,7 @@ def anonymize_features(
     overwrite: bool = False,
     device: str = "cpu",
     progress: Progress | None = None,
-) -> Done:
+) -> StoreOutcome:
     """What `vidveil anonymize STORE --method splavu:RUN` does."""
     checkpoint = checkpoint_of(method)
     adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
@@ -101,7 +101,7 @@ def anonymize_features(
     few, nothing = too_few(adapter.shape, videos), None if adapter.shape.erase else LOSES_NOTHING
     warnings = [word for word in (few, nothing) if word]
     _write_manifest(manifest, source, target, checkpoint, passed, warnings)
-    return Done(target, manifest, passed.vectors, is_store(source), tuple(warnings))
+    return StoreOutcome(target, manifest, passed.vectors, is_store(source), tuple(warnings))
 
 
 def checkpoint_of(method: str) -> Checkpoint:
@@ -149,11 +149,11 @@ def _foreign(
     change: Change,
     overwrite: bool,
     progress: Progress | None,
-) -> _Passed:
+) -> _StorePass:
     layout = open_layout(source)
     _refuse_width(source, layout.width, adapter)
     vectors = rewritten(layout, target, change, overwrite=overwrite, progress=progress)
-    return _Passed(vectors, layout.dropped, (content_hash(source), content_hash(target)))
+    return _StorePass(vectors, layout.dropped, (content_hash(source), content_hash(target)))
 
 
 def _store(
@@ -164,7 +164,7 @@ def _store(
     change: Change,
     overwrite: bool,
     progress: Progress | None,
-) -> _Passed:
+) -> _StorePass:
     store = FeatureStore.open(source)
     _refuse_width(source, store.width, adapter)
     if store.about.get("anonymized"):
@@ -204,7 +204,7 @@ def _store(
         made = fill_shards(target, about, store.ids, make, videos=size, compare=True)
     left = [name for name in ("labels.csv",) if (source / name).exists()]
     still = int(store.counts("static").sum())
-    return _Passed(total, (*left, *(["static clips"] if still else [])), (store.fingerprint, made.fingerprint))
+    return _StorePass(total, (*left, *(["static clips"] if still else [])), (store.fingerprint, made.fingerprint))
 
 
 def _replaced(target: Path, make: Callable[[Path], FeatureStore]) -> FeatureStore:
@@ -247,7 +247,7 @@ def _write_manifest(
     source: Path,
     target: Path,
     checkpoint: Checkpoint,
-    passed: _Passed,
+    passed: _StorePass,
     warnings: Sequence[str],
 ) -> None:
     encoder = dict(checkpoint.about.get("encoder") or {})

@@ -11,6 +11,7 @@ from typing import Any
 
 from vidveil.app.cautions import Writer, warnings_of
 from vidveil.app.frame_counts import FrameCounts
+from vidveil.app.interrupts import interrupts_as
 from vidveil.app.manifest import Manifest, Order, place, versions
 from vidveil.app.naming import output_suffix
 from vidveil.app.options import Options
@@ -22,7 +23,6 @@ from vidveil.core.frame import Frame, SafeFrame
 from vidveil.detect.settings import RegionSource
 from vidveil.detect.tracks_file import RecordedTracks, TracksWriter, made_for, without
 from vidveil.video.buffered import ahead
-from vidveil.video.live import interrupts_as
 from vidveil.video.read import Reader
 from vidveil.video.sources import Kind, Source
 from vidveil.video.write import ImageWriter, Mp4Writer

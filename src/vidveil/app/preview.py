@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.frame import Box, Frame, Plane, SafeFrame, plane_views
-from vidveil.core.rotation import Turn, turn_of
+from vidveil.core.rotation import Rotation, turn_of
 from vidveil.methods.masking.windows import rectangles
 from vidveil.video.probe import PREVIEW
 from vidveil.video.read import Reader
@@ -127,7 +127,7 @@ def _cells(cells: Plane, height: int, width: int) -> Plane:
     return drawn
 
 
-def _outline(luma: Plane, box: Box, number: str, turn: Turn) -> None:
+def _outline(luma: Plane, box: Box, number: str, turn: Rotation) -> None:
     """A white frame around a box, and its number above it, upright for whoever looks at the turned picture."""
     height, width = luma.shape
     x0, y0, x1, y1 = (round(v) for v in box)

@@ -121,12 +121,12 @@ def _over_the_whole_frame(options: Options, method: Anonymizer) -> str:
 
 def unstretched(method: Anonymizer) -> Anonymizer:
     """The method, with what its network draws at the network's size. Refuses those that do not end with a drawing."""
-    from vidveil.methods.stprivacy.anonymizer import Drawer  # PyTorch loads here
+    from vidveil.methods.stprivacy.anonymizer import STPrivacyAnonymizer  # PyTorch loads here
 
     stages = method.stages if isinstance(method, Chain) else (method,)
     drawn = False
     for stage in stages:
-        if isinstance(stage, Drawer):
+        if isinstance(stage, STPrivacyAnonymizer):
             drawn = True
         elif drawn and not stage.unchanged:
             why = f"is what the network draws, and {stage.spec} would change it afterwards"
@@ -134,7 +134,7 @@ def unstretched(method: Anonymizer) -> Anonymizer:
     if not drawn:
         why = f"and {method.spec} does not: leave it out"
         raise UsageError(f"--size network is for networks that draw (--method stprivacy:RUN), {why}")
-    small = [stage.unstretched() if isinstance(stage, Drawer) else stage for stage in stages]
+    small = [stage.unstretched() if isinstance(stage, STPrivacyAnonymizer) else stage for stage in stages]
     return Chain(small) if isinstance(method, Chain) else small[0]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from vidveil.core.bounded import check_swollen, open_regular, regular
+from vidveil.core.bounded import check_expansion, open_regular, regular
 
 PACKED = 20
 """All arrays of an archive together are at most so many times as large as the archive, or a gigabyte."""
@@ -51,7 +51,7 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of a .npz file. OSError, ValueError or what zipfile raises."""
     with open_regular(path) as file, zipfile.ZipFile(file) as zipped:
         members = zipped.infolist()
-        check_swollen(sum(member.file_size for member in members), path.stat().st_size, PACKED)
+        check_expansion(sum(member.file_size for member in members), path.stat().st_size, PACKED)
         found: dict[str, NDArray[Any]] = {}
         for member in members:
             with zipped.open(member) as stored:

@@ -52,8 +52,8 @@ SWOLLEN, HARMLESS = 200, 1 << 30
 """Data of more than HARMLESS bytes must be at most SWOLLEN times as large as what is stored of them."""
 
 
-class SwollenError(ValueError):
-    """See `check_swollen`."""
+class ExpansionError(ValueError):
+    """See `check_expansion`."""
 
 
 def is_file(path: str | Path) -> bool:
@@ -96,7 +96,7 @@ def regular(path: Path, limit: int | None = None) -> Path:
     trust their sizes."""
     found = path.stat()
     check_regular(found, limit)
-    check_swollen(found.st_size, on_disk(found))
+    check_expansion(found.st_size, on_disk(found))
     return path
 
 
@@ -106,16 +106,16 @@ def on_disk(found: os.stat_result) -> int:
     return min(found.st_size, blocks) if blocks else found.st_size
 
 
-def check_swollen(size: int, stored: int, times: int = SWOLLEN) -> None:
-    """SwollenError where a few stored bytes stand for gigabytes: a sparse file, or compressed zeros."""
+def check_expansion(size: int, stored: int, times: int = SWOLLEN) -> None:
+    """ExpansionError where a few stored bytes stand for gigabytes: a sparse file, or compressed zeros."""
     if size > HARMLESS and size > times * stored:
-        raise SwollenError(f"stands for {size:,} bytes, and {stored:,} are stored: that is no data")
+        raise ExpansionError(f"stands for {size:,} bytes, and {stored:,} are stored: that is no data")
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
     with open_regular(path, limit) as file:
         found = os.fstat(file.fileno())
-        check_swollen(found.st_size, on_disk(found))
+        check_expansion(found.st_size, on_disk(found))
         return file.read(found.st_size)  # no more, if it grows meanwhile
 
 

@@ -54,7 +54,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class CellScores:
     """A learned method's mask and ranking of the cells of a picture, as the source stores it."""
 
     kept: NDArray[np.bool_]
@@ -87,7 +87,7 @@ class Frame:
     """How the picture must be turned to be upright: the source's display matrix."""
     regions: tuple[Region, ...] | None = None
     """Where somebody is; None as long as the frame was not searched."""
-    heat: Heat | None = field(default=None, repr=False)
+    heat: CellScores | None = field(default=None, repr=False)
     """What a learned method based its mask on."""
     drawn: NDArray[np.uint8] | None = field(default=None, repr=False)
     """(H, W, 3) RGB as a network drew it, exactly: `picture` has half of the colour resolution."""

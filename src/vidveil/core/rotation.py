@@ -16,7 +16,7 @@ Picture = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Rotation:
     """How a stored picture of width × height becomes upright: mirrored or not, then quarter turns clockwise."""
 
     width: int
@@ -43,10 +43,10 @@ class Turn:
 
 
 @cache
-def turn(width: int, height: int, matrix: tuple[int, ...] | None) -> Turn:
+def turn(width: int, height: int, matrix: tuple[int, ...] | None) -> Rotation:
     """The turn of a display matrix, to the nearest quarter, as players do."""
     mirrored, quarters = quarter_turns(matrix)
-    return Turn(width, height, mirrored, quarters)
+    return Rotation(width, height, mirrored, quarters)
 
 
 def quarter_turns(matrix: Sequence[int] | None) -> tuple[bool, int]:
@@ -59,7 +59,7 @@ def quarter_turns(matrix: Sequence[int] | None) -> tuple[bool, int]:
     return mirrored, round(float(np.arctan2(b, a)) / (np.pi / 2)) % 4
 
 
-def turn_of(frame: Frame) -> Turn:
+def turn_of(frame: Frame) -> Rotation:
     return turn(frame.width, frame.height, frame.matrix)
 
 
@@ -98,7 +98,7 @@ def piece(frame: Frame, box: Box, side: int) -> tuple[Picture, float, float, flo
     return cut, *corner, size / side
 
 
-def _upright_corner(placed: Turn, box: Box) -> tuple[float, float]:
+def _upright_corner(placed: Rotation, box: Box) -> tuple[float, float]:
     """The upper left corner of a stored box on the upright picture: the inverse of `Turn.stored`."""
     x0, y0, x1, y1 = box
     width, height = placed.width, placed.height

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted
 from vidveil.data.frame_readers import Decoder, Length, Part, Video, frames_in, header_length, measure
-from vidveil.data.store.files import Failed
+from vidveil.data.store.files import FailedVideo
 
 WORKERS = 8  # files at once, at most: decoding releases the GIL
 TOLERATED = 0.05  # share of the frames in the header that may be missing: old files are often off by a few
@@ -133,14 +133,14 @@ def decode_all(
     limit: int | None = None,
     spread: int | None = None,
     title: str = "decoding",
-) -> Iterator[Video | Failed]:
+) -> Iterator[Video | FailedVideo]:
     """Many files, in order, several in parallel but never more than a few in memory.
 
-    A file that can be read but not decoded gives `Failed`. One that cannot be read is an error.
+    A file that can be read but not decoded gives `FailedVideo`. One that cannot be read is an error.
     """
     by = decoder()  # the same for all files of a set
 
-    def one(path: Path) -> Video | Failed:
+    def one(path: Path) -> Video | FailedVideo:
         try:
             return decode(path, short_side=short_side, every=every, limit=limit, spread=spread, by=by)
         except DataError as error:
@@ -148,7 +148,7 @@ def decode_all(
 
     workers = min(WORKERS, os.cpu_count() or 1)
     with ThreadPoolExecutor(workers, thread_name_prefix="vidveil-decode") as pool:
-        waiting: deque[Future[Video | Failed]] = deque()
+        waiting: deque[Future[Video | FailedVideo]] = deque()
         try:
             for path in counted(paths, title, len(paths), "videos"):
                 waiting.append(pool.submit(one, path))
@@ -161,8 +161,8 @@ def decode_all(
                 future.cancel()
 
 
-def _failed(path: Path, error: DataError) -> Failed:
-    """`Failed` if all bytes of the file can be read; otherwise the error is of the disk or the system and is raised."""
+def _failed(path: Path, error: DataError) -> FailedVideo:
+    """`FailedVideo` if all bytes of the file can be read; otherwise the disk or the system failed, which is raised."""
     file, _ = part_of(path)
     try:
         stamp = file.stat().st_ctime_ns
@@ -172,7 +172,7 @@ def _failed(path: Path, error: DataError) -> Failed:
     except OSError as trouble:
         raise DataError(f"{file} cannot be read: {(trouble.strerror or 'no reason is given').lower()}") from trouble
     message = str(error).removeprefix(f"{path} ").removeprefix(f"{file} ")
-    return Failed(message.removeprefix("cannot be decoded: "), stamp)
+    return FailedVideo(message.removeprefix("cannot be decoded: "), stamp)
 
 
 def fitted(picture: Video, short_side: int | None) -> Video:

@@ -83,7 +83,7 @@ class Description:
             raise ValueError("pad is from 0 to 2")
 
 
-class OwnDetector(Detector):
+class UserDetector(Detector):
     """A user's detector. Its kind is the name of its file."""
 
     context = 2.0

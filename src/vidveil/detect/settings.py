@@ -15,7 +15,7 @@ from vidveil.core.text import close_to, printable
 from vidveil.detect.detectors import CenterFace, Detector, Yolox
 from vidveil.detect.finder import Finder
 from vidveil.detect.moments import Findings
-from vidveil.detect.onnx_detector import OwnDetector
+from vidveil.detect.onnx_detector import UserDetector
 from vidveil.detect.tracks import TrackSettings
 from vidveil.detect.tracks_file import SHAPES, RecordedTracks
 
@@ -136,7 +136,7 @@ def detector(kind: str) -> Detector:
             found.size = _times(kind, size)
         return found
     if Path(kind).suffix == ".onnx":
-        return OwnDetector(Path(kind))
+        return UserDetector(Path(kind))
     known = f"there are {', '.join(DETECTORS)}, or an ONNX file"
     hint = close_to(kind, (*DETECTORS, "frame", "none"), known)
     raise UsageError(f"{printable(repr(kind))} cannot be looked for; {hint}")

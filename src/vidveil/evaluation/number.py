@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from vidveil.evaluation.results import Kind
 from vidveil.statistics.floors import Floor
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    leak: Leak
+    measured: Measurement
     """Value with its resamples, floor and chance level. (Of a utility metric, too: the arithmetic is the same.)"""
     measured_by: str
     others: dict[str, dict[str, float]]
@@ -23,7 +23,7 @@ class Number:
     permuted: Floor | None = None
     """Its floor by permutation; None where nothing is permuted, and the floor is exact."""
     formula: float | None = None
-    """Its floor by formula, where that is neither the floor of `leak` nor its chance level."""
+    """Its floor by formula, where that is neither the floor of `measured` nor its chance level."""
     kind: Kind = "leakage"
     note: str = ""
     """What a reader must know of it, such as a threshold that is not the usual one."""
@@ -37,13 +37,13 @@ class Number:
     @property
     def analytic(self) -> float:
         """Its floor by formula."""
-        if self.leak.chance is not None:
-            return self.leak.chance.value
-        return self.leak.floor if self.formula is None else self.formula
+        if self.measured.chance is not None:
+            return self.measured.chance.value
+        return self.measured.floor if self.formula is None else self.formula
 
     @property
     def floor_range(self) -> tuple[float, float]:
-        return (self.permuted.low, self.permuted.high) if self.permuted else (self.leak.floor, self.leak.floor)
+        return (self.permuted.low, self.permuted.high) if self.permuted else (self.measured.floor, self.measured.floor)
 
     @property
     def p(self) -> float | None:

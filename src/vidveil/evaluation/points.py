@@ -26,9 +26,9 @@ def point(
         raw_number = raw.get("linkage_rank1" if name == RAW_GALLERY else name)
         kept = left = None
         if number.kind == "utility" and raw_number is not None:
-            kept = retention(number.leak.value, raw_number.leak.value)
+            kept = retention(number.measured.value, raw_number.measured.value)
         elif raw_number is not None and (name in attributes or name not in NO_EXCESS):
-            left = excess(number.leak, raw_number.leak, name).estimate
+            left = excess(number.measured, raw_number.measured, name).estimate
         metrics[name] = _metric(number.kind, number, raw_number, left, kept)
     together = attribute_excess(numbers, raw)
     overall = together.estimate if together else None
@@ -46,7 +46,7 @@ def point(
 
 def attribute_excess(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> Excess | None:
     """Over all measurable attributes together; None where nobody attacked any."""
-    ours, theirs = ({name: one.leak for name, one in of_attributes(these).items()} for these in (numbers, raw))
+    ours, theirs = ({name: one.measured for name, one in of_attributes(these).items()} for these in (numbers, raw))
     return excess_over_attributes(ours, theirs) if ours else None
 
 
@@ -91,7 +91,7 @@ def verdict(numbers: Mapping[str, Number], raw: Mapping[str, Number]) -> str:
 
 
 def _readable(action: Number) -> bool:
-    above = action.leak.above_floor()
+    above = action.measured.above_floor()
     return bool((above.low if np.isfinite(above.low) else above.value) > 0)
 
 
@@ -105,7 +105,7 @@ def _spoken(leaks: Sequence[str]) -> list[str]:
 def _metric(
     kind: Kind, number: Number, raw: Number | None, left: Estimate | None = None, kept: Estimate | None = None
 ) -> Metric:
-    leak = number.leak
+    leak = number.measured
     change = None if raw is None or raw is number else _change(number, raw)
     return Metric(
         kind=kind,
@@ -117,8 +117,8 @@ def _metric(
         floor_analytic=number.analytic,
         p=number.p,
         measured_by=number.measured_by,
-        raw=None if raw is None else raw.leak.value.value,
-        raw_interval=None if raw is None else list(raw.leak.value.interval),
+        raw=None if raw is None else raw.measured.value.value,
+        raw_interval=None if raw is None else list(raw.measured.value.interval),
         excess=None if left is None else left.value,
         excess_interval=None if left is None else list(left.interval),
         retention=None if kept is None else kept.value,
@@ -132,7 +132,7 @@ def _metric(
 
 def _change(number: Number, raw: Number) -> Difference:
     """A gap is an absolute value in each draw, too: there it may go the other way, and be a gap all the same."""
-    ours, theirs = number.leak.value, raw.leak.value
+    ours, theirs = number.measured.value, raw.measured.value
     if number.kind == "gap":
         ours, theirs = (replace(one, samples=np.abs(one.samples)) for one in (ours, theirs))
     return difference(ours, theirs)

@@ -12,7 +12,7 @@ from vidveil.core.registry import METHODS, Method
 from vidveil.core.text import printable
 
 if TYPE_CHECKING:
-    from vidveil.methods.regional import Watcher
+    from vidveil.methods.regional import FindRegions
 
 __all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Chain", "Method", "is_learned", "load"]
 
@@ -24,22 +24,22 @@ def is_learned(name: str) -> bool:
     return METHODS[name].learned != "no"
 
 
-def load(spec: str, *, region: str = "frame", watch: "Watcher | None" = None) -> Anonymizer:
+def load(spec: str, *, region: str = "frame", find_regions: "FindRegions | None" = None) -> Anonymizer:
     """The method that `spec` describes, ready for use on clips.
 
     `region` says where it works: `frame`, `faces`, `people`, or the path of an ONNX detector. For files and streams
-    leave it alone: `vidveil.anonymize` takes a region of its own. `watch` knows where that is in a clip; by default
-    each clip is searched.
+    leave it alone: `vidveil.anonymize` takes a region of its own. `find_regions` returns the regions of a clip; by
+    default each clip is searched.
     """
     stages = [_load_one(part.strip()) for part in spec.split("|")]
     for stage in stages[1:]:
         if stage.preprocess is not None:
             raise UsageError(f"{stage.spec} applies {stage.preprocess.spec} by itself, and must come first")
     method = stages[0] if len(stages) == 1 else Chain(stages)
-    return method if region == "frame" else _on_region(method, region, watch)
+    return method if region == "frame" else _on_region(method, region, find_regions)
 
 
-def _on_region(method: Anonymizer, region: str, watcher: "Watcher | None") -> Anonymizer:
+def _on_region(method: Anonymizer, region: str, find_regions: "FindRegions | None") -> Anonymizer:
     from vidveil.detect.settings import DetectionSettings, kind_of, regions_of
     from vidveil.methods.regional import in_regions, paints
 
@@ -47,7 +47,7 @@ def _on_region(method: Anonymizer, region: str, watcher: "Watcher | None") -> An
         raise UsageError(f"{method.spec} does not work on regions")
     source = DetectionSettings(region=region).region_source()
     assert source is not None
-    bound = in_regions(method, {kind_of(region)}, watcher or partial(regions_of, source=source))
+    bound = in_regions(method, {kind_of(region)}, find_regions or partial(regions_of, source=source))
     bound.weights = " + ".join(source.weights)
     return bound
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from vidveil.methods import Anonymized, Anonymizer
-    from vidveil.methods.regional import Watcher
+    from vidveil.methods.regional import FindRegions
 
 WORKERS = 8  # clips at once, at most, by methods that learned nothing: OpenCV and PyTorch leave Python's lock alone
 AT_ONCE = 64
@@ -133,7 +133,7 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         _refuse_knobs_of_controls(tried)
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
-        method = _load(tried, watch=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
+        method = _load(tried, find_regions=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
         masker = masker_in(method)
         frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
@@ -201,7 +201,7 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     def for_row(row: int) -> "Anonymizer":
         if where is None:
             return method
-        return load(setting.method, region=setting.region, watch=lambda _: where(row))
+        return load(setting.method, region=setting.region, find_regions=lambda _: where(row))
 
     def one(row: int) -> NDArray[np.uint8]:
         frames = data.videos.frames(row)
@@ -232,11 +232,11 @@ def one_thread_each(workers: int) -> Iterator[None]:
         cv2.setNumThreads(before)
 
 
-def _load(setting: Setting, watch: "Watcher | None" = None) -> "Anonymizer":
+def _load(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anonymizer":
     from vidveil.methods import load
 
     try:
-        method = load(setting.method.removeprefix("random:"), region=setting.region, watch=watch)
+        method = load(setting.method.removeprefix("random:"), region=setting.region, find_regions=find_regions)
     except UsageError as error:  # a run may be called nearly like a control: only what does not exist is misspelt
         close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
         if not close:

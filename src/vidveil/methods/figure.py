@@ -72,7 +72,7 @@ class Figure(MotionMethod):
 
     def drawn(self, changes: Iterable[tuple[T, Plane | None]]) -> Iterator[tuple[T, Draw | None]]:
         """SPAN frames later than they came."""
-        followed: Followed[T] = Followed()
+        buffer: LookaheadBuffer[T] = LookaheadBuffer()
         for frame, change in changes:
             movement, draw = None, None
             try:
@@ -80,25 +80,25 @@ class Figure(MotionMethod):
             except Exception as error:  # raised when it would be drawn: this frame must not pass
                 draw = partial(_fail, error)
             if movement is not None:
-                yield from self._shown(followed.take(frame, movement))
+                yield from self._shown(buffer.take(frame, movement))
                 continue
-            yield from self._shown(followed.end())
-            followed = Followed()  # another scene: where something moved before says nothing about it
+            yield from self._shown(buffer.end())
+            buffer = LookaheadBuffer()  # another scene: where something moved before says nothing about it
             yield frame, draw
-        yield from self._shown(followed.end())
+        yield from self._shown(buffer.end())
 
-    def _shown(self, left: "Iterable[tuple[T, Movement, Around]]") -> Iterator[tuple[T, Draw | None]]:
-        for frame, movement, around in left:
-            yield frame, partial(self._picture, movement, around)
+    def _shown(self, left: "Iterable[tuple[T, Movement, FrameContext]]") -> Iterator[tuple[T, Draw | None]]:
+        for frame, movement, context in left:
+            yield frame, partial(self._picture, movement, context)
 
-    def _picture(self, movement: "Movement", around: "Around") -> Plane:
+    def _picture(self, movement: "Movement", context: "FrameContext") -> Plane:
         height, width = movement.size
-        box = box_of(around.sums)
-        if box is None or around.first is None:
+        box = box_of(context.sums)
+        if box is None or context.first is None:
             return np.zeros((height, width), np.uint8)
         short = min(height, width)
         rows, columns = (round(self.blocks * side / short) for side in (height, width))
-        shares = self.means(movement.small, box, (rows, columns), around.first) / box.level
+        shares = self.means(movement.small, box, (rows, columns), context.first) / box.level
         grey = np.clip(255 * shares, 0, 255).astype(np.uint8)
         return cast(Plane, cv2.resize(grey, (width, height), interpolation=cv2.INTER_NEAREST))
 
@@ -124,7 +124,7 @@ class Movement(NamedTuple):
     sums: Sums
 
 
-class Around(NamedTuple):
+class FrameContext(NamedTuple):
     """What else is known of a frame's scene when it is drawn."""
 
     sums: Sums
@@ -133,7 +133,7 @@ class Around(NamedTuple):
     """`small` of the first frame in which something moved; None as long as nothing did."""
 
 
-class Followed(Generic[T]):
+class LookaheadBuffer(Generic[T]):
     """Frames without a cut, each kept back until SPAN more have come."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Followed(Generic[T]):
         self._sums: deque[Sums] = deque(maxlen=2 * SPAN + 1)
         self._first: Floats | None = None
 
-    def take(self, frame: T, movement: Movement) -> Iterator[tuple[T, Movement, Around]]:
+    def take(self, frame: T, movement: Movement) -> Iterator[tuple[T, Movement, FrameContext]]:
         self._waiting.append((frame, movement))
         if self._first is None and movement.sums[0] > 0:
             self._first = movement.small
@@ -149,16 +149,16 @@ class Followed(Generic[T]):
         if len(self._waiting) > SPAN:
             yield self._leave()
 
-    def end(self) -> Iterator[tuple[T, Movement, Around]]:
+    def end(self) -> Iterator[tuple[T, Movement, FrameContext]]:
         while self._waiting:
             if len(self._sums) > len(self._waiting) + SPAN:  # nothing more comes in, but what is too old goes
                 self._sums.popleft()
             yield self._leave()
 
-    def _leave(self) -> tuple[T, Movement, Around]:
+    def _leave(self) -> tuple[T, Movement, FrameContext]:
         """The oldest frame that waits, and all that moved around it."""
         frame, movement = self._waiting.popleft()
-        return frame, movement, Around(np.sum(self._sums, axis=0), self._first)
+        return frame, movement, FrameContext(np.sum(self._sums, axis=0), self._first)
 
 
 def movement_of(change: Plane) -> Movement:

@@ -23,17 +23,19 @@ LOST = "somebody was lost from sight"
 WIDEST = 2
 """A region that is more than so many times as wide as the picture is blurred as if it were not: the picture is one
 colour by then, and a wider blur takes memory by the square of its width."""
-Watcher = Callable[["Tensor"], list[tuple[Region, ...]]]
+FindRegions = Callable[["Tensor"], list[tuple[Region, ...]]]
 """A clip (3, T, H, W) → the regions of each of its frames."""
 
 
 class InRegions(FrameMethod):
     """Paints the regions of some kinds (None: of all), and leaves the rest of the frame as it is."""
 
-    def __init__(self, method: FrameMethod, kinds: Collection[str] | None = None, watch: Watcher | None = None) -> None:
+    def __init__(
+        self, method: FrameMethod, kinds: Collection[str] | None = None, find_regions: FindRegions | None = None
+    ) -> None:
         super().__init__(method.spec)
         self.method, self.kinds = method, kinds
-        self._watch = watch
+        self._find_regions = find_regions
         self.weights = method.weights
 
     def hide(self, frame: Frame) -> SafeFrame:
@@ -68,11 +70,11 @@ class InRegions(FrameMethod):
 
         refuse_knobs(self.spec, keep, privacy_weight)
         check_clip(clip)
-        if self._watch is None:
+        if self._find_regions is None:
             raise ValueError("this method has nothing to search clips with: load it with a region")
         planes = (clip.detach().cpu() * 255).round().to(torch.uint8).contiguous().numpy()  # (3, T, H, W)
         painted, kept = planes.copy(), np.ones(planes.shape[1:], bool)
-        for t, regions in enumerate(self._watch(clip)):
+        for t, regions in enumerate(self._find_regions(clip)):
             for region in sorted(regions, key=lambda r: math.inf if r.box is None else _area(r.box)):
                 if self.kinds is not None and region.kind not in self.kinds and region.box is not None:
                     continue
@@ -145,9 +147,11 @@ def paints(method: Anonymizer) -> bool:
     return any(isinstance(stage, FrameMethod) for stage in stages) and not method.elsewhere
 
 
-def in_regions(method: Anonymizer, kinds: Collection[str] | None, watch: Watcher | None = None) -> Anonymizer:
+def in_regions(
+    method: Anonymizer, kinds: Collection[str] | None, find_regions: FindRegions | None = None
+) -> Anonymizer:
     """The method, with every stage of it that paints frames bound to regions."""
     if isinstance(method, Chain):
-        stages = [InRegions(s, kinds, watch) if isinstance(s, FrameMethod) else s for s in method.stages]
+        stages = [InRegions(s, kinds, find_regions) if isinstance(s, FrameMethod) else s for s in method.stages]
         return Chain(stages)
-    return InRegions(method, kinds, watch) if isinstance(method, FrameMethod) else method
+    return InRegions(method, kinds, find_regions) if isinstance(method, FrameMethod) else method

@@ -28,7 +28,7 @@ from vidveil.statistics.tradeoff import (
     OPERATING_POINTS,
     Comparison,
     Excess,
-    Leak,
+    Measurement,
     compare,
     excess,
     read,
@@ -36,7 +36,7 @@ from vidveil.statistics.tradeoff import (
     trade_off,
     usefulness,
 )
-from vidveil.statistics.tradeoff import Point as Place
+from vidveil.statistics.tradeoff import Point as TradeoffPoint
 
 RETENTIONS = (0.97, 0.95)
 """Shares of raw top-1 at which methods are compared: nobody deploys what costs more than a twentieth of the utility."""
@@ -106,24 +106,25 @@ class Method:
                 return "no excess of attributes was measured, or not in the same draws of people"
         return None
 
-    def curve(self, of: Leakage = "linkage") -> list[Place]:
+    def curve(self, of: Leakage = "linkage") -> list[TradeoffPoint]:
         places = ((one.retention, one.leakage(of), one.keep) for one in self.settings)
-        return self._to_raw([Place(kept, leaked, keep) for kept, leaked, keep in places if kept and leaked])
+        return self._to_raw([TradeoffPoint(kept, leaked, keep) for kept, leaked, keep in places if kept and leaked])
 
-    def curve_of_seed(self, seed: int) -> list[Place]:
+    def curve_of_seed(self, seed: int) -> list[TradeoffPoint]:
         """Excess of linkage over retention, of one training, without draws of people."""
         pairs = ((one.by_seed[seed], one.keep) for one in self.settings)
         exact = (
-            Place(Estimate(utility, np.empty(0)), Estimate(leak, np.empty(0)), keep) for (utility, leak), keep in pairs
+            TradeoffPoint(Estimate(utility, np.empty(0)), Estimate(leak, np.empty(0)), keep)
+            for (utility, leak), keep in pairs
         )
         return self._to_raw(list(exact))
 
-    def _to_raw(self, measured: list[Place]) -> list[Place]:
+    def _to_raw(self, measured: list[TradeoffPoint]) -> list[TradeoffPoint]:
         if not measured or not self.ends_raw:
             return measured
         like = measured[0].retention
         whole = Estimate(1.0, np.ones(len(like.samples)), drawn=like.drawn)
-        return [*measured, Place(whole, whole, ALL, measured=False)]
+        return [*measured, TradeoffPoint(whole, whole, ALL, measured=False)]
 
     @property
     def ends_raw(self) -> bool:
@@ -186,7 +187,7 @@ def compared_with_curve(one: Setting, other: Method, of: Leakage = "linkage") ->
     leaked = one.leakage(of)
     if one.retention is None or leaked is None:
         return None
-    return compare([Place(one.retention, leaked, one.keep)], other.curve(of))[0]
+    return compare([TradeoffPoint(one.retention, leaked, one.keep)], other.curve(of))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +292,8 @@ def _numbers(run: Run, point: Point, draws: Resamples) -> dict[str, Estimate]:
     return {name: draws.mean(run.values(point, name)) for name in COMPARED if name in point.metrics}
 
 
-def _leak(run: Run, point: Point, value: Estimate, draws: Resamples) -> Leak:
+def _leak(run: Run, point: Point, value: Estimate, draws: Resamples) -> Measurement:
     chance = run.chance(point, RANK1)
     floor: float | None = point.metrics[RANK1].floor  # null in the file where nothing was measured
     known = float("nan") if floor is None else floor
-    return Leak("rank-1", value, known, None if chance is None else draws.mean(chance))
+    return Measurement("rank-1", value, known, None if chance is None else draws.mean(chance))

@@ -35,7 +35,7 @@ TICKS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 PANELS = {"linkage": "linkage, rank-1", "attributes": "attributes, average precision"}
 
 
-class Place(NamedTuple):
+class PlotPoint(NamedTuple):
     """Where one setting stands, and the length of its bars to either side."""
 
     x: float
@@ -73,7 +73,7 @@ def trade_off(results: Sequence[Results], path: Path) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def places(results: Results, panel: str) -> list[Place]:
+def places(results: Results, panel: str) -> list[PlotPoint]:
     """The settings of a run that have both a retention and an excess, by falling keep rate."""
     found = []
     for point in sorted(results.points, key=lambda one: -(one.keep or 0)):
@@ -84,7 +84,7 @@ def places(results: Results, panel: str) -> list[Place]:
         left, right = _bars(x, utility.retention_interval)
         down, up = _bars(y, _excess_interval(point, panel))
         label = "" if point.keep is None else f"{point.keep:g}"
-        found.append(Place(x, y, left, right, down, up, label))
+        found.append(PlotPoint(x, y, left, right, down, up, label))
     return found
 
 

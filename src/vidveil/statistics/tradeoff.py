@@ -32,7 +32,7 @@ OPERATING_POINTS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Leak:
+class Measurement:
     """What the strongest attacker, chosen on validation, gets out of test clips."""
 
     metric: str
@@ -66,12 +66,12 @@ class Excess:
     """Name of each attribute that was left out, and why."""
 
 
-def excess(leak: Leak, raw: Leak, name: str = "linkage") -> Excess:
+def excess(leak: Measurement, raw: Measurement, name: str = "linkage") -> Excess:
     """Excess leakage of one number."""
     return excess_over_attributes({name: leak}, {name: raw})
 
 
-def excess_over_attributes(leaks: Mapping[str, Leak], raw: Mapping[str, Leak]) -> Excess:
+def excess_over_attributes(leaks: Mapping[str, Measurement], raw: Mapping[str, Measurement]) -> Excess:
     """Σ (v − f) / Σ (R − f) over the attributes in which raw video leaks measurably.
 
     Sums and not a mean of shares: an attribute that hardly leaks has a share that is hardly known.
@@ -90,7 +90,7 @@ def excess_over_attributes(leaks: Mapping[str, Leak], raw: Mapping[str, Leak]) -
     return Excess(combined(_share, *sums), measured, refused)
 
 
-def why_not_measurable(raw: Leak) -> str | None:
+def why_not_measurable(raw: Measurement) -> str | None:
     """Why a share of this leak of raw video would say nothing; None if it does say something."""
     leak = raw.above_floor()
     if np.isnan(leak.value):
@@ -119,7 +119,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class LeakageAtRetention:
     """Leakage of a method at a given retention, or why it cannot be read."""
 
     leakage: Estimate | None
@@ -135,13 +135,13 @@ class Comparison:
     """Two methods at the same retention."""
 
     retention: float
-    first: Reading
-    second: Reading
+    first: LeakageAtRetention
+    second: LeakageAtRetention
     difference: Difference | None
     """Leakage of the first minus the second; None if one of them does not reach this retention."""
 
 
-def read(curve: Sequence[Point], at: Estimate, *, lucky: bool = False) -> Reading:
+def read(curve: Sequence[Point], at: Estimate, *, lucky: bool = False) -> LeakageAtRetention:
     """Leakage at a retention, by straight lines between neighbouring settings of the knob.
 
     Never beyond the ends: what a method does at a retention that it was not run at is not known; nor in a resample that
@@ -157,13 +157,13 @@ def read(curve: Sequence[Point], at: Estimate, *, lucky: bool = False) -> Readin
         raise UsageError("the points of a curve need the setting of their knob, to know which ones are neighbours")
     kept, leaked = [point.retention for point in places], [point.leakage for point in places]
     if len(places) == 1 and abs(kept[0].value - at.value) < 1e-9:
-        return Reading(leaked[0])
+        return LeakageAtRetention(leaked[0])
     values = np.array([[one.value for one in row] for row in (kept, leaked)])  # (2, K)
     least, most = _crossings(values[0, None], values[1, None], np.array([at.value]))
     if np.isnan(most[0]):
         low, high = values[0].min(), values[0].max()
         reach = f"{low:.3f} to {high:.3f}" if len(places) > 1 else f"{low:.3f} only"
-        return Reading(None, f"retention {at.value:.3f} is outside what was measured: {reach}")
+        return LeakageAtRetention(None, f"retention {at.value:.3f} is outside what was measured: {reach}")
     which = 0 if lucky else 1
     value = (least, most)[which][0]
     samples = np.stack([[one.samples for one in row] for row in (kept, leaked)]).swapaxes(1, 2)  # (2, B, K)
@@ -171,7 +171,7 @@ def read(curve: Sequence[Point], at: Estimate, *, lucky: bool = False) -> Readin
     measured = values[:, [point.measured for point in places]]
     by_runs = _crossings(measured[0, None], measured[1, None], np.array([at.value]))[which][0]
     next_to_raw = not abs(by_runs - value) <= 1e-9  # NaN, too
-    return Reading(reading, ambiguous=bool(most[0] - least[0] > 1e-9), next_to_raw=next_to_raw)
+    return LeakageAtRetention(reading, ambiguous=bool(most[0] - least[0] > 1e-9), next_to_raw=next_to_raw)
 
 
 def compare(first: Sequence[Point], second: Sequence[Point], at: Sequence[float] = ()) -> list[Comparison]:

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.data.clips import ClipSet
-from vidveil.tasks.attributes import Several
+from vidveil.tasks.attributes import MultiLabel
 from vidveil.tasks.task import Predictions, Task, on_device
 
 
@@ -37,7 +37,7 @@ class Action(Task):
         return float((predicted == self.truth[predictions.rows]).mean())
 
 
-class Actions(Several):
+class Actions(MultiLabel):
     name = "action"
 
     def __init__(self, data: ClipSet, device: torch.device | str) -> None:

@@ -13,7 +13,7 @@ from vidveil.statistics.metrics import cmap
 from vidveil.tasks.task import Predictions, Task, on_device
 
 
-class Several(Task):
+class MultiLabel(Task):
     """Of any meaning: actions are such labels, too, if clips show more than one."""
 
     def __init__(self, truth: NDArray[np.float32], names: Sequence[str], device: torch.device | str) -> None:
@@ -38,7 +38,7 @@ class Several(Task):
         return cmap(self.truth[predictions.rows], predictions.probabilities[self.name])
 
 
-class Attributes(Several):
+class Attributes(MultiLabel):
     name = "attributes"
 
     def __init__(self, data: ClipSet, device: torch.device | str, label_smoothing: float = 0.0) -> None:  # noqa: ARG002

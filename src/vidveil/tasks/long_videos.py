@@ -25,7 +25,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.features.extract import STATIC
 from vidveil.data.features.labels import FeatureRows
 from vidveil.data.features.sets import FeatureSet, cached, on_device
-from vidveil.data.puppets.long import Films
+from vidveil.data.puppets.long import PuppetVideos
 from vidveil.data.readers import thumos14, ucf_crime
 from vidveil.data.readers.subsampled import MARGIN
 from vidveil.data.untrimmed import NORMAL, Untrimmed, frame_labels, length_of
@@ -177,7 +177,7 @@ def _decoded(
     name, _, fold = data.partition(":")
     if name != FIGHTS:
         films = load_data(data, frames=frames, size=size, root=root, seed=seed, strict=strict)
-        assert isinstance(films, Films)
+        assert isinstance(films, PuppetVideos)
         return films, films.annotations
     clips = load_data(name, frames=frames, size=size, root=root, seed=seed, strict=strict)
     if fold:  # the test of one is the validation of another
@@ -216,5 +216,5 @@ def _lengths(clips: ClipSet, annotations: Sequence[Untrimmed]) -> tuple[tuple[in
     if isinstance(clips.videos, VideoFiles):
         lengths = [length_of(video) for video in annotations]
         return tuple(one.frames for one in lengths), tuple(one.frames / one.seconds for one in lengths)
-    rate = clips.rate if isinstance(clips, Films) else 1.0
+    rate = clips.rate if isinstance(clips, PuppetVideos) else 1.0
     return tuple(len(clips.videos.frames(row)) for row in range(len(clips))), (rate,) * len(clips)

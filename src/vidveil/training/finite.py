@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Finite:
+class FiniteRecord:
     """The record. `names` and `parameters` are those with requires_grad."""
 
     def __init__(self, model: nn.Module, device: torch.device) -> None:

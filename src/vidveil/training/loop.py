@@ -25,7 +25,7 @@ from vidveil.core.errors import TrainingError, UsageError
 from vidveil.core.typed import from_values
 from vidveil.training.average import Average, fill
 from vidveil.training.checkpoints import CheckpointManager, fill_optimizer, optimizer_tensors
-from vidveil.training.finite import Finite, explain, find_origin
+from vidveil.training.finite import FiniteRecord, explain, find_origin
 from vidveil.training.log import Log
 from vidveil.training.options import Options
 from vidveil.training.schedule import parameter_groups, rate
@@ -134,7 +134,7 @@ def _fit(
     best = {name: tensor.clone() for name, tensor in weights.items()}
     average = Average(weights, options.ema) if options.ema else None
     validated = average.state if average else weights  # what is validated and returned
-    finite = Finite(model, fabric.device)
+    finite = FiniteRecord(model, fabric.device)
     state, loss_sum = TrainingState(), torch.zeros((), device=fabric.device)  # of this epoch
 
     about = {"fingerprint": fingerprint, "options": options.fixed(), "batches": len(batches)}

@@ -17,7 +17,7 @@ from av.rational import AVRational
 from av.stream import Discard, Stream
 
 from vidveil.core.errors import InputError
-from vidveil.video.ledger import MAX_GAP_S
+from vidveil.video.packet_tracker import MAX_GAP_S
 from vidveil.video.probe import PREROLL_S, open_source
 from vidveil.video.recode import Recoder
 from vidveil.video.sources import Source

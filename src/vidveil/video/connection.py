@@ -15,8 +15,8 @@ import av
 from av.video.frame import VideoFrame
 
 from vidveil.core.errors import InputError
-from vidveil.video.ledger import IN_ORDER_FORMATS, NO_TIME, InOrderLedger, Ledger, Ticket
-from vidveil.video.live import Line, Packet, Sighting, backlog_first, whole_packets
+from vidveil.video.live import ClockReading, ConnectionState, Packet, backlog_first, whole_packets
+from vidveil.video.packet_tracker import IN_ORDER_FORMATS, NO_TIME, InOrderPacketTracker, PacketTracker, PendingPacket
 from vidveil.video.probe import (
     MAX_PIXELS,
     SEEKABLE_FORMATS,
@@ -53,10 +53,10 @@ class Decoded(NamedTuple):
 
 
 class Connection:
-    """An open source, until it ends or breaks off. `line` can stop it."""
+    """An open source, until it ends or breaks off. `state` can stop it."""
 
-    def __init__(self, source: Source, line: Line, max_pixels: int | None = None) -> None:
-        self.source, self._line = source, line
+    def __init__(self, source: Source, state: ConnectionState, max_pixels: int | None = None) -> None:
+        self.source, self._connection_state = source, state
         self._max_pixels = max_pixels or MAX_PIXELS[source.kind]
         self.packets = 0
         self.broken: str | None = None
@@ -91,7 +91,7 @@ class Connection:
         *,
         start: Fraction | None = None,
         whole: bool = True,
-        sighted: Callable[[Sighting], None] | None = None,
+        sighted: Callable[[ClockReading], None] | None = None,
     ) -> Iterator[Decoded]:
         """All frames from a key picture before `start` on. With `whole`, the length is compared with the header.
 
@@ -105,28 +105,28 @@ class Connection:
         packets = self._until_its_end(packets)
         if self.source.live and self.info.duration is None:
             packets = whole_packets(packets, self.info.codec, self._stream.codec_context.extradata)
-        kind = Ledger if IN_ORDER_FORMATS.isdisjoint(self.info.format.split(",")) else InOrderLedger
-        ledger = kind(self.info.codec, self.step, self.info.rate)
+        kind = PacketTracker if IN_ORDER_FORMATS.isdisjoint(self.info.format.split(",")) else InOrderPacketTracker
+        tracker = kind(self.info.codec, self.step, self.info.rate)
         for packet in packets:
-            ledger.enter(packet)
+            tracker.enter(packet)
             pictures: list[VideoFrame] = []
             try:
                 pictures = packet.decode()
             except av.error.FFmpegError:
-                yield from map(_lost, ledger.failed(packet))
+                yield from map(_lost, tracker.failed(packet))
             except MemoryError as error:
                 raise InputError("its pictures are too large for this machine's memory") from error
             for picture in pictures:
                 key = picture.pts
-                yield from map(_lost, ledger.settle(key, interlaced=picture.interlaced_frame))
-                if ledger.gave_up(key):
+                yield from map(_lost, tracker.settle(key, interlaced=picture.interlaced_frame))
+                if tracker.gave_up(key):
                     continue
                 lost = DAMAGED if picture.is_corrupt else None
                 if picture.width * picture.height > self._max_pixels:
                     lost = TOO_LARGE
-                yield Decoded(ledger.time_of(key), picture.duration, None if lost else picture, lost)
-        yield from map(_lost, ledger.rest())
-        if whole and not self.source.live and self.broken is None and not self._line.stopped:
+                yield Decoded(tracker.time_of(key), picture.duration, None if lost else picture, lost)
+        yield from map(_lost, tracker.rest())
+        if whole and not self.source.live and self.broken is None and not self._connection_state.stopped:
             self.broken = self._short_of_its_header(self._reached * self.info.time_base)
 
     def _from_zero(self, packets: Iterator[Packet]) -> Iterator[Packet]:
@@ -137,7 +137,7 @@ class Connection:
 
     def _until_its_end(self, packets: Iterator[Packet]) -> Iterator[Packet]:
         """Packets of the picture's stream, then always the empty one that flushes the decoder."""
-        while not self._line.stopped:
+        while not self._connection_state.stopped:
             asked = monotonic()
             try:
                 packet = next(packets)
@@ -152,7 +152,7 @@ class Connection:
             if self.source.live and now - asked >= TIMEOUT_S:  # it waited for the end until the timeout
                 self.broken = f"was lost ({SILENT})"
                 break
-            self._line.arrived = now
+            self._connection_state.arrived = now
             self.packets += bool(packet.size)
             if packet.pts is not None:
                 self._reached = max(self._reached, packet.pts + (packet.duration or 0))
@@ -191,5 +191,5 @@ class Connection:
         self._open()
 
 
-def _lost(ticket: Ticket) -> Decoded:
-    return Decoded(None if ticket.pts == NO_TIME else ticket.pts, ticket.duration, None, UNDECODABLE)
+def _lost(pending: PendingPacket) -> Decoded:
+    return Decoded(None if pending.pts == NO_TIME else pending.pts, pending.duration, None, UNDECODABLE)

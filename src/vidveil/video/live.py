@@ -4,10 +4,9 @@ Time in the file continues during an outage. The source's clock may start anywhe
 after an outage is placed by this machine's clock, and those after it by the source's.
 """
 
-import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain, repeat
 from time import monotonic
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -16,7 +15,7 @@ import av
 from av.video.frame import PictureType, VideoFrame
 
 from vidveil.core.errors import InputError
-from vidveil.video.ledger import Clock
+from vidveil.video.packet_tracker import Clock
 
 T = TypeVar("T")
 Packet: TypeAlias = "av.Packet[av.VideoStream]"
@@ -26,7 +25,7 @@ WAITED_S = 0.005  # a packet that took longer is new; one that took less was buf
 BACKLOG_S = 1.0  # a source that is ahead for longer does not send in real time
 
 
-class Line:
+class ConnectionState:
     """The state of a connection that may break off: when data last came, and how long to reconnect."""
 
     def __init__(self, patience: float) -> None:
@@ -57,7 +56,7 @@ class Line:
         return None
 
 
-class Sighting(NamedTuple):
+class ClockReading(NamedTuple):
     """A time on both clocks."""
 
     pts: int | None
@@ -66,14 +65,14 @@ class Sighting(NamedTuple):
     """On this machine's."""
 
 
-def backlog_first(packets: Iterator[Packet], sighted: Callable[[Sighting], None], step: int) -> Iterator[Packet]:
+def backlog_first(packets: Iterator[Packet], sighted: Callable[[ClockReading], None], step: int) -> Iterator[Packet]:
     """All packets; before the first, `sighted` is called with a time on both clocks.
 
     While a stream is opened, packets are buffered, and their arrival times are unknown. So they are read until one has
     to be waited for. That one is new; of several, the one with the smallest delay counts.
     """
     backlog: list[Packet] = []
-    ages: list[tuple[float, Sighting]] = []
+    ages: list[tuple[float, ClockReading]] = []
     failure: Exception | None = None
     begun = asked = monotonic()
     try:
@@ -82,7 +81,7 @@ def backlog_first(packets: Iterator[Packet], sighted: Callable[[Sighting], None]
             now = monotonic()
             backlog.append(packet)
             if packet.pts is not None and packet.time_base:
-                ages.append((now - float(packet.pts * packet.time_base), Sighting(packet.pts, now)))
+                ages.append((now - float(packet.pts * packet.time_base), ClockReading(packet.pts, now)))
             if ages and now - asked > WAITED_S:
                 break
             asked = now
@@ -90,7 +89,7 @@ def backlog_first(packets: Iterator[Packet], sighted: Callable[[Sighting], None]
         pass
     except (av.error.FFmpegError, IndexError) as error:
         failure = error  # raised after the packets before it
-    sighted(min(ages)[1] if ages else Sighting(None, begun))
+    sighted(min(ages)[1] if ages else ClockReading(None, begun))
     _date(backlog, step)
     yield from backlog
     if failure is not None:
@@ -164,23 +163,3 @@ def begins_midway(packet: Packet, codec: str, extradata: bytes | None) -> bool:
             return not data[at + header] & 0x80
         at = data.find(b"\0\0\1", at) + 3
     return True
-
-
-@contextmanager
-def interrupts_as(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM call `stop` instead of raising in the middle of a write. The second time they raise."""
-
-    def handle(number: int, _: object) -> None:
-        signal.signal(number, signal.default_int_handler)
-        stop()
-
-    numbers: list[int] = []
-    if threading.current_thread() is threading.main_thread():  # other threads cannot set handlers
-        numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is signal.default_int_handler]
-    for number in numbers:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.default_int_handler)

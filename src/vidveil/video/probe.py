@@ -14,7 +14,7 @@ from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from vidveil.core.errors import InputError
-from vidveil.video.ledger import MAX_GAP_S
+from vidveil.video.packet_tracker import MAX_GAP_S
 from vidveil.video.sources import Kind, Source
 from vidveil.video.tag_names import CHAPTER, codec_tag, known_and_others
 

@@ -17,7 +17,7 @@ from vidveil.core.errors import InputError
 from vidveil.core.frame import COLOURS, FULL_RANGE, Frame
 from vidveil.video.connection import Connection, Decoded
 from vidveil.video.deinterlace import Deinterlacer
-from vidveil.video.live import Line, LiveClock, Sighting, whole_from_here
+from vidveil.video.live import ClockReading, ConnectionState, LiveClock, whole_from_here
 from vidveil.video.probe import CLOCKED_FORMATS, HDR_TRANSFERS, turned_by_exif
 from vidveil.video.sources import Kind, Source
 
@@ -77,9 +77,9 @@ class Reader:
     ) -> None:
         self.source = source
         self.report = ReadReport()
-        self._line = Line(reconnect)
+        self._connection_state = ConnectionState(reconnect)
         self._max_pixels = max_pixels
-        self._connection = Connection(source, self._line, max_pixels)
+        self._connection = Connection(source, self._connection_state, max_pixels)
         self.info = self._connection.info
         """Of the first connection; its time base and rate apply to all frames."""
         self.colours: dict[str, int] = {}
@@ -111,11 +111,11 @@ class Reader:
 
     def stop(self) -> None:
         """End with the next packet, or at once during an outage. May be called from any thread."""
-        self._line.stop()
+        self._connection_state.stop()
 
     @property
     def stopped(self) -> bool:
-        return self._line.stopped
+        return self._connection_state.stopped
 
     def __iter__(self) -> Iterator[Frame]:
         waiting: list[Frame] = []  # lost frames before the first picture, whose size is not known yet
@@ -176,7 +176,7 @@ class Reader:
             for pts, duration, picture, lost in connection.decoded(start=self.start, whole=whole, sighted=again):
                 joined = joined or whole_from_here(picture, connection.info.codec)
                 if joined:
-                    self._line.heard = self._line.arrived
+                    self._connection_state.heard = self._connection_state.arrived
                     pts = None if pts is None else round(pts * scale)
                     yield Decoded(pts, round(duration * scale), picture, lost)
             self.report.packets += connection.packets
@@ -188,24 +188,26 @@ class Reader:
         """The first connection, and another each time that a live source comes back."""
         yield self._connection
         # A source with a duration is a file: opened again, it would begin again.
-        while self.source.live and self.info.duration is None and self._line.heard is not None:
-            until = self._line.heard + self._line.patience
+        while self.source.live and self.info.duration is None and self._connection_state.heard is not None:
+            until = self._connection_state.heard + self._connection_state.patience
             if self.end is not None:  # nothing after it is read
                 left = self.end - self._clock.now * self.info.time_base
-                until = min(until, self._line.heard + float(left))
+                until = min(until, self._connection_state.heard + float(left))
             self._connection.close()
-            connection = self._line.reconnect(lambda: Connection(self.source, self._line, self._max_pixels), until)
+            connection = self._connection_state.reconnect(
+                lambda: Connection(self.source, self._connection_state, self._max_pixels), until
+            )
             if connection is None:
-                if self._line.patience > 0 and self.report.cut_short is None and not self.stopped:
+                if self._connection_state.patience > 0 and self.report.cut_short is None and not self.stopped:
                     self.report.warn("the stream ended, and did not come back")
                 return
             self._connection = connection
             yield connection
 
-    def _resume(self, sighting: Sighting) -> None:
+    def _resume(self, sighting: ClockReading) -> None:
         """Continue the clock after an outage, by the time that passed on this machine's clock."""
-        assert self._line.heard is not None
-        away = sighting.at - self._line.heard
+        assert self._connection_state.heard is not None
+        away = sighting.at - self._connection_state.heard
         scale = self._connection.info.time_base / self.info.time_base
         pts = None if sighting.pts is None else round(sighting.pts * scale)
         self._clock.resume(pts, round(away / self.info.time_base))

@@ -16,7 +16,7 @@ from av.packet import Packet
 from av.stream import Stream
 
 from vidveil.core.errors import InputError
-from vidveil.video.ledger import MAX_GAP_S
+from vidveil.video.packet_tracker import MAX_GAP_S
 from vidveil.video.vocoder import Samples, Vocoder
 
 AAC_RATES = frozenset({16_000, 22_050, 24_000, 32_000, 44_100, 48_000})

@@ -17,7 +17,7 @@ from vidveil.data.features import sets
 from vidveil.data.features.labels import FILE, write_labels
 from vidveil.data.features.sets import Vectors, cached, load_features, on_device
 from vidveil.data.store.features import FeatureStore, fill
-from vidveil.models.encoders.own import OwnEncoder
+from vidveil.models.encoders.recognizer import RecognizerEncoder
 
 COUNTS = np.array([1, 2, 5, 1, 3])
 NUMBERS = st.floats(0, 1, exclude_max=True, width=32)
@@ -158,8 +158,8 @@ def test_features_of_a_dataset_come_with_its_labels_and_its_pixels_and_are_compu
     network = made.run(tmp_path / "runs")
     data = toy(people=(2, 1, 1), clips=2)
     monkeypatch.setattr(sets, "load_data", lambda *_, **__: data)
-    encode, calls = OwnEncoder.encode, []
-    monkeypatch.setattr(OwnEncoder, "encode", lambda self, clip: calls.append(len(clip)) or encode(self, clip))
+    encode, calls = RecognizerEncoder.encode, []
+    monkeypatch.setattr(RecognizerEncoder, "encode", lambda self, clip: calls.append(len(clip)) or encode(self, clip))
     first = load_features("toy", "run:mine")
     assert calls
     calls.clear()

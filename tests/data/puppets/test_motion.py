@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from vidveil.data.puppets.body import ARM, LEG, Build, J, pose
 from vidveil.data.puppets.motion import ACTIONS, PAIRS, angles, progress
-from vidveil.data.puppets.style import SECONDS, Style, Turn
+from vidveil.data.puppets.style import SECONDS, Performance, Style
 
 TIMES = (np.arange(16) + 0.5) * SECONDS / 16
-TURN = Turn(phase=0.2, onset=0.15, tempo=1.0, size=1.0, side=0, way=1)
+TURN = Performance(phase=0.2, onset=0.15, tempo=1.0, size=1.0, side=0, way=1)
 MATES = {**dict(PAIRS), **{b: a for a, b in PAIRS}}
 
 styles = st.builds(
@@ -24,7 +24,7 @@ styles = st.builds(
     sway=st.floats(0, 0.16),
 )
 turns = st.builds(
-    Turn,
+    Performance,
     phase=st.floats(0, 1),
     onset=st.floats(0.08, 0.3),
     tempo=st.floats(0.93, 1.08),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
-from vidveil.data.puppets.style import Style, Turn
+from vidveil.data.puppets.style import Performance, Style
 from vidveil.data.puppets.timeline import Part, along
 from vidveil.data.puppets.untrimmed import segments, untrimmed
 
-TURN = Turn(phase=0.2, onset=0.15, tempo=1.0, size=1.0, side=0, way=1)
+TURN = Performance(phase=0.2, onset=0.15, tempo=1.0, size=1.0, side=0, way=1)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from tests.evaluation import toy as toy_world
 from tests.evaluation.toy import Arrays, several, toy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.attacks.gait import Gait, Walks, energy, look_up
+from vidveil.evaluation.attacks.gait import Gait, GaitSequences, energy, look_up
 from vidveil.evaluation.checks import refuse_mistakes
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.protocols.lookups import GaitProtocol
@@ -65,7 +65,7 @@ def test_somebody_known_from_one_side_is_found_from_that_side_alone():
     shown = embedded(data, np.ones(len(data), bool))
     turned = np.where(data.tags["view"][:, None] == 90, np.roll(shown, 20, axis=1), shown)  # another space a view
     numbers, by_view = measured(data, turned)
-    value = {name: number.leak.value.value for name, number in numbers.items()}
+    value = {name: number.measured.value.value for name, number in numbers.items()}
     assert value["gait_rank1_same_view"] == 1
     assert value["gait_rank1_any_view"] == 1
     assert value["gait_rank1_all_views"] == pytest.approx((1 + value["gait_rank1_cross_view"]) / 2)
@@ -80,8 +80,8 @@ def test_floors_are_those_of_a_random_gallery_walk_and_noise_is_at_them():
     numbers, _ = measured(data, embedded(data, np.zeros(len(data), bool)))
     for number in numbers.values():
         assert number.analytic == pytest.approx(1 / 12)
-        assert number.leak.floor == pytest.approx(1 / 12, abs=0.02)
-        assert number.floor_range[0] <= number.leak.value.value <= number.floor_range[1]
+        assert number.measured.floor == pytest.approx(1 / 12, abs=0.02)
+        assert number.floor_range[0] <= number.measured.value.value <= number.floor_range[1]
         assert number.p is not None
         assert number.p > 0.02
 
@@ -92,7 +92,7 @@ def test_people_who_are_always_taken_for_the_same_other_are_no_leak_if_some_are_
     taken = np.r_[0, 1, 2, np.roll(np.arange(3, 12), 1)]
     vectors = np.eye(40)[np.where(data.tags["gallery"] == 1, data.person, taken[data.person])]
     number = measured(data, vectors)[0]["gait_rank1_all_views"]
-    assert number.leak.value.value == 0.25
+    assert number.measured.value.value == 0.25
     assert number.floor_range[1] >= 0.25
     assert number.p is not None
     assert number.p > 0.02
@@ -101,15 +101,15 @@ def test_people_who_are_always_taken_for_the_same_other_are_no_leak_if_some_are_
 def test_identical_walks_are_at_the_floor_exactly():
     data = walks()
     number = measured(data, np.ones((len(data), 3)))[0]["gait_rank1_any_view"]
-    assert number.leak.value.value == pytest.approx(number.analytic)
+    assert number.measured.value.value == pytest.approx(number.analytic)
 
 
 def test_conditions_have_numbers_of_their_own_and_the_same_gallery():
     data = walks(condition=True)
     coat = data.tags["condition"] == 1
     numbers, by_view = measured(data, embedded(data, ~coat))
-    assert numbers["gait_rank1_cross_view_nm"].leak.value.value == 1
-    assert numbers["gait_rank1_cross_view_bg"].leak.value.value < 0.3
+    assert numbers["gait_rank1_cross_view_nm"].measured.value.value == 1
+    assert numbers["gait_rank1_cross_view_bg"].measured.value.value < 0.3
     assert set(by_view) == {"nm", "bg"}
     assert not any(name.endswith("_cl") for name in numbers)  # nobody wears one here
 
@@ -118,7 +118,7 @@ def test_a_probe_whose_person_is_not_in_the_gallery_of_a_view_is_left_out_there(
     data = walks()
     gone = (data.person == 3) & (data.tags["view"] == 0) & (data.tags["gallery"] == 1)
     keep = np.flatnonzero(~gone)
-    few = Walks(*(column[keep] for column in (data.person, data.tags["view"], data.tags["gallery"] == 1)), None)
+    few = GaitSequences(*(column[keep] for column in (data.person, data.tags["view"], data.tags["gallery"] == 1)), None)
     found = look_up(embedded(data, np.ones(len(data), bool))[keep], few)
     lost = (few.person == 3) & ~few.gallery
     assert np.isnan(found.hit[lost, 0]).all()

@@ -10,7 +10,7 @@ from vidveil.evaluation.attacks.inversion import black_box, white_box
 from vidveil.evaluation.protocols.adapters import adapted
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.splavu.train import Joint
+from vidveil.methods.splavu.train import SplavuNetworks
 
 FEW = 40  # clips
 SHAPE = Shape(WIDTH, heads=2, groups=4)
@@ -25,7 +25,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def erasing(data):
     """An adapter that leaves what separates actions."""
-    return Joint(RECIPE, data, "cpu").adapter.eval().requires_grad_(False)
+    return SplavuNetworks(RECIPE, data, "cpu").adapter.eval().requires_grad_(False)
 
 
 def disturbing(shape=SHAPE, strength=0.05):

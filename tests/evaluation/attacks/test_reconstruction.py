@@ -187,13 +187,13 @@ def test_numbers_are_compared_with_those_of_raw_features_on_the_same_people(meas
     for name, number in raw.items():
         assert number.kind == "leakage"
         assert number.per_clip.shape == (2, 36)
-        assert number.leak.value.value > number.leak.floor
-        share = excess(after[name].leak, number.leak, name).estimate
+        assert number.measured.value.value > number.measured.floor
+        share = excess(after[name].measured, number.measured, name).estimate
         assert share is not None, name
         assert share.value < 0.3
-        assert excess(number.leak, number.leak, name).estimate.value == pytest.approx(1)
-    assert raw["reconstruction_psnr"].leak.value.value == pytest.approx(back.psnr.mean())
-    assert raw["reconstruction_psnr"].leak.floor == pytest.approx(back.floor_psnr.mean())
+        assert excess(number.measured, number.measured, name).estimate.value == pytest.approx(1)
+    assert raw["reconstruction_psnr"].measured.value.value == pytest.approx(back.psnr.mean())
+    assert raw["reconstruction_psnr"].measured.floor == pytest.approx(back.floor_psnr.mean())
     assert raw["reconstruction_rank1"].measured_by in ("pixels, cosine", "pixels, LDA")
     assert set(raw["reconstruction_rank1"].others) == {"pixels, cosine", "pixels, LDA"}
 

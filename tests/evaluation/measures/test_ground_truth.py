@@ -26,7 +26,7 @@ def data(tmp_path):
 def numbers(data, **knobs):
     truth = Truth(data, Measure(data, permutations=10, resamples=50))
     found = truth.numbers([anonymized(data, Setting(**knobs))])
-    return {name: number.leak.value.value for name, number in found.items()}, found
+    return {name: number.measured.value.value for name, number in found.items()}, found
 
 
 def test_the_oracle_is_right(data):
@@ -41,7 +41,7 @@ def test_the_oracle_is_right(data):
 def test_random_tubelets_are_at_their_floor(tmp_path):
     values, found = numbers(people(tmp_path, clips=60), method="random", keep=0.5)
     for name, floor in (("identity_hidden", 0.5), ("action_kept", 0.5), ("score_auroc", 0.5), ("score_auroc_all", 0.5)):
-        assert found[name].leak.floor == pytest.approx(floor)
+        assert found[name].measured.floor == pytest.approx(floor)
         assert values[name] == pytest.approx(floor, abs=0.1)
 
 
@@ -67,15 +67,15 @@ def test_trainings_of_the_method_are_averaged_and_each_has_its_value(data, monke
     settings = [Setting(method="m-{seed}", keep=28 / 32, privacy_weight=w).of_seed(s) for s, w in ((0, 0.0), (1, 1.0))]
     truth = Truth(data, Measure(data, permutations=10, resamples=50))
     found = truth.numbers([anonymized(data, one) for one in settings])["action_kept"]
-    assert found.leak.value.per_seed == (0, 1)
-    assert found.leak.value.value == 0.5
+    assert found.measured.value.per_seed == (0, 1)
+    assert found.measured.value.value == 0.5
     assert found.per_clip.shape == (2, 18)
 
 
 def test_one_mask_for_the_evaluators_of_all_seeds_is_one_number(data):
     after = anonymized(data, Setting(method="random", keep=0.5))
     found = Truth(data, Measure(data, permutations=10, resamples=50)).numbers([after, after, after])
-    assert len(found["action_kept"].leak.value.per_seed) == 1
+    assert len(found["action_kept"].measured.value.per_seed) == 1
 
 
 def test_only_test_clips_count(data):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.evaluation.toy import learned, toy
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups
 from vidveil.evaluation.points import point
@@ -24,7 +24,7 @@ def tagged(**tags: np.ndarray) -> ClipSet:
     return replace(data, tags={"subgroup": group, **tags})
 
 
-def predicting(data: ClipSet, right: np.ndarray) -> Learned:
+def predicting(data: ClipSet, right: np.ndarray) -> TrainedNetwork:
     """A network that is right about these test clips and wrong about the others."""
     actions = data.action[data.indices("test")]
     guess = np.where(right, actions, 1 - actions)
@@ -43,14 +43,14 @@ def test_the_gap_is_that_of_the_two_and_stands_out_of_random_groups():
     group, number = data.tags["subgroup"][rows], np.arange(len(rows))
     right = np.where(group == 0, number % 8 < 4, True)  # women: half of their clips
     found = measured(data, right)
-    assert found["action_top1_f"].leak.value.value == 0.5
-    assert found["action_top1_m"].leak.value.value == 1
+    assert found["action_top1_f"].measured.value.value == 0.5
+    assert found["action_top1_m"].measured.value.value == 1
     gap = found["action_top1_gap"]
-    assert (gap.leak.value.value, gap.note, gap.kind) == (0.5, "m is higher", "gap")
-    assert gap.leak.value.interval == (0.5, 0.5)  # everybody is like their subgroup
-    assert 0 < gap.leak.floor < 0.1
+    assert (gap.measured.value.value, gap.note, gap.kind) == (0.5, "m is higher", "gap")
+    assert gap.measured.value.interval == (0.5, 0.5)  # everybody is like their subgroup
+    assert 0 < gap.measured.floor < 0.1
     assert gap.p == pytest.approx(1 / 301)
-    assert found["action_top1_f"].leak.floor == 0.5  # the largest class
+    assert found["action_top1_f"].measured.floor == 0.5  # the largest class
     assert found["action_top1_f"].per_clip is not None
     assert np.isnan(found["action_top1_f"].per_clip[0, group != 0]).all()
 
@@ -61,12 +61,12 @@ def test_a_gap_that_nobody_made_is_at_its_floor_and_its_interval_reaches_below_0
     good = rng.random(PEOPLE)[data.person[data.indices("test")] - 4]  # some people are easier than others
     found = measured(data, *(rng.random(len(good)) < good for _ in range(2)))
     gap = found["action_top1_gap"]
-    assert gap.leak.value.value > 0
-    assert gap.leak.value.low < 0 < gap.leak.value.high
-    assert gap.floor_range[0] <= gap.leak.value.value <= gap.floor_range[1]
+    assert gap.measured.value.value > 0
+    assert gap.measured.value.low < 0 < gap.measured.value.high
+    assert gap.floor_range[0] <= gap.measured.value.value <= gap.floor_range[1]
     assert gap.p is not None
     assert gap.p > 0.05
-    assert gap.leak.value.value == pytest.approx(np.mean(gap.leak.value.per_seed))
+    assert gap.measured.value.value == pytest.approx(np.mean(gap.measured.value.per_seed))
 
 
 def test_the_mean_per_class_counts_a_rare_action_as_much_as_a_frequent_one():
@@ -76,11 +76,11 @@ def test_the_mean_per_class_counts_a_rare_action_as_much_as_a_frequent_one():
     action[rows[np.arange(len(rows)) % 8 != 7]] = 0  # seven clips of right, one of down
     data = replace(data, action=action)
     found = measured(data, action[rows] == 0)
-    assert found["action_top1_f"].leak.value.value == 0.875
-    assert found["action_class_mean_f"].leak.value.value == 0.5
-    assert found["action_class_mean"].leak.value.value == 0.5
-    assert found["action_class_mean"].leak.floor == 0.5
-    assert found["action_class_mean_gap"].leak.value.value == 0
+    assert found["action_top1_f"].measured.value.value == 0.875
+    assert found["action_class_mean_f"].measured.value.value == 0.5
+    assert found["action_class_mean"].measured.value.value == 0.5
+    assert found["action_class_mean"].measured.floor == 0.5
+    assert found["action_class_mean_gap"].measured.value.value == 0
 
 
 def test_a_class_that_one_subgroup_is_not_tested_on_is_no_part_of_their_gap():
@@ -94,9 +94,9 @@ def test_a_class_that_one_subgroup_is_not_tested_on_is_no_part_of_their_gap():
     network = learned(data, {"test": {"action": np.eye(3)[np.minimum(action[rows], 1)]}}, {"action": 1.0})
     measure = Measure(data, permutations=20, resamples=20)
     found = subgroups(measure, measure.action({"n": [network]}), [network])
-    assert found["action_top1_gap"].leak.value.value == pytest.approx(1 / 8)
-    assert found["action_class_mean_gap"].leak.value.value == 0
-    assert found["action_class_mean"].leak.value.value == pytest.approx(2 / 3)
+    assert found["action_top1_gap"].measured.value.value == pytest.approx(1 / 8)
+    assert found["action_class_mean_gap"].measured.value.value == 0
+    assert found["action_class_mean"].measured.value.value == pytest.approx(2 / 3)
 
 
 def test_the_action_with_the_shortcut_has_its_own_numbers_and_its_floor_is_how_often_it_is_predicted():
@@ -106,14 +106,14 @@ def test_the_action_with_the_shortcut_has_its_own_numbers_and_its_floor_is_how_o
     right = (data.action[rows] == 1) == women  # "down" is predicted for every woman, and for nobody else
     found = measured(data, right)
     f, m = found["action_top1_shortcut_f"], found["action_top1_shortcut_m"]
-    assert (f.leak.value.value, f.leak.floor, f.analytic) == (
+    assert (f.measured.value.value, f.measured.floor, f.analytic) == (
         1,
         1,
         0.5,
     )  # knowing it and always predicting it are the same
-    assert (m.leak.value.value, m.leak.floor) == (0, 0)
-    assert found["action_top1_shortcut_gap"].leak.value.value == 1
-    assert found["action_top1_gap"].leak.value.value == 0
+    assert (m.measured.value.value, m.measured.floor) == (0, 0)
+    assert found["action_top1_shortcut_gap"].measured.value.value == 1
+    assert found["action_top1_gap"].measured.value.value == 0
 
 
 def test_sets_without_subgroups_have_none():
@@ -140,7 +140,7 @@ def test_results_hold_subgroups_with_retention_and_gaps_with_excess():
     assert gap.retention is None
     assert gap.value == 0.25
     assert gap.raw == 0.5
-    assert gap.excess == pytest.approx((0.25 - gap.floor) / (0.5 - raw["action_top1_gap"].leak.floor))
+    assert gap.excess == pytest.approx((0.25 - gap.floor) / (0.5 - raw["action_top1_gap"].measured.floor))
     names = [spoken(name) for name in ("action_top1_f", "action_class_mean", "action_top1_shortcut_gap")]
     assert names == ["action, top-1, f", "action, mean per class", "action, top-1, shortcut gap"]
 
@@ -155,12 +155,12 @@ def test_the_change_of_a_gap_is_paired_and_raw_has_none():
     raw, after = (measured(data, right) for right in (~hard & (~women | half), ~hard))
     gap = point("mine", None, after, [], raw).metrics["action_top1_gap"]
     assert gap.change == pytest.approx(
-        after["action_top1_gap"].leak.value.value - raw["action_top1_gap"].leak.value.value
+        after["action_top1_gap"].measured.value.value - raw["action_top1_gap"].measured.value.value
     )
     assert gap.change_interval is not None
     low, high = gap.change_interval
     assert low < gap.change < high < 0
-    apart = np.hypot(*(np.diff(one["action_top1_gap"].leak.value.interval)[0] for one in (raw, after)))
+    apart = np.hypot(*(np.diff(one["action_top1_gap"].measured.value.interval)[0] for one in (raw, after)))
     assert high - low < apart  # as if they had been measured on different people
     assert point("raw", None, raw, [], raw).metrics["action_top1_gap"].change is None
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vidveil.evaluation.measures.untrimmed import Drawn, Weighted, anomaly_numbers, detection_numbers
+from vidveil.evaluation.measures.untrimmed import VideoResamples, WeightedMeanAP, anomaly_numbers, detection_numbers
 from vidveil.statistics.intervals import Resamples
 from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos, frame_auc, video_auc
 from vidveil.tasks.detection import Detections, DetectionVideos, Spans, detection_map
@@ -46,7 +46,7 @@ def several(spans, times):
 @pytest.mark.parametrize("seed", range(8))
 def test_a_video_that_weighs_twice_counts_as_if_it_were_there_twice(seed):
     truth, found = made(seed)
-    weighs = Weighted(truth, found, np.arange(VIDEOS))
+    weighs = WeightedMeanAP(truth, found, np.arange(VIDEOS))
     rng = np.random.default_rng(100 + seed)
     times = np.stack([np.ones(VIDEOS, int), *rng.multinomial(VIDEOS, [1 / VIDEOS] * VIDEOS, 5)])
     for row, found_of in zip(times, weighs(times.astype(float)), strict=True):
@@ -63,7 +63,7 @@ def untrimmed(truth):
 
 
 def drawn(count=VIDEOS, permutations=40):
-    return Drawn(Resamples(np.arange(count), resamples=200), permutations)
+    return VideoResamples(Resamples(np.arange(count), resamples=200), permutations)
 
 
 def test_what_is_found_is_above_what_the_same_list_finds_in_other_videos():
@@ -71,10 +71,14 @@ def test_what_is_found_is_above_what_the_same_list_finds_in_other_videos():
     rows = np.arange(VIDEOS)
     numbers = detection_numbers(untrimmed(truth), rows, [found, found], 0.5, drawn())
     number = numbers["detection_map"]
-    assert number.leak.value.value == pytest.approx(detection_map(truth, found, CLASSES).mean)
-    assert numbers["detection_map_50"].leak.value.value == pytest.approx(detection_map(truth, found, CLASSES).at(0.5))
-    assert len(number.leak.value.per_seed) == 2
-    assert number.leak.floor < number.leak.value.low <= number.leak.value.value <= number.leak.value.high
+    assert number.measured.value.value == pytest.approx(detection_map(truth, found, CLASSES).mean)
+    assert numbers["detection_map_50"].measured.value.value == pytest.approx(
+        detection_map(truth, found, CLASSES).at(0.5)
+    )
+    assert len(number.measured.value.per_seed) == 2
+    assert (
+        number.measured.floor < number.measured.value.low <= number.measured.value.value <= number.measured.value.high
+    )
     assert number.p <= 0.05
     assert number.kind == "utility"
 
@@ -85,7 +89,7 @@ def test_a_list_that_is_the_same_for_all_videos_is_not_above_its_floor():
     span = np.tile([10.0, 20.0], (VIDEOS, 1))
     same = Detections(video, span, np.zeros(VIDEOS, int), np.full(VIDEOS, 0.5))
     number = detection_numbers(untrimmed(truth), video, [same], 0.5, drawn())["detection_map"]
-    assert number.leak.value.value == pytest.approx(number.leak.floor)
+    assert number.measured.value.value == pytest.approx(number.measured.floor)
     assert number.p == 1
 
 
@@ -111,12 +115,12 @@ def scores(data, *, when, seed=0):
 def test_knowing_the_video_and_not_the_moment_is_less_than_knowing_both():
     data = watched()
     both, half = (anomaly_numbers(data, [scores(data, when=when)], 0.9, drawn(12)) for when in (True, False))
-    assert both["anomaly_video_auc"].leak.value.value == half["anomaly_video_auc"].leak.value.value == 1
-    assert both["anomaly_frame_auc_when"].leak.value.value > 0.95
-    assert abs(half["anomaly_frame_auc_when"].leak.value.value - 0.5) < 0.2
+    assert both["anomaly_video_auc"].measured.value.value == half["anomaly_video_auc"].measured.value.value == 1
+    assert both["anomaly_frame_auc_when"].measured.value.value > 0.95
+    assert abs(half["anomaly_frame_auc_when"].measured.value.value - 0.5) < 0.2
     assert both["anomaly_frame_auc"].p <= 0.05
     assert both["anomaly_frame_auc"].analytic == 0.5
-    assert 0.5 < both["anomaly_frame_auc"].leak.floor < 0.7  # it happens at the same time in all of them
+    assert 0.5 < both["anomaly_frame_auc"].measured.floor < 0.7  # it happens at the same time in all of them
 
 
 def test_numbers_are_those_of_the_task():
@@ -124,8 +128,8 @@ def test_numbers_are_those_of_the_task():
     one, two = scores(data, when=True), scores(data, when=False, seed=1)
     numbers = anomaly_numbers(data, [one, two], 0.9, drawn(12))
     frames = [np.repeat(row, 5) for row in one.segments]
-    assert numbers["anomaly_frame_auc"].leak.value.per_seed[0] == pytest.approx(frame_auc(data.frames, frames))
-    assert numbers["anomaly_video_auc"].leak.value.per_seed[1] == pytest.approx(video_auc(data.label, two.videos))
+    assert numbers["anomaly_frame_auc"].measured.value.per_seed[0] == pytest.approx(frame_auc(data.frames, frames))
+    assert numbers["anomaly_video_auc"].measured.value.per_seed[1] == pytest.approx(video_auc(data.label, two.videos))
 
 
 def test_without_labels_of_frames_videos_alone_are_measured():
@@ -137,5 +141,5 @@ def test_all_numbers_of_the_same_videos_can_be_paired():
     truth, found = made(0)
     rows, draws = np.arange(VIDEOS), drawn()
     one, two = (detection_numbers(untrimmed(truth), rows, [found], 0.5, draws) for _ in range(2))
-    assert one["detection_map"].leak.value.drawn == two["detection_map_50"].leak.value.drawn
+    assert one["detection_map"].measured.value.drawn == two["detection_map_50"].measured.value.drawn
     assert one["detection_map"].others["TriDet"]["val"] == 0.5

@@ -13,7 +13,7 @@ from tests.evaluation.made_videos import BEND, anomaly_videos, detection_videos
 from vidveil.core.errors import DataError, RecipeError
 from vidveil.methods.splavu.long_videos import classes_of, fingerprint, means_of_classes
 from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.splavu.train import Draws, Joint, chance, erasing_of, nt_xent, refuse
+from vidveil.methods.splavu.train import SeededBatches, SplavuNetworks, chance, erasing_of, nt_xent, refuse
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.segments import all_into_segments
 
@@ -42,7 +42,7 @@ def joint(data, whole, recipe=RECIPE, **changes):
     """With opinions, in eval mode: no dropout."""
     chosen = replace(recipe, **changes)
     torch.manual_seed(0)
-    found = Joint(chosen, data, "cpu", [whole[task] for task in chosen.whole_videos])
+    found = SplavuNetworks(chosen, data, "cpu", [whole[task] for task in chosen.whole_videos])
     with torch.no_grad():
         for parameter in found.adapter.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -50,7 +50,7 @@ def joint(data, whole, recipe=RECIPE, **changes):
 
 
 def draws(data, model, recipe=RECIPE):
-    return Draws(data, recipe, model.adapter, static=recipe.budget == "static", others=model.others)
+    return SeededBatches(data, recipe, model.adapter, static=recipe.budget == "static", others=model.others)
 
 
 def moment(data, model):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError
-from vidveil.methods.splavu.model import AAM, Attend, Shape, attend_side_by_side, rebuilt, too_few
+from vidveil.methods.splavu.model import AAM, AttentionBlock, Shape, attend_side_by_side, rebuilt, too_few
 
 D = 32
 SHAPES = {
@@ -229,7 +229,7 @@ def test_a_map_that_is_no_projection_is_used_as_it_is():
 def test_nothing_is_projected_where_nothing_is_erased():
     made = AAM(SHAPES["attention"])
     assert {"centre", "left"}.isdisjoint(made.state_dict())
-    assert isinstance(made.blocks[0], Attend)
+    assert isinstance(made.blocks[0], AttentionBlock)
 
 
 @pytest.mark.parametrize("size", [0.1, 1.0, 100.0])

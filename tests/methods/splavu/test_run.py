@@ -20,7 +20,7 @@ from vidveil.methods.splavu import run as train_adapter
 from vidveil.methods.splavu.adapter import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.run import run, validation_metrics
-from vidveil.methods.splavu.train import Copying, Joint
+from vidveil.methods.splavu.train import IdentityPretraining, SplavuNetworks
 from vidveil.models.checkpoint import find
 from vidveil.training.runs import list_runs
 
@@ -62,7 +62,9 @@ def resumed_is_whole(runs, recipe):
 @pytest.mark.parametrize("changes", [{}, PUBLISHED, {"reference": True, "erase": 0.0}, {"adapter": "mlp"}])
 def test_training_leaves_a_checkpoint_that_is_the_trained_adapter(runs, recipe, monkeypatch, changes):
     joints = []
-    monkeypatch.setattr(train_adapter, "Joint", lambda *words: joints.append(Joint(*words)) or joints[-1])
+    monkeypatch.setattr(
+        train_adapter, "SplavuNetworks", lambda *words: joints.append(SplavuNetworks(*words)) or joints[-1]
+    )
     made_run = run(replace(recipe, **changes))
     assert made_run.folder == runs / "mine" / "checkpoint"
     assert made_run.method == "splavu"
@@ -130,14 +132,14 @@ def test_latent_consistency_holds_features_where_they_are(recipe):
 ])  # fmt: skip
 def test_a_training_that_was_stopped_goes_on_to_the_bit(runs, recipe, changes, step):
     recipe = replace(recipe, **changes)
-    interrupt(recipe, Joint, step)
+    interrupt(recipe, SplavuNetworks, step)
     assert list_runs()[0].state == "interrupted"
     with pytest.raises(UsageError, match="no checkpoint"):
         load_adapter("mine")
     assert resumed_is_whole(runs, recipe)
 
 
-@pytest.mark.parametrize(("kind", "step"), [(Copying, 3), (Joint, 5)])
+@pytest.mark.parametrize(("kind", "step"), [(IdentityPretraining, 3), (SplavuNetworks, 5)])
 def test_one_that_was_stopped_while_or_after_the_identity_was_learned_goes_on_to_the_bit(runs, recipe, kind, step):
     recipe = replace(recipe, **PUBLISHED)
     interrupt(recipe, kind, step)
@@ -149,7 +151,7 @@ def test_a_training_that_ended_before_its_checkpoint_was_written_is_not_done_aga
         patch.setattr(trained.checkpoint, "write", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(recipe)
-    monkeypatch.setattr(Joint, "forward", lambda *_: pytest.fail("it learned again"))
+    monkeypatch.setattr(SplavuNetworks, "forward", lambda *_: pytest.fail("it learned again"))
     again = run(recipe, resume=True)
     assert again.metrics.keys() == {"moved", "action_top1"}
 
@@ -189,13 +191,13 @@ def test_several_actions_at_once_are_scored_by_cmap_and_have_no_largest_class(re
     shown = np.eye(3, dtype=np.float32)[data.labels.action]
     labels = replace(data.labels, action=np.full(len(shown), -1), action_labels=shown)
     several = replace(data, labels=labels)
-    metrics = validation_metrics(Joint(replace(recipe, erase=0.0), several, "cpu"), several)
+    metrics = validation_metrics(SplavuNetworks(replace(recipe, erase=0.0), several, "cpu"), several)
     assert metrics.keys() == {"moved", "action_cmap"}
     assert train_adapter.floors(metrics, several) == {}
 
 
 def test_other_features_under_a_begun_run_are_refused(tmp_path, recipe):
-    interrupt(recipe, Joint, 2)
+    interrupt(recipe, SplavuNetworks, 2)
     other = made(tmp_path / "other", people=(6, 3, 3))
     with pytest.raises(UsageError, match="data was"):
         run(replace(recipe, data=f"features:{other}"), resume=True)
@@ -245,14 +247,14 @@ def test_several_tasks_learn_with_one_adapter_and_are_scored_on_validation(runs,
 ])  # fmt: skip
 def test_a_training_with_whole_videos_goes_on_to_the_bit(runs, recipe, asked, changes, step):
     recipe = replace(recipe, **SEVERAL | changes)
-    interrupt(recipe, Joint, step)
+    interrupt(recipe, SplavuNetworks, step)
     assert resumed_is_whole(runs, recipe)
     assert len(asked) == 3 * len(recipe.whole_videos)
 
 
 @pytest.mark.usefixtures("asked")
 def test_a_training_does_not_go_on_with_other_whole_videos(folder, recipe, monkeypatch):
-    interrupt(replace(recipe, **SEVERAL), Joint, 4)
+    interrupt(replace(recipe, **SEVERAL), SplavuNetworks, 4)
     other = detection_videos(read(folder), (9, 4, 4))
     monkeypatch.setattr(train_adapter, "load_detection_videos", lambda *_, **__: other)
     with pytest.raises(TrainingError, match="other data"):

@@ -12,7 +12,7 @@ from tests.methods.splavu.test_contrastive import plain
 from vidveil.core.errors import DataError, RecipeError
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.splavu.train import Copying, Draws, Joint, Moment, chance, refuse
+from vidveil.methods.splavu.train import IdentityPretraining, Moment, SeededBatches, SplavuNetworks, chance, refuse
 from vidveil.models.layers.gradient_reversal import ramp
 
 RECIPE = SplavuRecipe(
@@ -33,7 +33,7 @@ def data(folder):
 def joint(data, recipe=RECIPE, **changes):
     """With opinions: at the start the adapter is the identity."""
     torch.manual_seed(0)
-    found = Joint(replace(recipe, **changes), data, "cpu")
+    found = SplavuNetworks(replace(recipe, **changes), data, "cpu")
     with torch.no_grad():
         for parameter in found.adapter.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -47,7 +47,7 @@ def batch(data, recipe=RECIPE, epoch=0, **changes):
 
 def draws(data, recipe=RECIPE, *, static=True):
     """Of features of which nothing is erased."""
-    return Draws(data, recipe, AAM(Shape(data.width, heads=2, groups=4)), static=static)
+    return SeededBatches(data, recipe, AAM(Shape(data.width, heads=2, groups=4)), static=static)
 
 
 def without_test(data, value=99.0):
@@ -84,7 +84,7 @@ def test_the_loss_is_that_of_the_paper_but_for_its_cap(data, adapter, reference)
 def test_what_is_left_after_erasing_is_what_has_to_stay_and_what_is_hidden(data):
     model = joint(data, erase=1.0)
     before = batch(data)
-    moment = next(Draws(data, replace(RECIPE, erase=1.0), model.adapter, static=True).epoch(0))
+    moment = next(SeededBatches(data, replace(RECIPE, erase=1.0), model.adapter, static=True).epoch(0))
     torch.testing.assert_close(moment.clip, model.adapter.erased(before.clip))
     for left, whole in zip(moment.static, before.static, strict=True):
         torch.testing.assert_close(left, model.adapter.erased(whole))
@@ -198,7 +198,9 @@ def test_a_batch_is_no_larger_than_the_training_set(data):
 
 
 def test_test_videos_have_no_say_in_what_is_erased_and_how_large_features_are(data):
-    one, other = (Joint(replace(RECIPE, erase=0.5), which, "cpu").adapter for which in (data, without_test(data)))
+    one, other = (
+        SplavuNetworks(replace(RECIPE, erase=0.5), which, "cpu").adapter for which in (data, without_test(data))
+    )
     for name in ("scale", "centre", "left"):
         assert torch.equal(getattr(one, name), getattr(other, name))
     clips = data.clips.even(data.labels.indices("train"))
@@ -206,7 +208,7 @@ def test_test_videos_have_no_say_in_what_is_erased_and_how_large_features_are(da
 
 
 def test_what_people_look_like_is_erased_and_what_they_do_is_not(data):
-    model = Joint(replace(RECIPE, erase=1.0), data, "cpu").adapter
+    model = SplavuNetworks(replace(RECIPE, erase=1.0), data, "cpu").adapter
     axes = torch.from_numpy(directions()).float()
     z = data.clips.all[torch.from_numpy(clips_of(data, "test"))]
     spread = [one @ axes[:6].T - (one @ axes[:6].T).mean(0) for one in (z, model(z))]
@@ -214,7 +216,7 @@ def test_what_people_look_like_is_erased_and_what_they_do_is_not(data):
     actions = np.repeat(data.labels.action, data.clips.count)[clips_of(data, "test")]
     means = [torch.stack([one[actions == a].mean(0) for a in range(3)]) for one in (z, model(z))]
     assert (means[1][0] - means[1][1]).norm() > 0.8 * (means[0][0] - means[0][1]).norm()
-    nothing = Joint(replace(RECIPE, erase=1.0, tasks=()), data, "cpu").adapter
+    nothing = SplavuNetworks(replace(RECIPE, erase=1.0, tasks=()), data, "cpu").adapter
     torch.testing.assert_close(nothing(z), nothing.centre.float().expand_as(z), atol=1e-4, rtol=1e-4)
 
 
@@ -222,7 +224,7 @@ def test_an_identity_is_learned_by_absolute_differences(data):
     model = joint(data, adapter="mlp", reference=True)
     moment = batch(data)
     x = moment.clip / model.adapter.scale
-    copying = Copying(model.adapter).eval()
+    copying = IdentityPretraining(model.adapter).eval()
     torch.testing.assert_close(copying(moment), (model.adapter.adapt(x) - x).abs().mean())
 
 
@@ -261,7 +263,7 @@ def test_features_that_are_all_nothing_are_refused(data):
     blank = replace(data, clips=replace(data.clips, all=torch.zeros_like(data.clips.all)))
     for erase in (0.0, 0.5):
         with pytest.raises(DataError, match="all features of training clips are 0"):
-            Joint(replace(RECIPE, erase=erase), blank, "cpu")
+            SplavuNetworks(replace(RECIPE, erase=erase), blank, "cpu")
 
 
 @pytest.mark.parametrize(("changes", "words"), [

@@ -23,7 +23,7 @@ from vidveil.methods.anonymized_data import Setting, anonymized, check_method
 from vidveil.methods.masking import stream as stretch
 from vidveil.methods.masking.masker import TubeletMasker, tuned
 from vidveil.methods.masking.windows import Plan, laid_over, small_picture
-from vidveil.methods.stprivacy.anonymizer import Drawer, frames_of, read_network, resized, yuv
+from vidveil.methods.stprivacy.anonymizer import STPrivacyAnonymizer, frames_of, read_network, resized, yuv
 from vidveil.models import checkpoint
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels
@@ -46,7 +46,7 @@ def kept(runs, name="mine", stride=2, data="puppets", **changes):
 def test_a_loaded_checkpoint_draws_as_the_network_that_was_trained(runs, changes, keep):
     made = kept(runs, **changes)
     method = load("stprivacy:mine")
-    assert isinstance(method, Drawer)
+    assert isinstance(method, STPrivacyAnonymizer)
     video = clips(3)
     wanted, stays, scores = made.draw(video, keep)
     found = method.anonymize_batch(video, keep=keep)
@@ -112,7 +112,7 @@ def test_bytes_give_bytes(runs):
 def test_knobs_are_those_of_every_call_and_the_wrong_ones_are_refused(runs):
     kept(runs)
     method = tuned(load("mine"), keep=0.5)
-    assert isinstance(method, Drawer)
+    assert isinstance(method, STPrivacyAnonymizer)
     assert torch.equal(method.anonymize_batch(clips()).video, load("mine").anonymize_batch(clips(), keep=0.5).video)
     with pytest.raises(UsageError, match="leave out privacy_weight"):
         load("mine").anonymize_batch(clips(), privacy_weight=0.5)

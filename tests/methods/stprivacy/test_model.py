@@ -17,7 +17,7 @@ from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.methods.stprivacy.model import Network, STPrivacy, stage_count
 from vidveil.methods.stprivacy.token_retention import Predictor, averages, sampled, sparsity
-from vidveil.methods.stprivacy.train import KeptViT, load_picture_weights
+from vidveil.methods.stprivacy.train import MaskedViT, load_picture_weights
 from vidveil.models.layers.tubelets import cut, over_pixels
 
 WIDTH, HEADS = 24, 3
@@ -293,7 +293,7 @@ def test_tubelets_are_as_long_as_asked_for(size, times):
     output = net(clips(2, 8, side))
     assert output.decisions[2].shape == (2, 8 // times, 16)
     assert net.shown(output).shape == (2, 3, 8, side, side)
-    recognizer = KeptViT(net.network, {"action": 3})
+    recognizer = MaskedViT(net.network, {"action": 3})
     assert recognizer(output.pixels, output.decision)["action"].shape == (2, 3)
 
 
@@ -377,7 +377,7 @@ def test_a_dropped_tubelet_gets_a_gradient_by_which_it_may_come_back():
 def test_recognizers_see_nothing_of_what_is_dropped():
     torch.manual_seed(0)
     for size in ("tiny", "mini"):
-        recognizer = KeptViT(Network(size=size, frames=8, side=32, actions=3), {"action": 3, "identity": 4}).eval()
+        recognizer = MaskedViT(Network(size=size, frames=8, side=32, actions=3), {"action": 3, "identity": 4}).eval()
         video, decision = clips(), (torch.rand(2, 64) < 0.4).float()
         hidden = over_pixels(decision.view(2, 4, 4, 4) == 0, recognizer.tubelet).unsqueeze(1)
         expected = recognizer(video, decision)
@@ -429,7 +429,7 @@ def test_a_pictures_transformer_fills_the_backbone_of_the_network_and_of_its_rec
     tensors = picture_vit(WIDTH, 4, side=6, patch=8)
     for net, left in (
         (built(), {"action_head", "decoder", "predictors"}),
-        (KeptViT(built().network, {"action": 2}), {"heads"}),
+        (MaskedViT(built().network, {"action": 2}), {"heads"}),
     ):
         assert {name.split(".")[0] for name in load_picture_weights(net, tensors)} == left
         assert torch.equal(net.blocks[2].mlp.fc1.weight, tensors["blocks.2.mlp.fc1.weight"].float())

@@ -16,7 +16,7 @@ from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.methods.stprivacy import train as stprivacy_training
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.token_retention import sparsity
-from vidveil.methods.stprivacy.train import KeptViT, STPrivacyNetworks, run
+from vidveil.methods.stprivacy.train import MaskedViT, STPrivacyNetworks, run
 from vidveil.models import recognizers
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels
@@ -230,7 +230,7 @@ def test_the_network_is_built_for_the_data_and_as_the_recipe_says(data):
     network = networks_of(data, alpha=0.5, select="clip", tubelet_frames=4, anonymize=False).anonymizer.network
     assert (network.frames, network.side, network.actions) == (FRAMES, SIZE, 2)
     assert (network.alpha, network.select, network.tubelet_frames, network.anonymize) == (0.5, "clip", 4, False)
-    assert isinstance(networks_of(data).utility, KeptViT)
+    assert isinstance(networks_of(data).utility, MaskedViT)
 
 
 # ---- whole trainings

@@ -25,7 +25,7 @@ from vidveil.data.clips import SPLITS, ClipSet, Split
 from vidveil.data.puppets.motion import ACTIONS
 from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.style import SECONDS
-from vidveil.data.puppets.untrimmed import Programme, moments, video
+from vidveil.data.puppets.untrimmed import Script, moments, video
 from vidveil.data.puppets.world import VERSION, World
 from vidveil.data.store.videos import Item, VideoStore, cache_folder
 from vidveil.data.untrimmed import NORMAL, Event, Untrimmed
@@ -46,25 +46,25 @@ class Kind:
     name: str
     videos: tuple[int, int, int]
     """Of train, val and test."""
-    programmes: tuple[Programme, ...]
+    scripts: tuple[Script, ...]
     """That videos of a split have in turn."""
     first: int
     """Number of the first video: no two sets show the same."""
 
 
 UNTRIMMED = Kind(
-    "puppets_untrimmed", (120, 24, 40), (Programme(THINGS, (3.0, 7.0), between=(2.0, 4.0), whole=True),), first=10_000
+    "puppets_untrimmed", (120, 24, 40), (Script(THINGS, (3.0, 7.0), between=(2.0, 4.0), whole=True),), first=10_000
 )
 ANOMALIES = Kind(
     "puppets_anomalies",
     (160, 40, 60),
-    tuple(Programme(USUAL, (4.0, 8.0), between=(1.0, 3.0), whole=True, trouble=some) for some in ((), TROUBLE)),
+    tuple(Script(USUAL, (4.0, 8.0), between=(1.0, 3.0), whole=True, trouble=some) for some in ((), TROUBLE)),
     first=20_000,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Films(ClipSet):
+class PuppetVideos(ClipSet):
     """A `ClipSet` of one row per video, with what happens when."""
 
     annotations: tuple[Untrimmed, ...]
@@ -72,17 +72,31 @@ class Films(ClipSet):
     """Frames per second."""
 
 
-def load_untrimmed(argument: str | None, *, frames: int, size: int, seed: int = 0, root: Path | None = None) -> Films:  # noqa: ARG001
+def load_untrimmed(
+    argument: str | None,
+    *,
+    frames: int,
+    size: int,
+    seed: int = 0,
+    root: Path | None = None,  # noqa: ARG001
+) -> PuppetVideos:
     """A row's action is what its person does most often."""
     return _films(UNTRIMMED, argument, frames, size, seed)
 
 
-def load_anomalies(argument: str | None, *, frames: int, size: int, seed: int = 0, root: Path | None = None) -> Films:  # noqa: ARG001
+def load_anomalies(
+    argument: str | None,
+    *,
+    frames: int,
+    size: int,
+    seed: int = 0,
+    root: Path | None = None,  # noqa: ARG001
+) -> PuppetVideos:
     """A row's action is what should be noticed, or Normal."""
     return _films(ANOMALIES, argument, frames, size, seed)
 
 
-def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) -> Films:
+def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) -> PuppetVideos:
     world, rate = World(seed=seed, size=size), frames / SECONDS
     split = _splits(kind, argument)
     about = {"data": kind.name, "version": VERSION, "seed": seed, "rate": rate, "size": size, "videos": len(split)}
@@ -91,7 +105,7 @@ def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) 
     person = store.side_stack("person")[:, 0]
     found = [_annotation(kind, store, row, name) for row, name in enumerate(split)]
     actions = THINGS if kind is UNTRIMMED else (NORMAL, *TROUBLE)
-    return Films(
+    return PuppetVideos(
         name=kind.name + (f":{argument}" if argument else ""),
         videos=store,
         ids=[video.name for video in found],
@@ -114,7 +128,7 @@ def _splits(kind: Kind, argument: str | None) -> list[Split]:
         share = 0.0
     if key != "share" or not 0 < share <= 1:
         raise UsageError(f"it is {kind.name} or, for a part of it, {kind.name}:share=0.1, not {kind.name}:{argument}")
-    least = 2 * len(kind.programmes)
+    least = 2 * len(kind.scripts)
     counts = [max(least, round(share * count)) for count in kind.videos]
     return [name for name, count in zip(SPLITS, counts, strict=True) for _ in range(count)]
 
@@ -125,8 +139,8 @@ def _drawn(kind: Kind, world: World, rate: float, split: list[Split]) -> Iterato
     own = {name: people[ends[i] : ends[i + 1]] for i, name in enumerate(SPLITS)}
     with phase(f"drawing {kind.name}", len(split), "videos") as drawing:
         for row, name in enumerate(split):
-            programme = kind.programmes[row % len(kind.programmes)]
-            made = video(world, kind.first + row, times, rate, people=own[name], programme=programme)
+            script = kind.scripts[row % len(kind.scripts)]
+            made = video(world, kind.first + row, times, rate, people=own[name], script=script)
             segments = [(NAMES.index(action), first, last) for action, first, last in made.segments]
             yield made.frames, {"segments": np.array(segments, np.int64), "person": np.array([made.person])}
             drawing.done = row + 1

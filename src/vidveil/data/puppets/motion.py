@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vidveil.data.puppets.style import ANGLES, SECONDS, Angles, Array, Style, Turn, in_style
+from vidveil.data.puppets.style import ANGLES, SECONDS, Angles, Array, Performance, Style, in_style
 
 
 @dataclass(frozen=True)
 class Action:
-    move: Callable[[Array, Style, Turn], Angles]
+    move: Callable[[Array, Style, Performance], Angles]
     backwards: bool = False
     prop: str | None = None
     """What it needs: a stool, a ball, a box."""
@@ -26,12 +26,12 @@ class Action:
     """Whether it can go on for as long as one likes."""
 
 
-def _wave(times: Array, style: Style, turn: Turn, frequency: float) -> Array:
+def _wave(times: Array, style: Style, turn: Performance, frequency: float) -> Array:
     """Phase of a cycle, in radians."""
     return 2 * np.pi * (frequency * style.tempo * turn.tempo * times + turn.phase)
 
 
-def progress(times: Array, style: Style, turn: Turn, seconds: float) -> Array:
+def progress(times: Array, style: Style, turn: Performance, seconds: float) -> Array:
     """0 before a single movement, 1 after it, smooth between; it takes `seconds` and is over before the clip is."""
     seconds = min(seconds / (style.tempo * turn.tempo), SECONDS - turn.onset - 0.1)
     share = np.clip((times - turn.onset) / seconds, 0, 1)
@@ -46,7 +46,7 @@ def _both(**values: Array) -> Angles:
     return {f"{name}_{side}": value for name, value in values.items() for side in "lr"}
 
 
-def walking(times: Array, style: Style, turn: Turn) -> Angles:
+def walking(times: Array, style: Style, turn: Performance) -> Angles:
     phase = _wave(times, style, turn, 0.82)
     reach = 0.56 * style.stride * turn.size
     swing = 0.6 * style.swing * turn.size
@@ -63,7 +63,7 @@ def walking(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def running(times: Array, style: Style, turn: Turn) -> Angles:
+def running(times: Array, style: Style, turn: Performance) -> Angles:
     phase = _wave(times, style, turn, 1.1)
     reach = 0.85 * style.stride * turn.size
     swing = 0.95 * style.swing * turn.size
@@ -82,7 +82,7 @@ def running(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def waving(times: Array, style: Style, turn: Turn) -> Angles:
+def waving(times: Array, style: Style, turn: Performance) -> Angles:
     phase = _wave(times, style, turn, 1.25)
     arm, other = "lr"[turn.side], "rl"[turn.side]
     return {
@@ -93,7 +93,7 @@ def waving(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def squatting(times: Array, style: Style, turn: Turn) -> Angles:
+def squatting(times: Array, style: Style, turn: Performance) -> Angles:
     deep = _half(_wave(times, style, turn, 0.72)) * turn.size * min(style.stride, 1.1)
     return {
         **_both(hip=1.75 * deep, knee=2.15 * deep, flex=1.45 * deep * style.swing),
@@ -103,7 +103,7 @@ def squatting(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def punching(times: Array, style: Style, turn: Turn) -> Angles:
+def punching(times: Array, style: Style, turn: Performance) -> Angles:
     phase = _wave(times, style, turn, 0.95)
     left, right = np.maximum(0, np.sin(phase)) ** 0.7, np.maximum(0, -np.sin(phase)) ** 0.7
     front, back = "lr"[turn.side], "rl"[turn.side]
@@ -122,7 +122,7 @@ def punching(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def jumping_jacks(times: Array, style: Style, turn: Turn) -> Angles:
+def jumping_jacks(times: Array, style: Style, turn: Performance) -> Angles:
     phase = _wave(times, style, turn, 0.8)
     open_ = _half(phase) * turn.size
     return {
@@ -131,7 +131,7 @@ def jumping_jacks(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def lunging(times: Array, style: Style, turn: Turn) -> Angles:
+def lunging(times: Array, style: Style, turn: Performance) -> Angles:
     deep = progress(times, style, turn, 1.0) * turn.size * min(style.stride, 1.15)
     front, back = "lr"[turn.side], "rl"[turn.side]
     return {
@@ -144,7 +144,7 @@ def lunging(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def sitting_down(times: Array, style: Style, turn: Turn) -> Angles:
+def sitting_down(times: Array, style: Style, turn: Performance) -> Angles:
     down = progress(times, style, turn, 1.05)
     return {
         **_both(hip=1.5 * down, knee=1.5 * down, flex=0.55 * down + 0.5 * np.sin(np.pi * down), elbow=0.5 * down),
@@ -153,7 +153,7 @@ def sitting_down(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def falling(times: Array, style: Style, turn: Turn) -> Angles:
+def falling(times: Array, style: Style, turn: Performance) -> Angles:
     down = progress(times, style, turn, 1.05) ** 1.3
     buckle = np.sin(np.pi * down)
     to_face = 1.0 if turn.way else -1.0
@@ -166,7 +166,7 @@ def falling(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def throwing(times: Array, style: Style, turn: Turn) -> Angles:
+def throwing(times: Array, style: Style, turn: Performance) -> Angles:
     gone = progress(times, style, turn, 1.0)
     arm, other = "lr"[turn.side], "rl"[turn.side]
     back = np.exp(-(((gone - 0.22) / 0.2) ** 2))
@@ -188,7 +188,7 @@ RELEASE = 0.5
 """Share of a throw after which the ball flies."""
 
 
-def lifting(times: Array, style: Style, turn: Turn) -> Angles:
+def lifting(times: Array, style: Style, turn: Performance) -> Angles:
     up = progress(times, style, turn, 1.05)
     low = 1 - up
     return {
@@ -198,7 +198,7 @@ def lifting(times: Array, style: Style, turn: Turn) -> Angles:
     }
 
 
-def raising_arms(times: Array, style: Style, turn: Turn) -> Angles:
+def raising_arms(times: Array, style: Style, turn: Performance) -> Angles:
     up = progress(times, style, turn, 1.0)
     return {
         **_both(flex=2.75 * min(style.swing, 1.1) * turn.size * up, abd=0.1 * up),
@@ -237,7 +237,7 @@ PAIRS = tuple(
 """Actions that are each other played backwards."""
 
 
-def angles(action: str, times: Array, style: Style, turn: Turn) -> Angles:
+def angles(action: str, times: Array, style: Style, turn: Performance) -> Angles:
     """Every angle of `ANGLES`, each (T,), at the given times of a performance."""
     about = ACTIONS[action]
     clock = turn.length - times if about.backwards else times
@@ -245,6 +245,6 @@ def angles(action: str, times: Array, style: Style, turn: Turn) -> Angles:
     return in_style({name: moved.get(name, np.zeros_like(times)) for name in ANGLES}, clock, style, turn)
 
 
-def standing(times: Array, style: Style, turn: Turn) -> Angles:
+def standing(times: Array, style: Style, turn: Performance) -> Angles:
     """What people do who do nothing."""
     return in_style({name: np.zeros_like(times) for name in ANGLES}, times, style, turn)

@@ -16,7 +16,7 @@ from vidveil.data.puppets.camera import CAMERAS
 from vidveil.data.puppets.motion import ACTIONS
 from vidveil.data.puppets.people import Outfit, Person, everybody, muted, somebody
 from vidveil.data.puppets.places import OBJECTS, PLACES
-from vidveil.data.puppets.style import SECONDS, Array, Turn
+from vidveil.data.puppets.style import SECONDS, Array, Performance
 from vidveil.data.puppets.world import CLIPS, World
 
 CROWD = (0.5, 0.35, 0.15)
@@ -51,7 +51,7 @@ class Bystander:
     far: float
     """Share of the size of the person of interest."""
     yaw: float
-    turn: Turn
+    turn: Performance
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Plan:
     outfit: Outfit
     appearance: Appearance
     action: str
-    turn: Turn
+    turn: Performance
     place: int
     camera: int
     objects: tuple[bool, ...]
@@ -136,8 +136,8 @@ def sample_times(frames: int) -> Array:
     return np.asarray((np.arange(frames) + 0.5) * (SECONDS / frames), np.float64)
 
 
-def draw_turn(rng: np.random.Generator) -> Turn:
-    return Turn(
+def draw_turn(rng: np.random.Generator) -> Performance:
+    return Performance(
         phase=float(rng.random()),
         onset=float(rng.uniform(0.08, 0.3)),
         tempo=float(rng.uniform(0.93, 1.08)),

@@ -11,7 +11,7 @@ from vidveil.data.puppets.camera import CAMERAS, GROUND, Shot, follow
 from vidveil.data.puppets.head import face_seen
 from vidveil.data.puppets.motion import ACTIONS, RELEASE, angles, progress, standing
 from vidveil.data.puppets.plan import Companion, Plan
-from vidveil.data.puppets.style import Array, Style, Turn
+from vidveil.data.puppets.style import Array, Performance, Style
 
 Flags = NDArray[np.bool_]
 
@@ -126,7 +126,7 @@ def _holding_on(companion: Companion, posed: Posed, times: Array, holding: Flags
     near = "l" if (posed.at("shoulder_l") - posed.at("shoulder_r"))[:, 0].mean() * side > 0 else "r"
     hip, hand = posed.at(f"hip_{near}"), posed.at(f"wrist_{near}")
     low = np.clip((0.34 - hip[:, 1]) / 0.25, 0, 1)
-    moves = standing(times, Style(), Turn(phase=0.3, onset=0.2, tempo=1, size=1, side=0, way=0))
+    moves = standing(times, Style(), Performance(phase=0.3, onset=0.2, tempo=1, size=1, side=0, way=0))
     for name, amount in (("hip", 1.5), ("knee", 1.7)):
         for leg in "lr":
             moves[f"{name}_{leg}"] = moves[f"{name}_{leg}"] + amount * low

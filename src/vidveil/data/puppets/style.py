@@ -67,7 +67,7 @@ def overdone(style: Style, by: float = 2.2) -> Style:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class Performance:
     """One performance: what differs between two times that the same person does the same."""
 
     phase: float
@@ -86,7 +86,7 @@ class Turn:
     """Of the whole performance in seconds: what is played backwards begins here."""
 
 
-def in_style(moved: Angles, times: Array, style: Style, turn: Turn) -> Angles:
+def in_style(moved: Angles, times: Array, style: Style, turn: Performance) -> Angles:
     """Posture, springing and swaying on top of a movement."""
     beat = 2 * np.pi * (style.spring * times + turn.phase)
     swinging = style.sway * np.sin(2 * np.pi * (0.8 * style.tempo * times + turn.phase))

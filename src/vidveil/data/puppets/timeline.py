@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vidveil.data.puppets.motion import ACTIONS, angles, standing
-from vidveil.data.puppets.style import SECONDS, Angles, Array, Style, Turn
+from vidveil.data.puppets.style import SECONDS, Angles, Array, Performance, Style
 
 PASSING = 0.3
 """Seconds from one part's last pose into the next one."""
@@ -22,7 +22,7 @@ class Part:
     """None is standing about."""
     start: float
     end: float
-    turn: Turn
+    turn: Performance
 
     def local(self, times: Array) -> Array:
         """Seconds since the part began. A single movement that is over stays as it is."""

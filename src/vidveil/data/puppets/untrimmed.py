@@ -4,7 +4,7 @@
         video.frames, video.segments        # (T, H, W, 3), [("waving", 4, 11), ...]
 
 The same people, movements and places as in the clips. Between actions people stand about; who sat down stands up. How
-long either lasts, and which actions there are, is a `Programme`.
+long either lasts, and which actions there are, is a `Script`.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from vidveil.data.puppets.places import OBJECTS, PLACES, plate
 from vidveil.data.puppets.plan import draw_turn, draw_yaw
 from vidveil.data.puppets.render import detail, film
 from vidveil.data.puppets.scene import Actor, Prop, Scene
-from vidveil.data.puppets.style import SECONDS, Array, Turn
+from vidveil.data.puppets.style import SECONDS, Array, Performance
 from vidveil.data.puppets.timeline import Part, along
 from vidveil.data.puppets.world import World
 
@@ -42,7 +42,7 @@ class Untrimmed:
 
 
 @dataclass(frozen=True)
-class Programme:
+class Script:
     """What people do in a video."""
 
     actions: tuple[str, ...] = tuple(name for name, about in ACTIONS.items() if about.cyclic or not about.backwards)
@@ -83,14 +83,14 @@ def video(
     rate: float,
     *,
     people: Sequence[Person] = (),
-    programme: Programme | None = None,
+    script: Script | None = None,
 ) -> Untrimmed:
     """One of them, by its number. `people` are whom to draw from: everybody, unless they are given."""
     rng = world.stream("untrim", number)
     people = people or everybody(world)
     person = people[int(rng.integers(len(people)))]
     shown = appearance(person, person.outfits[int(rng.integers(len(person.outfits)))], world.rho)
-    parts = _parts(rng, float(times[-1]), programme or Programme())
+    parts = _parts(rng, float(times[-1]), script or Script())
     posed = pose(shown.build, along(parts, times, shown.style), draw_yaw(rng, away=bool(rng.random() < 0.36)))
     camera, place = CAMERAS[int(rng.integers(len(CAMERAS)))], int(rng.integers(PLACES))
     centre = _smooth(posed.joints[..., 0].mean(axis=1), round(rate))
@@ -114,28 +114,28 @@ def segments(parts: list[Part], times: Array) -> tuple[Segment, ...]:
     return tuple(found)
 
 
-def _parts(rng: np.random.Generator, seconds: float, programme: Programme) -> list[Part]:
+def _parts(rng: np.random.Generator, seconds: float, script: Script) -> list[Part]:
     """Actions and pauses until the time is over."""
-    names, undone = programme.actions, dict(PAIRS)
+    names, undone = script.actions, dict(PAIRS)
     parts: list[Part] = []
     clock = 0.0
-    odd = int(rng.integers(3)) if programme.trouble else -1  # the number of the action that is trouble
+    odd = int(rng.integers(3)) if script.trouble else -1  # the number of the action that is trouble
 
-    def add(action: str | None, length: float, turn: Turn) -> None:
+    def add(action: str | None, length: float, turn: Performance) -> None:
         nonlocal clock
         parts.append(Part(action, clock, clock + length, turn))
         clock += length
 
     number = 0
     while clock < seconds:
-        add(None, float(rng.uniform(*programme.between)), draw_turn(rng))
-        if programme.whole and clock + programme.lasting[0] > seconds:
+        add(None, float(rng.uniform(*script.between)), draw_turn(rng))
+        if script.whole and clock + script.lasting[0] > seconds:
             add(None, seconds - clock + 1, draw_turn(rng))
             break
-        among = programme.trouble if number == odd else names
+        among = script.trouble if number == odd else names
         action = among[int(rng.integers(len(among)))]
         lasts = number == odd or ACTIONS[action].cyclic
-        length = float(rng.uniform(*programme.lasting)) if lasts else SECONDS
+        length = float(rng.uniform(*script.lasting)) if lasts else SECONDS
         turn = draw_turn(rng)
         add(action, length, turn)
         if not ACTIONS[action].cyclic:

@@ -23,7 +23,7 @@ from vidveil.data.readers.subsampled import EVERY, LIMIT
 from vidveil.data.readers.ucf101 import LABELS, Clip, read_classes, read_split
 from vidveil.data.readers.ucf101_5 import COLUMNS
 from vidveil.data.readers.vp_labels import find_labels, match_labels
-from vidveil.data.store.files import Failed
+from vidveil.data.store.files import FailedVideo
 
 CLASSES = ("BodyWeightSquats", "BoxingPunchingBag", "JugglingBalls", "JumpingJack", "Lunges")
 SHORT_SIDE = 128
@@ -79,7 +79,7 @@ def _write_videos(source: Path, made: Path, paths: Sequence[str]) -> None:
         [source / path for path in wanted], short_side=SHORT_SIDE, every=EVERY, limit=LIMIT, title="ucf101_5"
     )
     for path, video in zip(wanted, frames, strict=True):
-        if isinstance(video, Failed):
+        if isinstance(video, FailedVideo):
             raise DataError(f"{source / path} cannot be decoded: {video.why}; fetch it again")
         write_video((made / path).with_suffix(".mp4"), video)
 

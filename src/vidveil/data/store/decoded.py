@@ -19,7 +19,7 @@ from pathlib import Path
 from vidveil.core.errors import DataError
 from vidveil.data.decode import decode_all, decoder, part_of
 from vidveil.data.frame_readers import Video
-from vidveil.data.store.files import Failed
+from vidveil.data.store.files import FailedVideo
 from vidveil.data.store.videos import VideoStore, cache_folder
 
 TOLERATED = 0.05  # of all videos may fail
@@ -53,18 +53,18 @@ def decoded(
     about = {"data": name, **how, "videos": len(files), "files": listing}
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
 
-    def read(some: Sequence[str], title: str) -> Iterator[Video | Failed]:
+    def read(some: Sequence[str], title: str) -> Iterator[Video | FailedVideo]:
         paths = [folder / file for file in some]
         return decode_all(paths, short_side=short_side, every=every, limit=limit, spread=spread, title=title)
 
-    def make() -> Iterator[Video | Failed]:
+    def make() -> Iterator[Video | FailedVideo]:
         ensure_room(expected_bytes)
         return _few_failed(name, files, read(files, f"decoding {name}"))
 
     def still_failing(store: VideoStore) -> bool:
         stamps = {row: part_of(folder / files[row])[0].stat().st_ctime_ns for row in store.failed}
         changed = [files[row] for row, failed in store.failed.items() if stamps[row] != failed.stamp]
-        return not changed or all(isinstance(video, Failed) for video in read(changed, f"decoding {name} again"))
+        return not changed or all(isinstance(video, FailedVideo) for video in read(changed, f"decoding {name} again"))
 
     return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make, still_failing)
 
@@ -83,17 +83,19 @@ def _where(missing: Path, folder: Path) -> str:
     return f"copy what is missing into {folder}"
 
 
-def name_failed(failed: Mapping[str, Failed]) -> str:
+def name_failed(failed: Mapping[str, FailedVideo]) -> str:
     """`a.avi (it is empty), b.avi (it is damaged or no video) and 3 more`."""
     named = ", ".join(f"{file} ({one.why})" for file, one in islice(failed.items(), NAMED))
     return named + (f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else "")
 
 
-def _few_failed(name: str, files: Sequence[str], videos: Iterable[Video | Failed]) -> Iterator[Video | Failed]:
+def _few_failed(
+    name: str, files: Sequence[str], videos: Iterable[Video | FailedVideo]
+) -> Iterator[Video | FailedVideo]:
     """The videos; it ends as soon as too many have failed."""
-    failed: dict[str, Failed] = {}
+    failed: dict[str, FailedVideo] = {}
     for file, video in zip(files, videos, strict=True):
-        if isinstance(video, Failed):
+        if isinstance(video, FailedVideo):
             failed[file] = video
             if len(failed) > max(1, TOLERATED * len(files)):
                 raise DataError(

@@ -36,7 +36,7 @@ class Arrays:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedVideo:
     """In the place of a video that cannot be decoded."""
 
     why: str
@@ -50,7 +50,7 @@ class Writer:
     def __init__(self, part: Path, folder: Path) -> None:
         self.part, self.folder = part, folder
         self.arrays = {FRAMES: Arrays("|u1")}
-        self.failed: dict[int, Failed] = {}
+        self.failed: dict[int, FailedVideo] = {}
         self.files = {FRAMES: (part / file_name(FRAMES)).open("wb")}
 
     def add(self, video: NDArray[np.uint8], sides: Mapping[str, NDArray[Any]]) -> None:
@@ -68,7 +68,7 @@ class Writer:
         for name, array in {FRAMES: video, **sides}.items():
             self._append(name, np.asarray(array), count)
 
-    def add_failed(self, failed: Failed) -> None:
+    def add_failed(self, failed: FailedVideo) -> None:
         """A row without any pixel. Its sum is its own, as no two such rows are the same video."""
         frames = self.arrays[FRAMES]
         row = len(frames.shapes)

@@ -15,7 +15,7 @@ from typing import Any
 import h5py
 from numpy.typing import NDArray
 
-from vidveil.core.bounded import SwollenError, check_swollen, on_disk
+from vidveil.core.bounded import ExpansionError, check_expansion, on_disk
 from vidveil.core.errors import DataError
 from vidveil.data.store.layouts import HDF5, Item, Layout, Where, Writer
 
@@ -35,10 +35,10 @@ class Hdf5Layout(Layout):
             self.file = h5py.File(path, "r", locking="best-effort")
             found = _Found(path, self.file)
             size = sum(math.prod(item.shape) * item.dtype.itemsize for item in found.items.values())
-            check_swollen(size, on_disk(path.stat()))
+            check_expansion(size, on_disk(path.stat()))
         except DataError:
             raise
-        except SwollenError as error:
+        except ExpansionError as error:
             raise DataError(f"{path} {error}") from error
         except Exception as error:  # a damaged file can fail in any way; none of them says more than this
             raise DataError(f"{path} is damaged or no HDF5 file: copy or make it again") from error

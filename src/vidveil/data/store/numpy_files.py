@@ -10,7 +10,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from vidveil.core.arrays import PACKED, ObjectsError, read_header
-from vidveil.core.bounded import check_swollen, open_regular, reason, regular
+from vidveil.core.bounded import check_expansion, open_regular, reason, regular
 from vidveil.core.errors import DataError
 from vidveil.data.store.layouts import NPY, NPZ, Item, Layout, Where, Writer
 
@@ -71,7 +71,7 @@ def _look_into(file: Path) -> Iterator[tuple[zipfile.ZipInfo | None, Item | None
         with zipfile.ZipFile(file) as zipped:
             for member in zipped.infolist():
                 try:
-                    check_swollen(member.file_size, file.stat().st_size, PACKED)
+                    check_expansion(member.file_size, file.stat().st_size, PACKED)
                 except ValueError as error:
                     raise _RefusedError(f"{member.filename} {error}") from None
                 with zipped.open(member) as stored:

@@ -28,7 +28,7 @@ from vidveil.core.bounded import ANNOTATION_VALUES, open_regular, parse_json, re
 from vidveil.core.errors import DataError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.data.store.files import FRAMES, LAYOUT, Arrays, Failed, Writer, file_name, store_lock, writing
+from vidveil.data.store.files import FRAMES, LAYOUT, Arrays, FailedVideo, Writer, file_name, store_lock, writing
 
 INDEX_BYTES = 1 << 30
 Item = NDArray[np.uint8] | tuple[NDArray[np.uint8], Mapping[str, NDArray[Any]]]
@@ -51,7 +51,7 @@ class VideoStore:
         folder: Path,
         about: dict[str, Any],
         arrays: dict[str, Arrays],
-        failed: Mapping[int, Failed] | None = None,
+        failed: Mapping[int, FailedVideo] | None = None,
     ) -> None:
         self.folder = folder
         self.about = about
@@ -142,7 +142,7 @@ class VideoStore:
         try:
             arrays = {name: from_values(Arrays, these) for name, these in index["arrays"].items()}
             about = dict(index["about"])
-            failed = {int(row): from_values(Failed, values) for row, values in index.get("failed", {}).items()}
+            failed = {int(row): from_values(FailedVideo, values) for row, values in index.get("failed", {}).items()}
             expected = {name: sum(these.sizes()) for name, these in arrays.items()}
             counts = {len(these.shapes) for these in arrays.values()} | {len(these.sha256) for these in arrays.values()}
             typed = not any(np.dtype(these.dtype).hasobject for these in arrays.values())
@@ -169,7 +169,7 @@ class VideoStore:
         return store if same else cls.open(folder)  # another took its place meanwhile: its pixels under our index
 
     @classmethod
-    def write(cls, folder: Path, items: Iterable[Item | Failed], about: Mapping[str, Any]) -> "VideoStore":
+    def write(cls, folder: Path, items: Iterable[Item | FailedVideo], about: Mapping[str, Any]) -> "VideoStore":
         """A new store in the place of whatever was there. Items are taken one at a time."""
         folder = Path(folder).absolute()
         with store_lock(folder):
@@ -180,7 +180,7 @@ class VideoStore:
         cls,
         folder: Path,
         about: Mapping[str, Any],
-        make: Callable[[], Iterable[Item | Failed]],
+        make: Callable[[], Iterable[Item | FailedVideo]],
         good: Callable[["VideoStore"], bool] = lambda _: True,
     ) -> "VideoStore":
         """The store if it is whole and about the same, else made now. Of several processes one makes it, all get it.
@@ -205,14 +205,14 @@ class VideoStore:
         return None
 
     @classmethod
-    def _write(cls, folder: Path, items: Iterable[Item | Failed], about: Mapping[str, Any]) -> "VideoStore":
+    def _write(cls, folder: Path, items: Iterable[Item | FailedVideo], about: Mapping[str, Any]) -> "VideoStore":
         with ExitStack() as stack:
             with writing(folder):
                 part = stack.enter_context(new_folder(folder))
             written = Writer(part, folder)
             try:
                 for item in items:
-                    if isinstance(item, Failed):
+                    if isinstance(item, FailedVideo):
                         written.add_failed(item)
                     else:
                         written.add(*(item if isinstance(item, tuple) else (item, {})))

@@ -34,7 +34,7 @@ from vidveil.evaluation.number import Number
 from vidveil.evaluation.results import ByView
 from vidveil.statistics import floors
 from vidveil.statistics.linkage import LinkageSetup, nearest, rank
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,7 +46,7 @@ ENERGY_SIDE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Walks:
+class GaitSequences:
     """Who walks, seen from where. All arrays have one entry per walk of one split."""
 
     person: Ints
@@ -56,7 +56,7 @@ class Walks:
     condition: Ints | None
 
     @classmethod
-    def of(cls, data: ClipSet, split: Split) -> "Walks":
+    def of(cls, data: ClipSet, split: Split) -> "GaitSequences":
         rows = data.indices(split)
         return cls(
             np.unique(data.person[rows], return_inverse=True)[1].astype(np.int64),
@@ -78,7 +78,7 @@ class Walks:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class GaitRanking:
     """Every probe looked up among the gallery walks of each view, and in the last column among all of them."""
 
     hit: Floats
@@ -89,7 +89,7 @@ class Found:
     """(N, V + 1) whose walk is the nearest, ties at random; -1 where nobody was asked."""
 
 
-def look_up(features: NDArray[np.floating], walks: Walks) -> Found:
+def look_up(features: NDArray[np.floating], walks: GaitSequences) -> GaitRanking:
     """One pair of views at a time: (N, D) -> what was found."""
     views = walks.views
     shape = len(walks.person), len(views) + 1
@@ -107,7 +107,7 @@ def look_up(features: NDArray[np.floating], walks: Walks) -> Found:
             first = nearest(features[rows], setup)[: len(asked), 0]
             hit[asked, column], chance[asked, column] = found.hit[: len(asked)], found.chance[: len(asked)]
             near[asked, column] = walks.person[rows[first]]
-    return Found(hit, chance, np.where(np.isnan(hit), -1, near))
+    return GaitRanking(hit, chance, np.where(np.isnan(hit), -1, near))
 
 
 def columns(scope: str, view: int, views: Sequence[int]) -> list[int]:
@@ -127,11 +127,11 @@ class Gait:
         if missing := [tag for tag in ("gallery", "view") if tag not in data.tags]:
             raise DataError(f"{data.name} has no tag {missing[0]}: it has no gaits to look up")
         self.measure, self.data = measure, data
-        self.walks: dict[str, Walks] = {"test": Walks.of(data, "test")}
+        self.walks: dict[str, GaitSequences] = {"test": GaitSequences.of(data, "test")}
         if not self.walks["test"].gallery.any() or self.walks["test"].gallery.all():
             raise DataError(f"{data.name} has no gallery among its test clips, or nothing to look up in it")
         if len(data.indices("val")):
-            self.walks["val"] = Walks.of(data, "val")
+            self.walks["val"] = GaitSequences.of(data, "val")
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -140,7 +140,7 @@ class Gait:
     @phase("gait: permutation tests and intervals")
     def numbers(self, features: Features) -> tuple[dict[str, Number], ByView]:
         """Each by the attacker that is best at it on validation people; by the first one, where the set has none."""
-        found: dict[str, list[Mapping[str, Found]]] = {
+        found: dict[str, list[Mapping[str, GaitRanking]]] = {
             name: [{split: look_up(one[split], walks) for split, walks in self.walks.items()} for one in seeds]
             for name, seeds in features.items()
         }
@@ -154,7 +154,7 @@ class Gait:
             tables[suffix.strip("_") or "all"] = self._table([one["test"] for one in found[first]], suffix)
         return numbers, tables
 
-    def _number(self, found: Mapping[str, Sequence[Mapping[str, Found]]], scope: str, suffix: str) -> Number:
+    def _number(self, found: Mapping[str, Sequence[Mapping[str, GaitRanking]]], scope: str, suffix: str) -> Number:
         def value(name: str, split: str) -> float:
             walks = self.walks[split]
             if suffix not in walks.conditions():
@@ -175,13 +175,13 @@ class Gait:
             ]
         )
         return Number(
-            leak=Leak("rank-1", measured, floor.value, by_chance),
+            measured=Measurement("rank-1", measured, floor.value, by_chance),
             measured_by=best,
             others={name: {"test": value(name, "test"), "val": val[name]} for name in found},
             permuted=floor,
         )
 
-    def _table(self, found: Sequence[Found], suffix: str) -> dict[str, dict[str, float]]:
+    def _table(self, found: Sequence[GaitRanking], suffix: str) -> dict[str, dict[str, float]]:
         """Rank-1 by the view of the probe and that of the gallery, mean over seeds."""
         walks = self.walks["test"]
         table: dict[str, dict[str, float]] = {}
@@ -205,7 +205,7 @@ def energy(data: ClipSet, splits: Sequence[Split]) -> dict[str, NDArray[np.float
     return found
 
 
-def _pairs(walks: Walks, scope: str, suffix: str) -> Iterator[tuple[Ints, list[int]]]:
+def _pairs(walks: GaitSequences, scope: str, suffix: str) -> Iterator[tuple[Ints, list[int]]]:
     """Probes of each view, and the galleries that they are looked up in."""
     for view in walks.views:
         asked = np.flatnonzero(walks.conditions()[suffix] & (walks.view == view))
@@ -213,11 +213,11 @@ def _pairs(walks: Walks, scope: str, suffix: str) -> Iterator[tuple[Ints, list[i
             yield asked, columns(scope, view, walks.views)
 
 
-def _statistic(values: Floats, walks: Walks, scope: str, suffix: str) -> Callable[[Floats], Floats]:
+def _statistic(values: Floats, walks: GaitSequences, scope: str, suffix: str) -> Callable[[Floats], Floats]:
     return lambda weights: _mean(values, walks, scope, suffix, weights)
 
 
-def _mean(values: Floats, walks: Walks, scope: str, suffix: str, weights: Floats) -> Floats:
+def _mean(values: Floats, walks: GaitSequences, scope: str, suffix: str, weights: Floats) -> Floats:
     """Mean over views of probes of the mean over galleries, of walks with these weights. (B, N) -> (B,)"""
     by_probe = []
     for asked, among in _pairs(walks, scope, suffix):
@@ -227,7 +227,7 @@ def _mean(values: Floats, walks: Walks, scope: str, suffix: str, weights: Floats
     return _mean_of_known(np.stack(by_probe, axis=1)) if by_probe else np.full(len(weights), np.nan)
 
 
-def _permuted(found: Found, walks: Walks, scope: str, suffix: str, permutations: int) -> Floats:
+def _permuted(found: GaitRanking, walks: GaitSequences, scope: str, suffix: str, permutations: int) -> Floats:
     """The number under each permutation of the gallery's people.
 
     It depends on how often (in the weights of the mean) person i was taken for person j and on nothing else, so each

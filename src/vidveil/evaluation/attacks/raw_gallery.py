@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.evaluators.train import TESTED, Learned, embed
-from vidveil.evaluation.measures.measure import Crossing
+from vidveil.evaluation.evaluators.train import TESTED, TrainedNetwork, embed
+from vidveil.evaluation.measures.measure import SharedSpace
 from vidveil.evaluation.number import Floats
 from vidveil.statistics.projections import lda
 from vidveil.tasks import Predictions
@@ -23,11 +23,11 @@ def crossings(
     recipe: LearningRecipe,
     raw: ClipSet,
     after: Sequence[ClipSet],
-    learned_after: Mapping[str, Sequence[Learned]],
-    learned_raw: Mapping[str, Sequence[Learned]],
-) -> dict[str, list[Crossing]]:
+    learned_after: Mapping[str, Sequence[TrainedNetwork]],
+    learned_raw: Mapping[str, Sequence[TrainedNetwork]],
+) -> dict[str, list[SharedSpace]]:
     """Anonymized and raw clips in the spaces of every attacker, one entry per seed, as in `after`."""
-    found: dict[str, list[Crossing]] = {}
+    found: dict[str, list[SharedSpace]] = {}
     for name in learned_after:
         pairs = list(zip(learned_after[name], learned_raw[name.replace(":raw", "")], strict=True))
         if name.endswith(":frozen"):  # one network for all clips
@@ -42,14 +42,16 @@ def crossings(
     return found
 
 
-def spaces(prefix: str, seeds: Sequence[tuple[BySplit, BySplit, BySplit]], data: ClipSet) -> dict[str, list[Crossing]]:
+def spaces(
+    prefix: str, seeds: Sequence[tuple[BySplit, BySplit, BySplit]], data: ClipSet
+) -> dict[str, list[SharedSpace]]:
     """(probes, gallery, training clips) of each seed → the same as they are, and in discriminants."""
-    found: dict[str, list[Crossing]] = {f"{prefix}cosine": [], f"{prefix}LDA": []}
+    found: dict[str, list[SharedSpace]] = {f"{prefix}cosine": [], f"{prefix}LDA": []}
     for probes, gallery, training in seeds:
         train = training["train"]
         discriminants = lda(train.features, data.person[train.rows])
         for space, to in (("cosine", lambda x: x.astype(np.float64)), ("LDA", discriminants)):
             among: dict[str, Floats] = {split: to(gallery[split].features) for split in TESTED}
             asked: dict[str, Floats] = {split: to(probes[split].features) for split in TESTED}
-            found[prefix + space].append(Crossing(asked, among))
+            found[prefix + space].append(SharedSpace(asked, among))
     return found

@@ -31,11 +31,11 @@ from vidveil.data.features.sets import FeatureSet
 from vidveil.data.views import ORDER, cropped
 from vidveil.evaluation.evaluators.features import features_by_split
 from vidveil.evaluation.evaluators.train import TESTED
-from vidveil.evaluation.measures.measure import Crossing, Measure
+from vidveil.evaluation.measures.measure import Measure, SharedSpace
 from vidveil.evaluation.measures.measured import mean
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics.projections import lda
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 from vidveil.tasks import Predictions
 
 SIDE = 32
@@ -241,7 +241,7 @@ def numbers_of(measure: Measure, found: Sequence[Reconstruction]) -> dict[str, N
     numbers = {f"reconstruction_{name.lower()}": _number(measure, name, found, how) for name, how in ways.items()}
     if (measure.data.person >= 0).any():
         each = [_spaces(measure, one) for one in found]
-        crossings = {name: [Crossing(one[name], one[name]) for one in each] for name in each[0]}
+        crossings = {name: [SharedSpace(one[name], one[name]) for one in each] for name in each[0]}
         numbers["reconstruction_rank1"] = measure.raw_gallery(crossings)
     return numbers
 
@@ -252,7 +252,7 @@ def _number(measure: Measure, metric: str, found: Sequence[Reconstruction], note
     by_mean: Floats = getattr(found[0], f"floor_{name}")  # nothing in it is random: the same for every seed
     floor = measure.resamples.mean(by_mean)
     return Number(
-        leak=Leak(metric, measure.resamples.mean(values), floor.value, floor),
+        measured=Measurement(metric, measure.resamples.mean(values), floor.value, floor),
         measured_by="decoder",
         others={"decoder": {"test": float(values.mean()), "val": mean([one.val[name] for one in found])}},
         note=f"{note}, {SIDE} x {SIDE} pixels; its floor is that of the mean training picture",

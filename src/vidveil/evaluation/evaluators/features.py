@@ -24,7 +24,7 @@ from vidveil.core.progress import counted
 from vidveil.data.clips import SPLITS
 from vidveil.data.features.sets import FeatureSet
 from vidveil.data.views import ORDER, VIEW, draw
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
 from vidveil.tasks import Predictions, Task
 
@@ -71,7 +71,7 @@ class TrainedHead:
     name: str
     seconds: float
 
-    def predict(self, data: FeatureSet, folder: Path) -> Learned:
+    def predict(self, data: FeatureSet, folder: Path) -> TrainedNetwork:
         """Predictions for these features, which need not be those that it was trained on."""
         predictions = {
             split: Predictions(
@@ -82,7 +82,7 @@ class TrainedHead:
         }
         score = {self.task.name: self.task.score(predictions["val"])}
         parameters = sum(p.numel() for p in self.head.parameters())
-        return Learned(predictions, score, parameters, self.seconds, self.name, folder)
+        return TrainedNetwork(predictions, score, parameters, self.seconds, self.name, folder)
 
 
 def features_by_split(data: FeatureSet) -> dict[str, Predictions]:
@@ -91,12 +91,12 @@ def features_by_split(data: FeatureSet) -> dict[str, Predictions]:
     return {split: Predictions(which, data.clips.even(which).mean(1).cpu().numpy()) for split, which in rows.items()}
 
 
-def space(data: FeatureSet, folder: Path) -> Learned:
+def space(data: FeatureSet, folder: Path) -> TrainedNetwork:
     """For linkage, without any training. The space of a small network is removed: an interrupted run may have learned
     it of other features."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MLP_SPACE).unlink(missing_ok=True)
-    return Learned(features_by_split(data), {}, 0, 0.0, SPACE, folder)
+    return TrainedNetwork(features_by_split(data), {}, 0, 0.0, SPACE, folder)
 
 
 def train_head(

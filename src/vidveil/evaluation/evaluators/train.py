@@ -47,7 +47,7 @@ TESTED: tuple[Split, ...] = ("val", "test")
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainedNetwork:
     """What came out of one training."""
 
     predictions: Mapping[str, Predictions]
@@ -75,7 +75,7 @@ def learn(
     splits: Sequence[Split] = TESTED,
     log: Log | None = None,
     label: str = "",
-) -> Learned:
+) -> TrainedNetwork:
     """Train `network` on the training clips for all `tasks` at once.
 
     Args:
@@ -102,7 +102,7 @@ def learn(
     if training.device == "cuda":
         torch.cuda.empty_cache()  # for other processes on the same accelerator, while statistics are computed
     scores = {task.name: task.score(predictions["val"]) for task in learned_tasks}
-    learned = Learned(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
+    learned = TrainedNetwork(predictions, scores, parameters, round(monotonic() - began, 1), network, folder)
     _write(learned, key)
     return learned
 
@@ -221,7 +221,7 @@ class _Training:
 
 
 @phase("features of clips by networks that were trained on others")
-def embed(learned: Learned, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
+def embed(learned: TrainedNetwork, data: ClipSet, recipe: LearningRecipe) -> dict[str, Predictions]:
     """Features of the validation and test clips of a set, by a network that was trained on another one."""
     device = options_of(recipe, 0).accelerator()
     model = classifier(learned.network.partition(":")[0], [], recipe, 0)
@@ -283,7 +283,7 @@ def _labels(data: ClipSet) -> list[Any]:
     return [hashlib.sha256(column.tobytes()).hexdigest() for column in (*columns, data.action_labels)]
 
 
-def _write(learned: Learned, key: str) -> None:
+def _write(learned: TrainedNetwork, key: str) -> None:
     arrays: dict[str, Any] = {}
     for split, one in learned.predictions.items():
         arrays |= {f"{split}/rows": one.rows, f"{split}/features": one.features}
@@ -304,7 +304,7 @@ class _About:
     seconds: float
 
 
-def _read(folder: Path, network: str, key: str) -> Learned | None:
+def _read(folder: Path, network: str, key: str) -> TrainedNetwork | None:
     try:
         about = from_values(_About, read_json(folder / "learned.json", finite=False))
     except FileNotFoundError:
@@ -323,4 +323,4 @@ def _read(folder: Path, network: str, key: str) -> Learned | None:
         }
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise DataError(f"{folder / 'predictions.safetensors'} is damaged; delete {folder} to train it anew") from error
-    return Learned(predictions, about.scores, about.parameters, about.seconds, network, folder)
+    return TrainedNetwork(predictions, about.scores, about.parameters, about.seconds, network, folder)

@@ -10,7 +10,7 @@ import numpy as np
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.many_labels import cmap_number, over_how_many
 from vidveil.evaluation.measures.measured import MeasuredClips
 from vidveil.evaluation.number import Number
@@ -27,7 +27,7 @@ def readable(data: ClipSet) -> bool:
     return len(seen) > 1 and set(data.action[data.indices("test")].tolist()) <= seen
 
 
-def several_actions(measure: MeasuredClips, networks: Mapping[str, Sequence[Learned]]) -> Number:
+def several_actions(measure: MeasuredClips, networks: Mapping[str, Sequence[TrainedNetwork]]) -> Number:
     """cMAP of a set with `action_labels`. Actions that are the same in all test clips are left out."""
     data = measure.data
     assert data.action_labels is not None

@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.many_labels import cmap_number, f1_by_clip, over_how_many, permuted
 from vidveil.evaluation.measures.measured import MeasuredClips, choose, logit_of, mean, on_test
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Estimate, combined
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 Measured = tuple[Estimate, floors.Floor]
 LOGIT = "yes where the logit is above 0.5"
@@ -29,7 +29,7 @@ LEAST_PERMUTATIONS = 100
 
 
 def attributes(
-    measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]]
+    measure: MeasuredClips, attackers: Mapping[str, Sequence[TrainedNetwork]]
 ) -> tuple[dict[str, Number], list[str]]:
     """AP and AUROC of every attribute, cMAP and F1 of all, each by the attacker that is best at it on validation; of
     many attributes the latter two alone. And the attributes that are constant in test, which are left out."""
@@ -60,7 +60,7 @@ def attributes(
     return found, constant
 
 
-def _on_validation(data: ClipSet, learned: Sequence[Learned], metric: metrics.Weighted, column: int) -> float:
+def _on_validation(data: ClipSet, learned: Sequence[TrainedNetwork], metric: metrics.Weighted, column: int) -> float:
     predictions = [one.predictions["val"] for one in learned]
     truth = [data.attributes[one.rows, column].astype(np.float64) for one in predictions]
     scores = [logit_of(one.probabilities["attributes"][:, column]) for one in predictions]
@@ -84,7 +84,7 @@ def _attribute(
     precision = metric is metrics.average_precision
     chance = measure.resamples.statistic(lambda weights: floors.prevalence(truth, weights)) if precision else None
     return Number(
-        leak=Leak("average precision" if precision else "AUROC", value, floor.value, chance),
+        measured=Measurement("average precision" if precision else "AUROC", value, floor.value, chance),
         permuted=floor,
         formula=floors.AUROC_FLOOR,
         measured_by=name,
@@ -111,7 +111,7 @@ def _permuted(
 
 def _together(
     measure: MeasuredClips,
-    attackers: Mapping[str, Sequence[Learned]],
+    attackers: Mapping[str, Sequence[TrainedNetwork]],
     truth: Floats,
     columns: Sequence[int],
     known: Mapping[tuple[str, int], Measured],
@@ -146,14 +146,14 @@ def _together(
     always = mean([floors.f1_floor(truth[:, a]) for a in columns])
     return {
         "cmap": Number(
-            leak=Leak("cMAP", _over([value for value, _ in each]), floor.value),
+            measured=Measurement("cMAP", _over([value for value, _ in each]), floor.value),
             permuted=floor,
             formula=mean([float(floors.prevalence(truth[:, a])) for a in columns]),
             measured_by=best,
             others=tried,
         ),
         "f1": Number(
-            leak=Leak("F1", _over(balance), always),
+            measured=Measurement("F1", _over(balance), always),
             measured_by=best,
             others={},
             note=LOGIT if threshold == "logit" else "",
@@ -161,7 +161,9 @@ def _together(
     }
 
 
-def _many(measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]], truth: Floats) -> dict[str, Number]:
+def _many(
+    measure: MeasuredClips, attackers: Mapping[str, Sequence[TrainedNetwork]], truth: Floats
+) -> dict[str, Number]:
     """cMAP and macro F1 of so many attributes that none is reported by itself. `truth` is (N, A) of the test clips.
 
     Where every clip is somebody else, the floor is a formula. Else people are permuted as wholes, and it is the mean
@@ -175,7 +177,7 @@ def _many(measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]], tr
     floor = floors.over_seeds(
         [
             permuted(truth, each, measure.people, observed=observed, permutations=permutations)
-            for each, observed in zip(probabilities, found.leak.value.per_seed, strict=True)
+            for each, observed in zip(probabilities, found.measured.value.per_seed, strict=True)
         ]
     )
     alone = measure.resamples.people == len(truth)
@@ -185,12 +187,12 @@ def _many(measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]], tr
     return {
         "cmap": replace(
             found,
-            leak=replace(found.leak, floor=found.leak.floor if alone else floor.value),
+            measured=replace(found.measured, floor=found.measured.floor if alone else floor.value),
             permuted=floor,
             note=f"{over}; p by {permutations:,} permutations" if permutations < measure.permutations else over,
         ),
         "f1": Number(
-            leak=Leak("F1", measure.resamples.mean(by_clip), always),
+            measured=Measurement("F1", measure.resamples.mean(by_clip), always),
             measured_by=found.measured_by,
             others={},
             note="; ".join([over, "interval to first order", *([LOGIT] if measure.f1_threshold == "logit" else [])]),
@@ -198,7 +200,7 @@ def _many(measure: MeasuredClips, attackers: Mapping[str, Sequence[Learned]], tr
     }
 
 
-def _scores(learned: Sequence[Learned], column: int) -> list[Floats]:
+def _scores(learned: Sequence[TrainedNetwork], column: int) -> list[Floats]:
     """Logits of one attribute of the test clips, one entry per seed."""
     return [logit_of(on_test(one).probabilities["attributes"][:, column]) for one in learned]
 

@@ -22,7 +22,7 @@ from vidveil.methods.masking.ground_truth import (
     of_scores,
 )
 from vidveil.statistics.floors import AUROC_FLOOR
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 
 class Truth:
@@ -60,7 +60,7 @@ class Truth:
 
     def _number(self, name: str, values: Floats, floor: float) -> Number:
         return Number(
-            leak=Leak("share", self.measure.resamples.mean(values), floor),
+            measured=Measurement("share", self.measure.resamples.mean(values), floor),
             measured_by="the mask" if name == ALL_KEPT else "ground truth",
             others={},
             kind="truth",

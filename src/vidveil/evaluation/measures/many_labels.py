@@ -17,17 +17,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.measured import MeasuredClips, choose, logit_of, mean, on_test
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics import floors, metrics
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 Ints = NDArray[np.int64]
 Predicted = NDArray[np.float32]
 
 
-def cmap_number(measure: MeasuredClips, networks: Mapping[str, Sequence[Learned]], head: str, truth: Floats) -> Number:
+def cmap_number(
+    measure: MeasuredClips, networks: Mapping[str, Sequence[TrainedNetwork]], head: str, truth: Floats
+) -> Number:
     """cMAP of a head, by the network that is best on validation, with the floor by formula. `truth` are the
     labels of the test clips (N, A), at least one of which varies; those that do not are left out."""
     alive = np.flatnonzero(metrics.varying(truth))
@@ -40,7 +42,7 @@ def cmap_number(measure: MeasuredClips, networks: Mapping[str, Sequence[Learned]
     floor = mean([_by_chance(truth, on_test(one).probabilities[head], alive) for one in networks[best]])
     chance = measure.resamples.mean(_prevalence(truth, alive))
     return Number(
-        leak=Leak("cMAP", measure.resamples.mean(values[best]), floor, chance),
+        measured=Measurement("cMAP", measure.resamples.mean(values[best]), floor, chance),
         measured_by=best,
         others={name: {"test": float(values[name].mean()), "val": val[name]} for name in networks},
         per_clip=values[best],

@@ -17,7 +17,7 @@ from vidveil.core.progress import phase
 from vidveil.data.clips import Split
 from vidveil.data.description import UtilityMetric
 from vidveil.evaluation.evaluators.mlp import identity_space
-from vidveil.evaluation.evaluators.train import TESTED, Learned
+from vidveil.evaluation.evaluators.train import TESTED, TrainedNetwork
 from vidveil.evaluation.measures.actions import several_actions
 from vidveil.evaluation.measures.attributes import attributes
 from vidveil.evaluation.measures.measured import MeasuredClips, choose, log_of, mean, on_test
@@ -26,7 +26,7 @@ from vidveil.statistics import floors, metrics
 from vidveil.statistics.linkage import Clothes, Linkage, LinkageSetup, rank
 from vidveil.statistics.linkage_floors import linkage_floor, linkage_map_floor
 from vidveil.statistics.projections import lda, whitening
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 TIE = 1e-6
 """What average precision weighs next to rank-1: it decides where that is the same."""
@@ -38,7 +38,7 @@ Ranked = dict[tuple[str, str], list[Linkage]]
 
 
 @dataclass(frozen=True)
-class Crossing:
+class SharedSpace:
     """Anonymized and raw clips in one space, by split."""
 
     probes: Mapping[str, Floats]
@@ -54,7 +54,7 @@ class Measure(MeasuredClips):
         return "action_top1" if self.data.action_labels is None else "action_cmap"
 
     @phase("actions: permutation tests and intervals")
-    def action(self, networks: Mapping[str, Sequence[Learned]]) -> Number:
+    def action(self, networks: Mapping[str, Sequence[TrainedNetwork]]) -> Number:
         """Top-1, by the network that is best on validation; cMAP, where clips show several actions at once."""
         if self.data.action_labels is not None:
             return several_actions(self, networks)
@@ -67,7 +67,7 @@ class Measure(MeasuredClips):
         best = choose(val, "top-1")
         floor = floors.largest_class(truth)  # higher than what permuted labels give: always saying that class is no use
         return Number(
-            leak=Leak("top-1", self.resamples.mean(hits[best]), floor),
+            measured=Measurement("top-1", self.resamples.mean(hits[best]), floor),
             measured_by=best,
             others={name: {"test": float(hits[name].mean()), "val": val[name]} for name in networks},
             kind="utility",
@@ -87,12 +87,12 @@ class Measure(MeasuredClips):
         )
 
     @phase("linkage: permutation tests and intervals")
-    def linkage(self, attackers: Mapping[str, Sequence[Learned]]) -> dict[str, Number]:
+    def linkage(self, attackers: Mapping[str, Sequence[TrainedNetwork]]) -> dict[str, Number]:
         """Rank-1 and mAP; rank-1 with same and with changed clothes, where they are known."""
-        spaces: dict[str, list[Crossing]] = {}
+        spaces: dict[str, list[SharedSpace]] = {}
         for name, learned in attackers.items():
             each = [self._spaces(one, seed) for seed, one in enumerate(learned)]
-            spaces |= {f"{name}, {space}": [Crossing(one[space], one[space]) for one in each] for space in each[0]}
+            spaces |= {f"{name}, {space}": [SharedSpace(one[space], one[space]) for one in each] for space in each[0]}
         seen: Ranked = {}  # rank-1 and mAP are two numbers of the same ranking
         found = {"linkage_rank1": self._link(spaces, seen=seen, precision=True)}
         found["linkage_map"] = self._link(spaces, metric="mAP", seen=seen, precision=True)
@@ -107,7 +107,7 @@ class Measure(MeasuredClips):
         return all((rank(np.ones((len(one), 1)), one, precision=False).positives > 0).any() for one in setups)
 
     @phase("identity: permutation tests and intervals")
-    def identity(self, attackers: Mapping[str, Sequence[Learned]]) -> Number:
+    def identity(self, attackers: Mapping[str, Sequence[TrainedNetwork]]) -> Number:
         """Top-1 of naming training people who do something else, by the attacker that is best at it on validation."""
         people = np.unique(self.data.person[self.data.indices("train")])
         people = people[people >= 0]
@@ -127,7 +127,7 @@ class Measure(MeasuredClips):
             values[start:stop] = (guesses[best][:, None] == truth[permuted]).mean(axis=(0, 2))
         floor = floors.floor_of(values, float(hits.mean()))
         return Number(
-            leak=Leak("top-1", self.resamples.mean(hits), floor.value),
+            measured=Measurement("top-1", self.resamples.mean(hits), floor.value),
             permuted=floor,
             formula=floors.largest_class(truth),
             measured_by=best,
@@ -136,16 +136,16 @@ class Measure(MeasuredClips):
         )
 
     @phase("attributes: permutation tests and intervals")
-    def attributes(self, attackers: Mapping[str, Sequence[Learned]]) -> tuple[dict[str, Number], list[str]]:
+    def attributes(self, attackers: Mapping[str, Sequence[TrainedNetwork]]) -> tuple[dict[str, Number], list[str]]:
         """Of every attribute, and of all together; and those that are constant in test, which are left out."""
         return attributes(self, attackers)
 
     @phase("lookups among raw clips: permutation tests and intervals")
-    def raw_gallery(self, crossings: Mapping[str, Sequence[Crossing]]) -> Number:
+    def raw_gallery(self, crossings: Mapping[str, Sequence[SharedSpace]]) -> Number:
         """Rank-1 of anonymized probes among raw clips: what somebody gets who has the person's ordinary videos."""
         return self._link(crossings)
 
-    def _spaces(self, learned: Learned, seed: int) -> dict[str, dict[str, Floats]]:
+    def _spaces(self, learned: TrainedNetwork, seed: int) -> dict[str, dict[str, Floats]]:
         """The test and validation embeddings as they are, whitened, and in the discriminants of training people; those
         of a frozen network also in what a small one on top has learned of these."""
         train = learned.predictions["train"]
@@ -160,7 +160,7 @@ class Measure(MeasuredClips):
         }
         return spaces | ({"MLP": self._mlp_space(learned, seed)} if learned.network.endswith(":frozen") else {})
 
-    def _mlp_space(self, learned: Learned, seed: int) -> dict[str, Floats]:
+    def _mlp_space(self, learned: TrainedNetwork, seed: int) -> dict[str, Floats]:
         """Kept where the training is: raw video is looked at again next to every row of a table."""
         file = learned.folder / "mlp.safetensors"
         if not file.is_file():
@@ -173,7 +173,7 @@ class Measure(MeasuredClips):
 
     def _link(
         self,
-        spaces: Mapping[str, Sequence[Crossing]],
+        spaces: Mapping[str, Sequence[SharedSpace]],
         *,
         metric: str = "rank-1",
         clothes: Clothes = "any",
@@ -221,7 +221,7 @@ class Measure(MeasuredClips):
         chance = first.chance if metric == "rank-1" else _expected_precision(first)
         by_chance = self.resamples.mean(chance)
         return Number(
-            leak=Leak(metric, self.resamples.mean(np.stack(each)), floor.value, by_chance),
+            measured=Measurement(metric, self.resamples.mean(np.stack(each)), floor.value, by_chance),
             permuted=floor,
             measured_by=best,
             others={name: {"test": mean([value(one) for one in test[name]]), "val": val[name]} for name in spaces},

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.number import Floats
 from vidveil.statistics import metrics
 from vidveil.statistics.intervals import Resamples
@@ -47,7 +47,7 @@ def choose(val: Mapping[str, float], what: str, *, fallback: bool = False) -> st
     return max(known, key=lambda name: known[name]) if known else next(iter(val))
 
 
-def on_test(learned: Learned) -> Predictions:
+def on_test(learned: TrainedNetwork) -> Predictions:
     return learned.predictions["test"]
 
 

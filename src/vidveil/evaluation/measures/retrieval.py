@@ -10,7 +10,7 @@ from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.measured import choose, mean
 from vidveil.evaluation.number import Floats, Number
 from vidveil.statistics.floors import expected_average_precision
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 from vidveil.tasks.retrieval import CUTS, Retrieval
 
 Found = Mapping[str, Mapping[str, Sequence[Retrieval]]]
@@ -38,7 +38,7 @@ def _number(measure: Measure, name: str, found: Found) -> Number:
     values = np.stack(each["test"][best])[:, :tested]
     chance = measure.resamples.mean(_chance_by_clip(name, found["test"][best][0])[:tested])
     return Number(
-        leak=Leak(name, measure.resamples.mean(values), chance.value, chance),
+        measured=Measurement(name, measure.resamples.mean(values), chance.value, chance),
         measured_by=best,
         others={network: {"test": test[network], "val": val[network]} for network in val},
         kind="utility",

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from vidveil.core.progress import phase
 from vidveil.data.readers.annotations import SUBGROUPS
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.measured import log_of, on_test
 from vidveil.evaluation.number import Number
 from vidveil.statistics import floors, metrics
 from vidveil.statistics.intervals import Estimate
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,7 +40,7 @@ FEWEST = 2  # people of each subgroup: one is no group
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class HitCounts:
     """Hits by person and class: all that these numbers depend on."""
 
     hits: Floats
@@ -61,7 +61,7 @@ class Tally:
 
 
 @phase("subgroups: permutation tests and intervals")
-def subgroups(measure: Measure, action: Number, learned: Sequence[Learned]) -> dict[str, Number]:
+def subgroups(measure: Measure, action: Number, learned: Sequence[TrainedNetwork]) -> dict[str, Number]:
     """Next to `action`, the top-1 that `learned` has, one entry per seed. Empty where no subgroups are known."""
     tags, rows = measure.data.tags, measure.rows
     if SUBGROUP not in tags or action.per_clip is None or measure.data.action_labels is not None:
@@ -98,7 +98,7 @@ def too_few(measure: Measure) -> str:
 
 
 def _shortcut(
-    measure: Measure, member: Ints, action: Number, learned: Sequence[Learned], marked: NDArray[np.bool_]
+    measure: Measure, member: Ints, action: Number, learned: Sequence[TrainedNetwork], marked: NDArray[np.bool_]
 ) -> dict[str, Number]:
     """Of the one action. Always predicting it would find all of it: the floor is how often it is predicted at all."""
     truth = measure.data.action[measure.rows]
@@ -149,18 +149,18 @@ class _Subgroups:
         value = self.measure.resamples.mean(hits)
         return self._number(value, floor, formula, per_clip=hits)
 
-    def _class_mean(self, tally: Tally, people: Floats, floor: float) -> Number:
+    def _class_mean(self, tally: HitCounts, people: Floats, floor: float) -> Number:
         value = self.measure.resamples.statistic([self._drawn(tally, people, seed) for seed in range(len(tally.hits))])
         return self._number(value, floor)
 
-    def _drawn(self, tally: Tally, people: Floats, seed: int) -> Callable[[Floats], Floats]:
+    def _drawn(self, tally: HitCounts, people: Floats, seed: int) -> Callable[[Floats], Floats]:
         return lambda weights: tally.of(weights[:, self.first] * people, seed)
 
     def _number(
         self, value: Estimate, floor: float, formula: float | None = None, per_clip: Floats | None = None
     ) -> Number:
         return Number(
-            leak=Leak("top-1", value, floor),
+            measured=Measurement("top-1", value, floor),
             formula=formula,
             measured_by=self.action.measured_by,
             others={},
@@ -168,7 +168,7 @@ class _Subgroups:
             per_clip=per_clip,
         )
 
-    def _gap(self, tally: Tally) -> Number:
+    def _gap(self, tally: HitCounts) -> Number:
         f, m = (self._people(number) for number in range(len(SUBGROUPS)))
         seeds = range(len(tally.hits))
 
@@ -190,7 +190,7 @@ class _Subgroups:
         floor = floors.floor_of(np.abs(gaps), value.value)
         better = SUBGROUPS[int(sign < 0)]
         return Number(
-            leak=Leak(GAP, value, floor.value),
+            measured=Measurement(GAP, value, floor.value),
             permuted=floor,
             measured_by=self.action.measured_by,
             others={},
@@ -203,11 +203,11 @@ class _Subgroups:
         found: Floats = (np.bincount(self.measure.resamples.row, weights=self.member == number) > 0).astype(np.float64)
         return found
 
-    def _tally(self, truth: Ints, hits: Floats, *, per_class: bool) -> Tally:
+    def _tally(self, truth: Ints, hits: Floats, *, per_class: bool) -> HitCounts:
         counted = self.member >= 0
         people, classes = len(self.first), len(self.measure.data.actions)
         cell = (self.measure.resamples.row * classes + truth)[counted]
         shape = people, classes
         clips = np.bincount(cell, minlength=people * classes).reshape(shape).astype(np.float64)
         tables = [np.bincount(cell, weights=row[counted], minlength=people * classes).reshape(shape) for row in hits]
-        return Tally(np.stack(tables), clips, per_class)
+        return HitCounts(np.stack(tables), clips, per_class)

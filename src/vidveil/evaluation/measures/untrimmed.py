@@ -27,7 +27,7 @@ from vidveil.evaluation.number import Number
 from vidveil.statistics.floors import AUROC_FLOOR, floor_of
 from vidveil.statistics.intervals import Resamples, Statistic
 from vidveil.statistics.metrics import auroc
-from vidveil.statistics.tradeoff import Leak
+from vidveil.statistics.tradeoff import Measurement
 from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos
 from vidveil.tasks.anomaly.metric import logits
 from vidveil.tasks.anomaly.segments import to_frames
@@ -44,7 +44,7 @@ SEED = (7, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class VideoResamples:
     """Test videos, drawn again and again; and permuted."""
 
     resamples: Resamples
@@ -70,7 +70,7 @@ class Drawn:
         values = np.array([permuted(rng.permutation(videos)) for _ in range(self.permutations)])
         floor = floor_of(values, value.value)
         return Number(
-            leak=Leak(metric, value, floor.value),
+            measured=Measurement(metric, value, floor.value),
             permuted=floor,
             formula=formula,
             measured_by=who,
@@ -84,13 +84,13 @@ class Drawn:
 
 @phase("detection: permutation tests and intervals")
 def detection_numbers(
-    data: DetectionVideos, rows: Whole, found: Sequence[Detections], val: float, drawn: Drawn
+    data: DetectionVideos, rows: Whole, found: Sequence[Detections], val: float, drawn: VideoResamples
 ) -> dict[str, Number]:
     """Of what each seed's network found in the test videos `rows`."""
     truth, classes = data.truth(rows), len(data.classes)
     place = np.full(len(data), -1, np.int64)
     place[rows] = np.arange(len(rows))
-    seeds = [Weighted(truth, one, place) for one in found]
+    seeds = [WeightedMeanAP(truth, one, place) for one in found]
     memory: dict[bytes, Floats] = {}  # both numbers have the same permutations
 
     def permuted(order: Whole) -> Floats:
@@ -115,7 +115,7 @@ def _then(first: Callable[[Floats], Floats], second: Callable[[Floats], Floats])
     return lambda weights: second(first(weights))
 
 
-class Weighted:
+class WeightedMeanAP:
     """mAP where videos weigh differently: whether a detection is right does not depend on other videos, its place in
     the list does."""
 
@@ -170,7 +170,7 @@ class Weighted:
 
 @phase("anomalies: permutation tests and intervals")
 def anomaly_numbers(
-    data: AnomalyVideos, predictions: Sequence[AnomalyScores], val: float, drawn: Drawn
+    data: AnomalyVideos, predictions: Sequence[AnomalyScores], val: float, drawn: VideoResamples
 ) -> dict[str, Number]:
     """Of the scores that each seed's network gave the test videos."""
     rows = data.indices("test")
@@ -198,7 +198,7 @@ def _of_frames(
     frames: Sequence[NDArray[np.uint8]],
     counted: NDArray[np.bool_],
     val: float,
-    drawn: Drawn,
+    drawn: VideoResamples,
 ) -> Number:
     """AUC over all frames of the videos that count."""
     which = np.flatnonzero(counted)

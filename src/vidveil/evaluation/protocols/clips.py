@@ -19,7 +19,7 @@ from vidveil.data.description import UTILITY_METRICS
 from vidveil.data.video_parts import VIDEO_PARTS
 from vidveil.evaluation.attacks.raw_gallery import crossings
 from vidveil.evaluation.checks import refuse_mistakes
-from vidveil.evaluation.evaluators.train import Learned, learn
+from vidveil.evaluation.evaluators.train import TrainedNetwork, learn
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.number import Number
@@ -82,7 +82,7 @@ class AttackProtocol(ClipsProtocol):
         recipe: EvaluateRecipe,
         tag: str,
         control: str = "",
-    ) -> dict[str, list[Learned]]:
+    ) -> dict[str, list[TrainedNetwork]]:
         """Every attacker at every learning rate, all of its seeds."""
         found = {}
         for network in networks:
@@ -102,7 +102,7 @@ class AttackProtocol(ClipsProtocol):
         tag: str,
         control: str = "",
         rate: float | None = None,
-    ) -> list[Learned]:
+    ) -> list[TrainedNetwork]:
         """One training per seed."""
         learned = []
         for seed, clips in zip(settings.seeds, data, strict=True):

@@ -22,7 +22,7 @@ from vidveil.evaluation.protocols.protocol import Evaluated, measure_of
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.methods.splavu.model import AAM
 
-Walks = Mapping[str, NDArray[np.floating]]
+GaitSequences = Mapping[str, NDArray[np.floating]]
 """(n, D) by split."""
 
 
@@ -38,13 +38,13 @@ class FeatureGaitProtocol(AdapterProtocol[FeatureSet]):
         return adapted(self.data, adapter)
 
     def evaluate_setting(self, data: Sequence[FeatureSet], about: Evaluated) -> Evaluated:
-        each: list[Walks] = [{split: walks(one, split) for split in self.gait.splits} for one in data]
+        each: list[GaitSequences] = [{split: walks(one, split) for split in self.gait.splits} for one in data]
         centred = [self._centred(one) for one in each]
         about.numbers, about.by_view = self.gait.numbers({"cosine": each, "cosine, centred": centred})
         self.say_values(about)
         return about
 
-    def _centred(self, found: Walks) -> Walks:
+    def _centred(self, found: GaitSequences) -> GaitSequences:
         return {split: all_ - all_[self.gait.walks[split].gallery].mean(axis=0) for split, all_ in found.items()}
 
 

@@ -22,8 +22,8 @@ from vidveil.evaluation.attacks.raw_gallery import spaces
 from vidveil.evaluation.attacks.reconstruction import numbers_of, pictures, reconstructed
 from vidveil.evaluation.attacks.reconstruction_sheet import sheet
 from vidveil.evaluation.evaluators.features import SPACE, features_by_split, space, train_head
-from vidveil.evaluation.evaluators.train import TESTED, Learned
-from vidveil.evaluation.measures.measure import Crossing, Measure
+from vidveil.evaluation.evaluators.train import TESTED, TrainedNetwork
+from vidveil.evaluation.measures.measure import Measure, SharedSpace
 from vidveil.evaluation.measures.retrieval import retrieval_numbers
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.number import Number
@@ -109,7 +109,9 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
         self.say_values(about, SHOWN)
         return about
 
-    def _spaces(self, data: Sequence[FeatureSet], pairs: Sequence[FeatureSet], tag: str) -> dict[str, list[Learned]]:
+    def _spaces(
+        self, data: Sequence[FeatureSet], pairs: Sequence[FeatureSet], tag: str
+    ) -> dict[str, list[TrainedNetwork]]:
         """For linkage: the features, and those that pairs recover."""
         found = {SPACE: [space(one, self._seed_folder(tag, "linkage", i)) for i, one in enumerate(data)]}
         if pairs:
@@ -159,7 +161,7 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
     def _task(self, name: str, data: FeatureSet) -> Task:
         return TASKS[name](data.labels, self.device, self.recipe.label_smoothing)
 
-    def _predictions(self, heads: Heads, data: Sequence[FeatureSet], tag: str) -> dict[str, list[Learned]]:
+    def _predictions(self, heads: Heads, data: Sequence[FeatureSet], tag: str) -> dict[str, list[TrainedNetwork]]:
         return {
             name: [one.predict(data[i], self._seed_folder(tag, name, i)) for i, one in enumerate(each)]
             for name, each in heads.items()
@@ -191,7 +193,7 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
             split: {"cosine": [retrieval(self.labels, one[split], one["train"]) for one in each]} for split in TESTED
         }
 
-    def _crossings(self, data: Sequence[FeatureSet], prefix: str) -> dict[str, list[Crossing]]:
+    def _crossings(self, data: Sequence[FeatureSet], prefix: str) -> dict[str, list[SharedSpace]]:
         """Anonymized features looked up among raw ones: as they are, and in discriminants of raw training people."""
         raw = features_by_split(self.data)
         return spaces(prefix, [(features_by_split(one), raw, raw) for one in data], self.labels)

@@ -16,7 +16,7 @@ from vidveil.core.errors import DataError
 from vidveil.data.clips import SPLITS, ClipSet, Split
 from vidveil.evaluation.attacks.gait import Gait, energy
 from vidveil.evaluation.checks import ENERGY
-from vidveil.evaluation.evaluators.train import Learned, learn
+from vidveil.evaluation.evaluators.train import TrainedNetwork, learn
 from vidveil.evaluation.measures.retrieval import retrieval_numbers
 from vidveil.evaluation.protocols.clips_protocol import ClipsProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits
@@ -32,7 +32,7 @@ class LookupProtocol(ClipsProtocol):
 
     def features(self, data: Sequence[ClipSet], network: str, tag: str) -> list[Mapping[str, Predictions]]:
         """By split, one entry per seed."""
-        found: list[Learned] = []
+        found: list[TrainedNetwork] = []
         for seed, clips in zip(self.recipe.seeds, data, strict=True):
             label = f"{tag} {network} seed {seed}"
             found.append(

@@ -20,7 +20,7 @@ from vidveil.core.machine import describe
 from vidveil.core.recipe import as_values
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.description import data_description
-from vidveil.evaluation.evaluators.train import Learned
+from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.per_clip import write_per_clip
@@ -46,7 +46,7 @@ class Evaluated:
     numbers: dict[str, Number] = field(default_factory=dict)
     constant: list[str] = field(default_factory=list)
     """Attributes that are the same in all test clips."""
-    attackers: dict[str, list[Learned]] = field(default_factory=dict)
+    attackers: dict[str, list[TrainedNetwork]] = field(default_factory=dict)
     """Those that learned identity, one per seed."""
     by_view: ByView = field(default_factory=dict)
     """Of gaits: rank-1 by condition, view of the probe and view of the gallery."""
@@ -140,7 +140,7 @@ class Protocol(ABC, Generic[Data]):
 
     def say_values(self, one: Evaluated, names: Sequence[str] = ()) -> None:
         """Values of these numbers; of all, if none is named."""
-        values = {name: one.numbers[name].leak.value.value for name in names or one.numbers if name in one.numbers}
+        values = {name: one.numbers[name].measured.value.value for name in names or one.numbers if name in one.numbers}
         self.say(f"{one.tag}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
 
     def _write_per_clip(self, raw: Evaluated, settings: Sequence[Evaluated]) -> None:

@@ -19,7 +19,7 @@ import torch
 
 from vidveil.core.errors import UsageError
 from vidveil.evaluation.evaluators.features import SALT
-from vidveil.evaluation.measures.untrimmed import Drawn, anomaly_numbers, detection_numbers
+from vidveil.evaluation.measures.untrimmed import VideoResamples, anomaly_numbers, detection_numbers
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import LEVEL
 from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, adapted_videos
@@ -61,7 +61,9 @@ class UntrimmedProtocol(AdapterProtocol[Videos]):
         whole = data.detection_videos() if recipe.protocol == "detection" else data.anomaly_videos()
         super().__init__(recipe, whole, data.data, adapters)
         self.raw_run, self.tested = recipe.raw, labels.indices("test")
-        self.drawn = Drawn(Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations)
+        self.drawn = VideoResamples(
+            Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations
+        )
 
     def adapt(self, adapter: AAM) -> Videos:
         return adapted_videos(self.data, adapter, self.device)
@@ -118,7 +120,7 @@ class UntrimmedProtocol(AdapterProtocol[Videos]):
 
 def _above_chance(number: Number) -> bool:
     """Hardly ever reached if videos are permuted, and above the floor wherever videos are drawn."""
-    above = number.leak.above_floor()
+    above = number.measured.above_floor()
     low = above.low if np.isfinite(above.low) else above.value
     return bool(low > 0 and (number.p is None or number.p <= LEVEL))
 

@@ -19,7 +19,7 @@ from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.core.tubelets import FILLS
 from vidveil.methods import load
-from vidveil.methods.masking.stream import Stretch
+from vidveil.methods.masking.stream import StreamSegment
 from vidveil.methods.masking.windows import Plan, laid_over, spread, squashed_clips
 
 if TYPE_CHECKING:
@@ -221,8 +221,8 @@ class TubeletMasker(Anonymizer):
             yield from stretch.take(frame)
         yield from stretch.end()
 
-    def _stretch(self) -> Stretch:
-        return Stretch(self)
+    def _stretch(self) -> StreamSegment:
+        return StreamSegment(self)
 
     def ask(self, clips: "Tensor", keep: float | None = None, privacy_weight: float | None = None) -> Decision:
         """The network's decision about clips of its own shape, checked: a wrong output must not become a mask."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.frame import Frame, Heat, SafeFrame
+from vidveil.core.frame import CellScores, Frame, SafeFrame
 from vidveil.core.rotation import turn_of
 from vidveil.methods.masking.windows import Grid, Window, hide_cells, small_picture, stored
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingFrame:
     """A frame, and the decision of its windows so far, for the upright picture."""
 
     frame: Frame
@@ -36,17 +36,17 @@ class Waiting:
         self.ranks = ranks if self.ranks is None else np.minimum(self.ranks, ranks)
 
 
-class Stretch:
+class StreamSegment:
     """Frames without a gap, each held until all windows that cover it are decided."""
 
     def __init__(self, masker: "TubeletMasker") -> None:
         self._masker, self._plan = masker, masker.plan
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[PendingFrame] = deque()
         self._inputs: dict[int, NDArray[np.float32]] = {}  # of the network, (3, size, size), by the frame's number
         self._count = self._done = self._next = 0  # frames received, frames yielded, start of the next window
 
     def take(self, frame: Frame) -> Iterator[SafeFrame]:
-        self._waiting.append(waiting := Waiting(frame))
+        self._waiting.append(waiting := PendingFrame(frame))
         # If the stretch turns out to be short, any frame may be needed.
         if self._count < self._plan.span or self._count % self._plan.stride == 0:
             self._add_input(waiting)
@@ -64,7 +64,7 @@ class Stretch:
             self._decide(self._plan.last(self._count, self._next))
         yield from self._yield_until(self._count)
 
-    def _add_input(self, waiting: Waiting) -> None:
+    def _add_input(self, waiting: PendingFrame) -> None:
         frame, size = waiting.frame, self._masker.scorer.size
         before = next(reversed(self._inputs.values()), None)
         self._inputs[self._count] = np.zeros((3, size, size), np.float32) if before is None else before
@@ -100,7 +100,7 @@ class Stretch:
             self._done += 1
             yield self._paint(self._waiting.popleft())
 
-    def _paint(self, waiting: Waiting) -> SafeFrame:
+    def _paint(self, waiting: PendingFrame) -> SafeFrame:
         frame = waiting.frame
         if isinstance(frame, SafeFrame) and frame.hidden is not None:
             return self._already_black(frame, frame.hidden)
@@ -111,14 +111,14 @@ class Stretch:
         try:
             turn = turn_of(frame)
             under = frame if isinstance(frame, SafeFrame) and self._masker.preprocess is not None else None
-            heat = Heat(stored(waiting.kept, turn), stored(waiting.ranks, turn), under)
+            heat = CellScores(stored(waiting.kept, turn), stored(waiting.ranks, turn), under)
             safe = self._shown(frame, heat, waiting.kept)
             safe.heat = heat  # of several masks in a chain the last one's is kept
             return safe
         except Exception as error:
             return self._black(frame, f"could not be anonymized ({type(error).__name__})")
 
-    def _shown(self, frame: Frame, heat: Heat, upright: Grid) -> SafeFrame:  # noqa: ARG002
+    def _shown(self, frame: Frame, heat: CellScores, upright: Grid) -> SafeFrame:  # noqa: ARG002
         """The frame without its hidden cells; `upright` are the kept ones of the upright picture."""
         return hide_cells(frame, heat.kept, self._masker.fill)
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Plane, SafeFrame
-from vidveil.core.rotation import Turn, turn_of
+from vidveil.core.rotation import Rotation, turn_of
 from vidveil.core.yuv import rgb
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _edges(size: int, cells: int) -> tuple[tuple[int, int], ...]:
     return tuple((begin - begin % 2, end + end % 2) for begin, end in outer)
 
 
-def stored(cells: NDArray[Cell], turn: Turn) -> NDArray[Cell]:
+def stored(cells: NDArray[Cell], turn: Rotation) -> NDArray[Cell]:
     """Cells of the upright picture as they lie on the stored one: the inverse of `Turn.upright`."""
     turned = np.rot90(cells, turn.quarters)
     return turned[:, ::-1] if turn.mirrored else turned

@@ -84,7 +84,7 @@ class Shape:
         return max(1, self.width // 4 // least) * least
 
 
-class Attend(nn.Module):
+class AttentionBlock(nn.Module):
     """z + W_o · Attention(z)."""
 
     def __init__(self, shape: Shape) -> None:
@@ -175,7 +175,7 @@ class AAM(nn.Module):
             self.register_buffer("left", torch.eye(shape.width, dtype=torch.float64))
         for name in ("into", "out"):
             self.register_buffer(name, None, persistent=False)
-        blocks = [Attend(shape) for _ in range(shape.layers)] if shape.kind == "attention" else [MLP(shape)]
+        blocks = [AttentionBlock(shape) for _ in range(shape.layers)] if shape.kind == "attention" else [MLP(shape)]
         self.blocks = nn.Sequential(*blocks)
 
     def forward(self, z: Tensor) -> Tensor:

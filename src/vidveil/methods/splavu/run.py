@@ -16,7 +16,7 @@ from vidveil.data.features.sets import FeatureSet, load_features
 from vidveil.methods.splavu.long_videos import Whole, fingerprint
 from vidveil.methods.splavu.model import too_few
 from vidveil.methods.splavu.recipe import SplavuRecipe
-from vidveil.methods.splavu.train import Copying, Draws, Joint, refuse
+from vidveil.methods.splavu.train import IdentityPretraining, SeededBatches, SplavuNetworks, refuse
 from vidveil.methods.trained import Trained, Validation, finish, training_fingerprint
 from vidveil.statistics.floors import largest_class
 from vidveil.tasks import Predictions
@@ -43,7 +43,7 @@ def run(
     whole = videos_for(recipe, root=root, strict=strict, device=device)
     refuse(recipe, data, whole)
     torch.manual_seed(recipe.seed)
-    joint = Joint(recipe, data, device, whole).to(device)
+    joint = SplavuNetworks(recipe, data, device, whole).to(device)
     validation = Validation(lambda: validation_metrics(joint, data))
     with Run.create(recipe.name, as_values(recipe), resume=resume, accelerator=device, console=console) as made:
         key = training_fingerprint(
@@ -55,8 +55,8 @@ def run(
             made.log.say(f"warning: {caution}", style="yellow")
         if recipe.adapter == "mlp" and recipe.reference and recipe.identity_epochs:
             fit(
-                Copying(joint.adapter),
-                batches=Draws(data, recipe, joint.adapter, static=False),
+                IdentityPretraining(joint.adapter),
+                batches=SeededBatches(data, recipe, joint.adapter, static=False),
                 loss=lambda model, moment: model(moment),
                 validate=None,
                 options=replace(chosen, epochs=recipe.identity_epochs, lr=IDENTITY_RATE),
@@ -67,7 +67,7 @@ def run(
             )
         fit(
             joint,
-            batches=Draws(data, recipe, joint.adapter, static=recipe.budget == "static", others=joint.others),
+            batches=SeededBatches(data, recipe, joint.adapter, static=recipe.budget == "static", others=joint.others),
             loss=lambda model, moment: model(moment),
             validate=validation,
             options=chosen,
@@ -112,7 +112,7 @@ def videos_for(recipe: SplavuRecipe, *, root: Path | None, strict: bool, device:
 
 
 @torch.inference_mode()
-def validation_metrics(joint: Joint, data: FeatureSet) -> dict[str, float]:
+def validation_metrics(joint: SplavuNetworks, data: FeatureSet) -> dict[str, float]:
     """On validation videos: how well the tasks still work, and how far features were moved."""
     joint.eval()
     rows, scale = data.labels.indices("val"), joint.adapter.scale

@@ -65,7 +65,7 @@ class Moment(NamedTuple):
     """Whole ones, of each task that needs them."""
 
 
-class Draws:
+class SeededBatches:
     """Batches that depend on (seed, epoch) alone."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Draws:
             yield Moment(data.clips.one(rows, random[:, 0]), static, torch.from_numpy(rows), done, videos)
 
 
-class Joint(nn.Module):
+class SplavuNetworks(nn.Module):
     """The adapter, and the networks that learn next to it."""
 
     def __init__(self, recipe: SplavuRecipe, data: FeatureSet, device: str, whole: Sequence[Whole] = ()) -> None:
@@ -203,7 +203,7 @@ def erasing_of(data: FeatureSet, recipe: SplavuRecipe, whole: Sequence[Whole] = 
     return erasing(clips, still[owners], classes, recipe.erase, ridge=data.width / len(rows), also=also)
 
 
-class Copying(nn.Module):
+class IdentityPretraining(nn.Module):
     """Learning the identity by L1, before anything else."""
 
     def __init__(self, adapter: AAM) -> None:

@@ -20,12 +20,12 @@ from torch.nn import functional as F
 
 from vidveil.core.anonymizer import Anonymized
 from vidveil.core.errors import UsageError
-from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Heat, Plane, SafeFrame
+from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, CellScores, Frame, Plane, SafeFrame
 from vidveil.core.rotation import turn_of
 from vidveil.core.yuv import yuv
 from vidveil.methods.masking.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_clips, check_knobs
 from vidveil.methods.masking.network import rebuilt
-from vidveil.methods.masking.stream import Stretch, Waiting
+from vidveil.methods.masking.stream import PendingFrame, StreamSegment
 from vidveil.methods.masking.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
 from vidveil.methods.stprivacy.model import Network, STPrivacy, refuse_privacy_weight
 from vidveil.models.checkpoint import Checkpoint, network_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def load(checkpoint: Checkpoint) -> TubeletMasker:
     network = read_network(checkpoint)
-    kind = Drawer if network.network.anonymize else TubeletMasker
+    kind = STPrivacyAnonymizer if network.network.anonymize else TubeletMasker
     return kind(f"stprivacy:{checkpoint.name}", network, weights=f"{checkpoint.name} {checkpoint.sha256[:16]}")
 
 
@@ -44,7 +44,7 @@ def read_network(checkpoint: Checkpoint) -> STPrivacy:
     return rebuilt(checkpoint, lambda: STPrivacy(network_of(checkpoint, Network)))
 
 
-class Drawer(TubeletMasker):
+class STPrivacyAnonymizer(TubeletMasker):
     """The network draws what is kept, at its own size; the rest is black."""
 
     draws = True
@@ -57,13 +57,15 @@ class Drawer(TubeletMasker):
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
         return f"{self.spec} draws what it keeps: measure with `vidveil evaluate` how much that reveals about people"
 
-    def tuned(self, keep: float | None, privacy_weight: float | None, device: str | None = None) -> "Drawer":
+    def tuned(
+        self, keep: float | None, privacy_weight: float | None, device: str | None = None
+    ) -> "STPrivacyAnonymizer":
         turned = super().tuned(keep, privacy_weight, device)
-        assert isinstance(turned, Drawer)
+        assert isinstance(turned, STPrivacyAnonymizer)
         turned.stretched = self.stretched
         return turned
 
-    def unstretched(self) -> "Drawer":
+    def unstretched(self) -> "STPrivacyAnonymizer":
         """The same, with frames of a stream at the network's size: upright, bit by bit as they were drawn."""
         small = self.tuned(None, None)
         small.stretched = False
@@ -128,14 +130,14 @@ class Drawer(TubeletMasker):
                     drawn.add(frame)
         return shown, all_kept, lowest
 
-    def _stretch(self) -> Stretch:
-        return DrawnStretch(self)
+    def _stretch(self) -> StreamSegment:
+        return DrawnSegment(self)
 
 
-class DrawnStretch(Stretch):
+class DrawnSegment(StreamSegment):
     """Frames without a gap. Each is held until its windows are decided, and shown as the first of them drew it."""
 
-    def __init__(self, drawer: Drawer) -> None:
+    def __init__(self, drawer: STPrivacyAnonymizer) -> None:
         super().__init__(drawer)
         self._drawer = drawer
         self._pictures: dict[int, NDArray[np.float32]] = {}  # (3, size, size), by the frame's number
@@ -148,11 +150,11 @@ class DrawnStretch(Stretch):
             self._pictures.setdefault(number, pictures[:, picture])
         return decision
 
-    def _paint(self, waiting: Waiting) -> SafeFrame:
+    def _paint(self, waiting: PendingFrame) -> SafeFrame:
         self._picture = self._pictures.pop(self._done - 1, None)
         return super()._paint(waiting)
 
-    def _shown(self, frame: Frame, heat: Heat, upright: Grid) -> SafeFrame:
+    def _shown(self, frame: Frame, heat: CellScores, upright: Grid) -> SafeFrame:
         assert self._picture is not None
         picture = self._picture.transpose(1, 2, 0)  # (size, size, 3)
         if self._drawer.stretched:

@@ -12,7 +12,7 @@ differs from alternating updates in two points: none of the networks sees what t
 gradients are clipped by the norm over all three. It costs one pass instead of two, and a run is resumed from weights
 and moments alone.
 
-The recognizers of the paper are video ViTs that attend to kept tubelets only (`KeptViT`):
+The recognizers of the paper are video ViTs that attend to kept tubelets only (`MaskedViT`):
 
     x = tokens of the drawn clip, each of its own pixels alone
     depth ×   masked self-attention under Î (eq. 8-10), MLP
@@ -55,7 +55,7 @@ KEPT_VIT_DEPTHS = {"mini": 4}
 GROUPS = 4
 
 
-class KeptViT(Backbone):
+class MaskedViT(Backbone):
     """A transformer of the anonymizer's size, with a linear head for each named output: `{"action": 10}`."""
 
     def __init__(self, network: Network, outputs: Mapping[str, int]) -> None:
@@ -126,7 +126,7 @@ class STPrivacyNetworks(Networks):
             pixels=reverse_gradient(output.pixels, -pull),
             decisions=[reverse_gradient(each, -pull) for each in output.decisions[-1:]],
         )
-        if isinstance(recognizer, KeptViT):
+        if isinstance(recognizer, MaskedViT):
             logits: dict[str, Tensor] = recognizer(pulled.pixels, pulled.decision)
         else:
             logits = recognizer(self.anonymizer.shown(pulled))
@@ -197,7 +197,7 @@ def load_picture_weights(network: Backbone, tensors: Mapping[str, Tensor]) -> li
 def _recognizer(recipe: STPrivacyRecipe, tasks: list[Task]) -> nn.Module:
     outputs = {task.name: task.outputs for task in tasks}
     if recipe.recognizer == KEPT_VIT:
-        return KeptViT(network_of(recipe, 1), outputs)
+        return MaskedViT(network_of(recipe, 1), outputs)
     name, _, start = recipe.recognizer.partition(":")
     return Classifier(build(name, frames=recipe.frames, size=recipe.size, pretrained=start == PRETRAINED), outputs)
 

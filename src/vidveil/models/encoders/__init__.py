@@ -58,7 +58,7 @@ def load_encoder(
             raise UsageError(f"{spec}: only networks of ours compute in bfloat16 when asked to")
 
         return load_hub(name, where, frames=frames, size=size, device=device)
-    from vidveil.models.encoders.own import load_own, load_run
+    from vidveil.models.encoders.recognizer import load_own, load_run
 
     if name == "run":
         return load_run(where, frames=frames, size=size, half=half, device=device)

@@ -39,7 +39,7 @@ from vidveil.core.bounded import is_folder, read_json_object, reason
 from vidveil.core.errors import DeviceError, UsageError, WeightsError
 from vidveil.core.text import printable
 from vidveil.models.encoders.encoder import Encoder
-from vidveil.models.encoders.own import fingerprint
+from vidveil.models.encoders.recognizer import fingerprint
 from vidveil.models.recognizers.recognizer import Standardize
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")

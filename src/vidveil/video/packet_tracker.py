@@ -16,7 +16,7 @@ IN_ORDER_FORMATS = frozenset({"avi", "rm"})
 
 
 @dataclass(slots=True)
-class Ticket:
+class PendingPacket:
     """A packet that was sent to the decoder and should give a picture."""
 
     number: int
@@ -25,7 +25,7 @@ class Ticket:
     shown: bool = False
 
 
-class Ledger:
+class PacketTracker:
     """Which packets have given a picture, and which never will because a later picture is out already.
 
     A picture has the timestamp of its packet. Where the source's clock is set back, which happens when recordings are
@@ -34,8 +34,8 @@ class Ledger:
 
     def __init__(self, codec: str, step: int, rate: Fraction) -> None:
         self._due = _Due(codec)
-        self._open: list[tuple[int, int, Ticket]] = []  # heap in order of display
-        self._of_key: dict[int, deque[Ticket]] = {}
+        self._open: list[tuple[int, int, PendingPacket]] = []  # heap in order of display
+        self._of_key: dict[int, deque[PendingPacket]] = {}
         self._given_up: deque[int] = deque(maxlen=256)
         self._fields = _Fields(step, rate)
         self._number = self._epoch = 0
@@ -51,28 +51,28 @@ class Ledger:
             packet.pts = packet.dts = None  # no valid clock value
         if packet.pts is None or packet.is_discard or not self._due(packet):
             return
-        ticket = Ticket(self._number, packet.pts, packet.duration or 0)
+        pending = PendingPacket(self._number, packet.pts, packet.duration or 0)
         packet.pts += self._epoch * EPOCH
         if packet.dts is not None:
             packet.dts += self._epoch * EPOCH
-        heapq.heappush(self._open, (packet.pts, ticket.number, ticket))
-        self._of_key.setdefault(packet.pts, deque()).append(ticket)
+        heapq.heappush(self._open, (packet.pts, pending.number, pending))
+        self._of_key.setdefault(packet.pts, deque()).append(pending)
 
-    def failed(self, packet: "av.Packet[av.VideoStream]") -> Iterator[Ticket]:
+    def failed(self, packet: "av.Packet[av.VideoStream]") -> Iterator[PendingPacket]:
         """What is lost when the decoder refuses a packet: reported later, by its time, unless it has none."""
         if packet.pts is None and packet.size:
-            yield Ticket(self._number, NO_TIME, packet.duration or 0)
+            yield PendingPacket(self._number, NO_TIME, packet.duration or 0)
 
-    def settle(self, key: int | None, *, interlaced: bool) -> Iterator[Ticket]:
+    def settle(self, key: int | None, *, interlaced: bool) -> Iterator[PendingPacket]:
         """Register the picture of the packet sent with this timestamp; yield the lost packets before it."""
         if key is None:
             return
         waiting = self._of_key.get(key)
         if waiting:
-            ticket = waiting.popleft()
-            ticket.shown = True
+            pending = waiting.popleft()
+            pending.shown = True
             if interlaced:
-                self._fields.first(ticket)
+                self._fields.first(pending)
         while self._open and (self._open[0][0] < key or self._open[0][2].shown):
             before, _, found = heapq.heappop(self._open)
             if not self._of_key.get(before):
@@ -90,16 +90,16 @@ class Ledger:
         """Whether this picture comes too late: it was reported as lost."""
         return key in self._given_up
 
-    def rest(self) -> Iterator[Ticket]:
-        for _, _, ticket in sorted(self._open, key=lambda entry: entry[:2]):
-            if self._is_lost(ticket):
-                yield ticket
+    def rest(self) -> Iterator[PendingPacket]:
+        for _, _, pending in sorted(self._open, key=lambda entry: entry[:2]):
+            if self._is_lost(pending):
+                yield pending
 
-    def _is_lost(self, ticket: Ticket) -> bool:
-        return not self._fields.second(ticket) and not ticket.shown
+    def _is_lost(self, pending: PendingPacket) -> bool:
+        return not self._fields.second(pending) and not pending.shown
 
 
-class InOrderLedger(Ledger):
+class InOrderPacketTracker(PacketTracker):
     """For containers without presentation times: each picture takes the next time, as in players."""
 
     def __init__(self, codec: str, step: int, rate: Fraction) -> None:
@@ -112,24 +112,24 @@ class InOrderLedger(Ledger):
         if time is not None and abs(time) < EPOCH // 2 and not packet.is_discard and self._due(packet):
             heapq.heappush(self._slots, (time, packet.duration or 0))
 
-    def failed(self, packet: "av.Packet[av.VideoStream]") -> Iterator[Ticket]:
+    def failed(self, packet: "av.Packet[av.VideoStream]") -> Iterator[PendingPacket]:
         self._failures += bool(packet.size)
         if packet.size:
             yield self._next_slot()
 
-    def settle(self, key: int | None, *, interlaced: bool) -> Iterator[Ticket]:  # noqa: ARG002
+    def settle(self, key: int | None, *, interlaced: bool) -> Iterator[PendingPacket]:  # noqa: ARG002
         return iter(())
 
     def time_of(self, key: int | None) -> int | None:  # noqa: ARG002
         return self._next_slot().pts if self._slots else None
 
-    def rest(self) -> Iterator[Ticket]:
+    def rest(self) -> Iterator[PendingPacket]:
         while self._slots and self._failures:  # without a failure, remaining slots were never pictures
             yield self._next_slot()
 
-    def _next_slot(self) -> Ticket:
+    def _next_slot(self) -> PendingPacket:
         time, duration = heapq.heappop(self._slots) if self._slots else (NO_TIME, 0)
-        return Ticket(0, time, duration)
+        return PendingPacket(0, time, duration)
 
 
 NO_TIME = 1 << 62
@@ -168,18 +168,18 @@ class _Fields:
 
     def __init__(self, step: int, rate: Fraction) -> None:
         self._near = step if rate > 45 else step * 0.75  # a rate of 50 or 60 may count fields
-        self._firsts: deque[Ticket] = deque(maxlen=64)
+        self._firsts: deque[PendingPacket] = deque(maxlen=64)
         self._seen = self._without_picture = 0
 
-    def first(self, ticket: Ticket) -> None:
-        self._firsts.append(ticket)
+    def first(self, pending: PendingPacket) -> None:
+        self._firsts.append(pending)
 
-    def second(self, ticket: Ticket) -> bool:
+    def second(self, pending: PendingPacket) -> bool:
         self._seen += 1
-        self._without_picture += not ticket.shown
-        if ticket.shown or self._without_picture < 0.35 * self._seen:  # in such a source, every other has none
+        self._without_picture += not pending.shown
+        if pending.shown or self._without_picture < 0.35 * self._seen:  # in such a source, every other has none
             return False
-        return any(t.number == ticket.number - 1 and 0 <= ticket.pts - t.pts <= self._near for t in self._firsts)
+        return any(t.number == pending.number - 1 and 0 <= pending.pts - t.pts <= self._near for t in self._firsts)
 
 
 class Clock:

@@ -26,7 +26,7 @@ FRAMES, SIZE = 16, 224
 """Of networks with published weights, as the papers use them."""
 
 
-class OwnEncoder(Encoder):
+class RecognizerEncoder(Encoder):
     def __init__(self, spec: str, network: Recognizer, frames: int, size: int, half: bool, device: str) -> None:
         self.spec, self.frames, self.size, self.width = spec, frames, size, network.width
         self.fingerprint = fingerprint(network, frames, size, *(["bfloat16"] if half else []))
@@ -41,7 +41,7 @@ class OwnEncoder(Encoder):
 
 def load_own(name: str, *, frames: int | None, size: int | None, half: bool, device: str) -> Encoder:
     frames, size = frames or FRAMES, size or SIZE
-    return OwnEncoder(name, build(name, frames=frames, size=size, pretrained=True), frames, size, half, device)
+    return RecognizerEncoder(name, build(name, frames=frames, size=size, pretrained=True), frames, size, half, device)
 
 
 def load_run(name: str, *, frames: int | None, size: int | None, half: bool, device: str) -> Encoder:
@@ -67,7 +67,7 @@ def load_run(name: str, *, frames: int | None, size: int | None, half: bool, dev
         if (frames, size) != own:
             raise UsageError(f"run {name!r} is for {own[0]} frames of {own[1]} pixels, and no other") from error
         raise WeightsError(f"{folder / 'weights.safetensors'} does not fit {network}: it is damaged") from error
-    return OwnEncoder(f"run:{name}", built, frames, size, half, device)
+    return RecognizerEncoder(f"run:{name}", built, frames, size, half, device)
 
 
 def fingerprint(network: torch.nn.Module, *more: Any) -> str:
