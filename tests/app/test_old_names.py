@@ -14,7 +14,7 @@ from vidveil.app.manifest import load_manifest
 from vidveil.app.old_names import OPTIONS, order_with_old_names
 from vidveil.app.review import describe, read_review
 from vidveil.app.sharing import old_order_token
-from vidveil.core.user_key import read_key
+from vidveil.app.user_key import read_key
 from vidveil.detect import settings
 from vidveil.detect.settings import DetectionSettings
 

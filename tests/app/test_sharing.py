@@ -20,8 +20,8 @@ from vidveil.app.jobs import NAMES_STAY, Options, Status
 from vidveil.app.manifest import Manifest
 from vidveil.app.review import describe, read_review
 from vidveil.app.sharing import WITHHELD, shareable, shareable_order
+from vidveil.app.user_key import key_file, make_key, read_key
 from vidveil.core.errors import UsageError
-from vidveil.core.user_key import key_file, make_key, read_key
 
 SHARE = Options(manifest="share")
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.detect.onnx_writer import constant, halving, model, node, same, text, value_info, whole
 from vidveil.core.errors import InputError
-from vidveil.core.onnx_format import freed
 from vidveil.detect.onnx_network import Network
+from vidveil.weights.onnx_format import freed
 
 MODELS = {
     "halving": halving(),

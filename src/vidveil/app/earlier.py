@@ -11,11 +11,11 @@ from typing import Any
 from vidveil.app.manifest import Manifest, Order, load_manifest, place, read_manifest
 from vidveil.app.options import Options
 from vidveil.app.sharing import input_token, old_order_token, order_token, place_token, shareable_order
+from vidveil.app.user_key import key_file, read_key
 from vidveil.core.bounded import reason
 from vidveil.core.errors import OutputError
 from vidveil.core.file_hash import file_hash
 from vidveil.core.text import printable
-from vidveil.core.user_key import key_file, read_key
 from vidveil.video.sources import Source
 from vidveil.video.tag_names import is_known
 

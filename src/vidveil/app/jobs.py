@@ -22,10 +22,10 @@ from vidveil.app.sharing import check_key, shareable
 from vidveil.app.targets import check_extra_files, check_targets, check_text, file_ids
 from vidveil.app.task import Task, task_of
 from vidveil.app.unfinished import listed, remove_unfinished
+from vidveil.app.user_key import key_file, make_key, read_key
 from vidveil.core.atomic import commit, temporary, to_disk
 from vidveil.core.errors import InputError, UsageError
 from vidveil.core.file_hash import file_hash
-from vidveil.core.user_key import key_file, make_key, read_key
 from vidveil.core.version import __version__
 from vidveil.methods import DEFAULT, Anonymizer, load
 from vidveil.video.read import Reader

@@ -14,8 +14,8 @@ from typing import Any
 
 from vidveil.app.manifest import Manifest, Order, kept_tags, read_manifest, way
 from vidveil.app.old_names import order_with_old_names
+from vidveil.app.user_key import key_file, read_key, token
 from vidveil.core.errors import UsageError
-from vidveil.core.user_key import key_file, read_key, token
 from vidveil.detect.settings import DETECTORS, TRACKS
 from vidveil.methods import METHODS, is_learned
 from vidveil.weights import WEIGHTS

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.bounded import read_bytes, reason
 from vidveil.core.errors import DetectorError, InputError
-from vidveil.core.onnx_format import freed
+from vidveil.weights.onnx_format import freed
 
 MODEL_BYTES = 1 << 30
 """Of an ONNX file, at most; the format itself ends at twice that."""

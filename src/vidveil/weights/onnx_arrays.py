@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidveil.core.onnx_format import BYTES, GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_NAME, VARINT, fields, varint
+from vidveil.weights.onnx_format import BYTES, GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_NAME, VARINT, fields, varint
 
 # Field numbers of onnx.proto
 GRAPH_NODE = 1
