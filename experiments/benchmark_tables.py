@@ -1,4 +1,4 @@
-"""Tables of the measurements in benchmarks/results: speed, detection, and what raw video gives away."""
+"""Tables of speed and detection (benchmarks/results), and of what raw video leaks (raw_video/results)."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from vidveil.evaluation.results import Metric
 from vidveil.evaluation.results import read as read_results
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+RAW = Path(__file__).parent / "raw_video" / "results"
 SETS = {
     "puppets, small networks": "raw_puppets.json",
     "puppets, full size": "raw_puppets_large.json",
@@ -47,7 +48,7 @@ VARIANTS = {
 def raw_video() -> str:
     rows = []
     for title, file in SETS.items():
-        results = read_results(RESULTS / file)
+        results = read_results(RAW / file)
         metrics, device = results.raw.metrics, str(results.machine["device"])
         cells = [f"{_value(metrics[key])}, floor {metrics[key].floor:.2f}"
                  for key in ("action_top1", "linkage_rank1", "cmap")]  # fmt: skip
@@ -59,7 +60,7 @@ def raw_video() -> str:
 def puppets_leaks() -> str:
     found: dict[str, Metric] = {}
     for file in ("raw_puppets.json", "puppets_leaks.json"):
-        results = read_results(RESULTS / file)
+        results = read_results(RAW / file)
         found |= {**results.raw.metrics, **results.controls}
     rows = [[title, _value(found[key]), f"{found[key].floor:.3f}"] for title, key in PARTS.items()]
     return table(["what the attacker sees", "linkage, rank-1", "floor"], rows)

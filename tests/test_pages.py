@@ -5,18 +5,22 @@ import re
 import shlex
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 import typer.main
 
 from experiments.tables import ROOT, pages
 from tests.methods import made_checkpoint
 from vidveil.cli.app import COMMANDS
 from vidveil.core.recipe import find, names, read_for
+from vidveil.methods import METHODS, Method, load
 
 PROGRAM = re.compile(rf"(vidveil ({'|'.join(COMMANDS)})|python (-m experiments|benchmarks/))\b")
 SYMBOL = re.compile(r"`([\w/]+)\.py:([\w.]+)`")
-PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
+FOUND = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
+PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in FOUND}
 RECIPES = {name: find(name).read_text(encoding="utf-8") for name in names()}
 every_page = pytest.mark.parametrize("name", PAGES)
 
@@ -91,3 +95,13 @@ def test_the_examples_of_dual_cls_run(tmp_path: Path, monkeypatch: pytest.Monkey
     defined: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", PAGES["docs/methods/dual_cls.md"], re.DOTALL):
         exec(compile(block, "dual_cls.md", "exec"), defined)
+
+
+def test_the_method_in_contributing_works_and_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    defined: dict[str, Any] = {}
+    (block,) = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
+    exec(compile(block, "CONTRIBUTING.md", "exec"), defined)
+    monkeypatch.setitem(METHODS, "posterize", Method(defined["Posterize"], "posterize:N", "N grey levels"))
+    method = load("posterize:2")
+    assert method.caution(720)
+    assert method.anonymize(torch.rand(3, 2, 8, 8)).video.unique().numel() == 2

@@ -73,7 +73,7 @@ def main() -> int:
     found = [line for path in files(sys.argv[1:]) for line in complaints(path)]
     print(*found, sep="\n", end="\n" if found else "")
     if found:
-        print(f"{len(found)} words of tools/words.toml", file=sys.stderr)
+        print(f"{len(found)} words to replace: tools/words.toml says by what", file=sys.stderr)
     return 1 if found else 0
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests import command
 from tests.media import Film
-from tests.watching import Remembering
+from tests.remembering import Remembering
 from tests.whole_frame import WHOLE_FRAME, anonymize
 from vidveil.app.jobs import Options, Status
 from vidveil.app.renamed import rename_outputs

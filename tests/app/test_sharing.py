@@ -14,7 +14,7 @@ import pytest
 
 from tests.app.manifests import moment, order
 from tests.media import Film
-from tests.watching import Remembering
+from tests.remembering import Remembering
 from tests.whole_frame import anonymize, anonymize_one, manifest_of
 from vidveil.app.jobs import NAMES_STAY, Options, Status
 from vidveil.app.manifest import Manifest

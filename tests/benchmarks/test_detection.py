@@ -6,16 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import detection_people
-import drawn_heads
 import numpy as np
 import pytest
-import scenes
 import torch
+from composed_clips import drawn_heads, scenes
+from composed_clips.people import Ellipse, Person, Sprite
+from composed_clips.scoring import (
+    BANDS,
+    FaceFrame,
+    Hidden,
+    Tracks,
+    band_of,
+    paired,
+    score,
+    share_covered,
+    stretches,
+    summary,
+)
+from composed_clips.stage import HEIGHT, WIDTH, Actor, Clip, Occluder, Pose, Scene, face_of, render
 from deface_driver import drawn
 from numpy.typing import NDArray
-from people import Ellipse, Person, Sprite
-from scoring import BANDS, FaceFrame, Hidden, Tracks, band_of, paired, score, share_covered, stretches, summary
-from stage import HEIGHT, WIDTH, Actor, Clip, Occluder, Pose, Scene, face_of, render
 
 from vidveil import load
 from vidveil.core.frame import Region

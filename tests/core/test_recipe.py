@@ -7,7 +7,7 @@ import pytest
 
 import vidveil
 from vidveil.app import run_recipe
-from vidveil.core.errors import RecipeError
+from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.recipe import as_values, build, find, header, names, read, read_for, runner_of, verb_of
 from vidveil.core.registry import PROTOCOLS, resolve
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
@@ -51,6 +51,11 @@ def test_python_evaluates_recipes_of_every_protocol(monkeypatch, name):
     vidveil.evaluate(name)
     assert ran == [read(find(name))]
     assert runner_of(ran[0]) is resolve(PROTOCOLS[ran[0].protocol].run)
+
+
+def test_the_name_of_a_dataset_is_not_taken_for_the_folder_of_datasets():
+    with pytest.raises(UsageError, match=r"'weizmann' is no folder of datasets; .* \"data=NAME\""):
+        run_recipe.evaluate("blur_puppets", data="weizmann")
 
 
 def test_there_is_a_recipe_of_every_protocol():

@@ -94,7 +94,7 @@ def test_every_key_has_its_sentence(name):
 def test_a_name_after_anything_else_is_refused():
     done = CliRunner().invoke(app, ["ls", "runs", "mine"])
     assert isinstance(done.exception, UsageError)
-    assert "vidveil ls recipes mine" in str(done.exception)
+    assert "`ls recipes NAME`" in str(done.exception)
 
 
 OLD = {"after": "figure:14", "company": 0.4, "credit_weight": [1, 0], "trunk_lr": 0.1, "train_on": "credit"}

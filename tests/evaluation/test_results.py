@@ -10,7 +10,7 @@ from vidveil.core.errors import DataError
 from vidveil.core.recipe_keys import _note
 from vidveil.evaluation.results import locate, read
 
-COMMITTED = Path(__file__).parents[2] / "benchmarks" / "results" / "raw_puppets.json"
+COMMITTED = Path(__file__).parents[2] / "experiments" / "raw_video" / "results" / "raw_puppets.json"
 
 
 def test_results_are_read_back_as_they_were_written(tmp_path):

@@ -12,7 +12,7 @@ import vidveil
 from tests import media
 from tests.detect.stage import Discs, Film, Head, Shot, shown, still
 from tests.methods import made_checkpoint
-from tests.methods.dimmest import CELL, FRAMES, GRID, SIZE, clip, masker, only
+from tests.methods.known_masks import CELL, FRAMES, GRID, SIZE, clip, masker, only
 from vidveil import methods
 from vidveil.app.jobs import Options, Status
 from vidveil.cli.app import app

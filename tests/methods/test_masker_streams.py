@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.detect.stage import TURNS, frame_of, matrix_of, stored_as
-from tests.methods.dimmest import CELL, FRAMES, SIZE, Dimmest, frames, masker, only
+from tests.methods.known_masks import CELL, FRAMES, SIZE, KeepsBrightest, frames, masker, only
 from vidveil.core.errors import UsageError
 from vidveil.core.yuv import rgb
 from vidveil.methods.masking import stream as stretch
@@ -75,7 +75,7 @@ def test_a_fill_that_needs_the_whole_clip_is_refused_for_streams():
 def test_the_network_sees_turned_pictures_upright_and_the_mask_lies_where_it_looked(name):
     scorer = only((None, 0, 1))
     raw = list(frames(FRAMES, 64, 48, matrix_of(name)))
-    upright = Dimmest()
+    upright = KeepsBrightest()
     list(masker(upright).stream(frames(FRAMES, 64, 48)))
     safe = list(masker(scorer).stream(iter(raw)))
     torch.testing.assert_close(scorer.calls[0][0], upright.calls[0][0], atol=0.02, rtol=0)
@@ -91,13 +91,13 @@ def test_a_stream_of_a_picture_that_stands_still_does_not_flicker():
 
     one = next(frames(1))
     raw = [frame_of([plane.copy() for plane in one.planes], index=i) for i in range(83)]
-    hidden = hidden_cells(masker(Dimmest(answer=answer)).stream(iter(raw)))
+    hidden = hidden_cells(masker(KeepsBrightest(answer=answer)).stream(iter(raw)))
     assert 0 < hidden[0].mean() < 1
     assert (hidden == hidden[0]).all()
 
 
 def test_a_frame_waits_for_no_more_than_a_window_and_no_more_pass_through_the_network_than_needed():
-    scorer, read = Dimmest(), 0
+    scorer, read = KeepsBrightest(), 0
 
     def counted():
         nonlocal read
@@ -112,7 +112,7 @@ def test_a_frame_waits_for_no_more_than_a_window_and_no_more_pass_through_the_ne
 
 
 def test_a_network_that_breaks_blackens_the_frames_of_its_window_and_no_others():
-    method = masker(Dimmest(breaks_at=2))  # of windows 0-15, 8-23, 16-31 …
+    method = masker(KeepsBrightest(breaks_at=2))  # of windows 0-15, 8-23, 16-31 …
     safe = list(method.stream(frames(48)))
     reasons = [frame.hidden for frame in safe]
     assert reasons == [None] * 8 + ["could not be anonymized (RuntimeError)"] * 16 + [None] * 24
@@ -140,7 +140,7 @@ def test_a_picture_that_the_network_cannot_see_is_black(monkeypatch):
 
 
 def test_a_gap_begins_a_window_anew():
-    scorer, raw = Dimmest(), list(frames(30))
+    scorer, raw = KeepsBrightest(), list(frames(30))
     raw[11].after_gap = True
     assert [frame.index for frame in masker(scorer).stream(iter(raw))] == list(range(30))
     before, after = scorer.calls[0][0], scorer.calls[1][0]

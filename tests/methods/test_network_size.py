@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import vidveil
 from tests import media
 from tests.detect.stage import TURNS, matrix_of
-from tests.methods.dimmest import frames
+from tests.methods.known_masks import frames
 from tests.methods.stprivacy.test_anonymizer import CELL, FRAMES, SIZE, breaking, kept, reasons_of
 from vidveil import load
 from vidveil.app import pipeline

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.media import Film
-from tests.watching import Remembering
+from tests.remembering import Remembering
 from tests.whole_frame import anonymize
 from vidveil.app.earlier import _different
 from vidveil.app.jobs import Options, Status

@@ -44,7 +44,7 @@ def ls(
     vidveil ls runs         what is under runs/ and how far it is
     """
     if name is not None and what not in ("recipes", "data"):
-        raise UsageError(f"`vidveil ls {what}` takes no name: `vidveil ls recipes {name}` explains a recipe")
+        raise UsageError(f"`vidveil ls {what}` lists all and takes no name; `ls recipes NAME` and `ls data NAME` do")
     if what == "data":
         _data(data, name)
     elif name is not None:
@@ -81,9 +81,12 @@ def _data(root: Path | None, only: str | None) -> None:
 
 
 def _recipes() -> None:
-    _columns([(name, header(find(name))) for name in names()])
+    for command in ("train", "evaluate"):
+        typer.echo(f"For `vidveil {command}`:\n")
+        _columns([(f"  {name}", header(find(name))) for name in names(command)])
+        typer.echo()
     typer.echo(
-        f"\nThe files are in {FOLDER}: each begins with its command. One of your own is such a file, given by path."
+        f"The files are in {FOLDER}: each begins with its command. One of your own is such a file, given by path."
         "\nAll keys of one, explained: vidveil ls recipes NAME"
     )
 

@@ -32,9 +32,10 @@ VERBS: dict[str, tuple[str, str, Registry[Runnable]]] = {
 FOLDER = Path(__file__).parents[1] / "recipes"
 
 
-def names() -> list[str]:
-    """Names of the recipes that come with vidveil."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+def names(verb: str | None = None) -> list[str]:
+    """Names of the recipes that come with vidveil; with `verb`, of those for this command."""
+    found = sorted(FOLDER.glob("*.yaml"))
+    return [path.stem for path in found if verb is None or f"\nverb: {verb}\n" in _text(path)]
 
 
 def find(name: str) -> Path:
@@ -45,7 +46,7 @@ def find(name: str) -> Path:
             raise RecipeError(f"there is no recipe at {printable(path)}")
         return path
     if name not in names():
-        hint = close_to(name, names())
+        hint = close_to(name, names(), "`vidveil ls recipes` lists them.")
         raise RecipeError(
             f"no recipe is called {_shown(name)}; {hint} A recipe of your own is the path of a .yaml file"
         )

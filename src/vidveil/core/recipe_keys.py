@@ -15,28 +15,31 @@ from vidveil.core.progress import say
 from vidveil.core.text import printable
 
 RENAMED_KEYS = {
-    "trunk": "backbone",
     "trunk_lr": "backbone_lr",
     "after": "preprocess",
     "company": "shown_share",
     "credit_weight": "attribution_weight",
 }
-"""Old key → new key, of recipes and of the options of training that follow from them.
+"""Old key → new key, of recipes.
 
 Old ones are read for one more version: in recipes, on the command line, in runs that are resumed and in checkpoints.
 """
+RENAMED_OPTIONS = RENAMED_KEYS | {"trunk": "backbone"}
+"""The same of the options of training, which are stored with its state: some are no keys of a recipe."""
 RENAMED_VALUES = {"train_on": {"credit": "attribution"}}
 """Key → old value → new value."""
 
 
-def with_current_names(values: Mapping[str, Any], *, note: bool = True) -> dict[str, Any]:
+def with_current_names(
+    values: Mapping[str, Any], *, note: bool = True, renamed: Mapping[str, str] = RENAMED_KEYS
+) -> dict[str, Any]:
     """A recipe's keys and values under their current names. With `note`, a line on stderr names each old one, once.
 
     RecipeError where a key is given under its old and its new name.
     """
     current: dict[str, Any] = {}
     for given, value in values.items():
-        key = RENAMED_KEYS.get(given, given)
+        key = renamed.get(given, given)
         if key != given and key in values:
             raise RecipeError(f"{printable(given)} is the old name of {key}: give one of the two")
         new = RENAMED_VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
@@ -49,8 +52,11 @@ def with_current_names(values: Mapping[str, Any], *, note: bool = True) -> dict[
 
 
 def with_old_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of `with_current_names`, for hashes: they must not change with a name, or no old run could resume."""
-    old_keys = {new: old for old, new in RENAMED_KEYS.items()}
+    """Keys of a recipe, or options of training, under their old names.
+
+    For hashes: they must not change with a name, or no old run could resume.
+    """
+    old_keys = {new: old for old, new in RENAMED_OPTIONS.items()}
     old_values = {key: {new: old for old, new in renamed.items()} for key, renamed in RENAMED_VALUES.items()}
     return {
         old_keys.get(key, key): old_values.get(key, {}).get(value, value) if isinstance(value, str) else value

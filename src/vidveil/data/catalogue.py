@@ -75,7 +75,7 @@ DATA = Registry(
     {
         "puppets": Dataset(
             reader="vidveil.data.puppets:load",
-            usage="puppets[:rho=0|0.5|1,gait,null,bias_f,bias_m,view=...]",
+            usage="puppets[:rho=0|0.5|1][,gait|null|bias_f|bias_m][,view=background|mask|motion][,share=0.1]",
             summary="synthetic people who act in synthetic places, with ground truth for everything",
         ),
         "puppets_untrimmed": Dataset(

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from vidveil.core.atomic import remove_stale, write_bytes, write_json
 from vidveil.core.bounded import read_bytes, read_json_object, reason
 from vidveil.core.errors import OutputError, TrainingError
-from vidveil.core.recipe_keys import with_current_names
+from vidveil.core.recipe_keys import RENAMED_OPTIONS, with_current_names
 from vidveil.core.text import printable
 
 LAYOUT = 1
@@ -45,7 +45,7 @@ class Checkpoint:
         stored, ours = self.about.get("options"), about["options"]
         if not isinstance(stored, dict) or not {"fingerprint", "batches", "state"} <= self.about.keys():
             raise TrainingError(f"{hint}: it does not describe the training that it belongs to")
-        theirs = with_current_names(stored, note=False)
+        theirs = with_current_names(stored, note=False, renamed=RENAMED_OPTIONS)
         if self.about["fingerprint"] != about["fingerprint"]:
             raise TrainingError(f"{hint}: it was made with other data or another recipe; start a run of another name")
         if differ := sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name)):

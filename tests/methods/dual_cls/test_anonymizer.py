@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from tests import media
 from tests.evaluation.masked import people
 from tests.methods import made_checkpoint
-from tests.methods.dimmest import frames
+from tests.methods.known_masks import frames
 from tests.methods.made_checkpoint import FRAMES, SIZE, clips, network
 from vidveil import load
 from vidveil.cli.app import app

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.methods.dimmest import CELL, FRAMES, GRID, SIZE, Dimmest, clip, masker, only
+from tests.methods.known_masks import CELL, FRAMES, GRID, SIZE, KeepsBrightest, clip, masker, only
 from vidveil.core.errors import UsageError
 from vidveil.methods.masking.masker import Decision
 from vidveil.methods.masking.windows import Plan, area_weights, rectangles, squashed, squashed_clips
@@ -88,7 +88,7 @@ def test_the_rectangles_of_a_picture_cover_hidden_cells_and_less_than_three_pixe
 
 
 def test_a_clip_of_the_networks_size_is_shown_to_it_untouched_and_in_one_call():
-    scorer, raw = Dimmest(), torch.stack([clip(seed=i) for i in range(5)])
+    scorer, raw = KeepsBrightest(), torch.stack([clip(seed=i) for i in range(5)])
     done = masker(scorer).anonymize_batch(raw)
     assert len(scorer.calls) == 1
     assert torch.equal(scorer.calls[0][0], raw)
@@ -118,7 +118,7 @@ def test_clips_of_bytes_stay_bytes_and_get_the_same_mask():
 def test_the_whole_picture_reaches_the_network_to_its_last_row_and_column():
     raw = torch.zeros(3, FRAMES, 2 * SIZE, 4 * SIZE)
     raw[:, :, -2:], raw[..., -4:] = 1.0, 1.0
-    scorer = Dimmest()
+    scorer = KeepsBrightest()
     masker(scorer).anonymize(raw)
     seen = scorer.calls[0][0]
     assert (seen[..., -1, :] == 1).all()
@@ -128,7 +128,7 @@ def test_the_whole_picture_reaches_the_network_to_its_last_row_and_column():
 
 def test_squashing_averages_so_that_single_pixels_do_not_flicker_through():
     raw = (torch.arange(8 * SIZE) % 2).float().expand(3, FRAMES, 8 * SIZE, 8 * SIZE)
-    scorer = Dimmest()
+    scorer = KeepsBrightest()
     masker(scorer).anonymize(raw)
     torch.testing.assert_close(scorer.calls[0][0], torch.full((1, 3, FRAMES, SIZE, SIZE), 0.5))
 
@@ -153,7 +153,7 @@ def test_a_tubelet_hides_the_frames_between_those_that_it_was_shown():
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 70), st.integers(1, 3), st.integers(0, 99))
 def test_what_any_window_hides_is_hidden(length, stride, seed):
-    scorer, raw = Dimmest(), clip(length, 40, 56, seed)
+    scorer, raw = KeepsBrightest(), clip(length, 40, 56, seed)
     method = masker(scorer, stride=stride)
     mask = method.anonymize(raw).mask
     again = masker(stride=stride)
@@ -162,7 +162,7 @@ def test_what_any_window_hides_is_hidden(length, stride, seed):
     for window, seen in zip(method.plan.windows(length), shown_to_it, strict=True):
         kept = again.ask(seen[None]).kept[0]
         for layer, (begin, end) in enumerate(window.spans):
-            one = masker(Dimmest(answer=lambda s, k=kept[layer]: Decision(k.expand(s.shape), s)))
+            one = masker(KeepsBrightest(answer=lambda s, k=kept[layer]: Decision(k.expand(s.shape), s)))
             hidden[begin:end] |= ~one.anonymize(raw[:, :1]).mask
     assert torch.equal(~mask, hidden)
 
@@ -174,13 +174,13 @@ def test_a_video_that_stands_still_has_one_mask_from_its_first_frame_to_its_last
         kept = scores > scores.flatten(1).median(1).values[:, None, None, None]
         return Decision(kept, scores)
 
-    mask = masker(Dimmest(answer=answer)).anonymize(still_clip).mask
+    mask = masker(KeepsBrightest(answer=answer)).anonymize(still_clip).mask
     assert 0 < mask[0].float().mean() < 1
     assert (mask == mask[0]).all()
 
 
 def test_knobs_of_a_call_go_before_the_methods_own_and_those_before_the_networks():
-    scorer = Dimmest()
+    scorer = KeepsBrightest()
     method = masker(scorer, keep=0.5, privacy_weight=2.0)
     method.anonymize(clip())
     method.anonymize(clip(), keep=0.25, privacy_weight=0.0)
@@ -223,7 +223,7 @@ def test_no_hidden_pixel_reaches_the_output(fill):
 )
 def test_an_answer_that_is_no_decision_passes_for_none(answer):
     with pytest.raises(ValueError, match="the network"):
-        masker(Dimmest(answer=answer)).anonymize(clip())
+        masker(KeepsBrightest(answer=answer)).anonymize(clip())
 
 
 def test_one_clip_of_bytes_is_taken_as_many_are():

@@ -12,7 +12,7 @@ from tests import media
 from tests.detect.stage import TURNS, Discs, frame_of, matrix_of, stored_as
 from tests.evaluation.masked import people
 from tests.methods import made_checkpoint
-from tests.methods.dimmest import frames
+from tests.methods.known_masks import frames
 from tests.methods.made_checkpoint import FRAMES, SIZE, clips, drawing_network
 from vidveil import load
 from vidveil.cli.app import app

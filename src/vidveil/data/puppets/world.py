@@ -87,7 +87,8 @@ def parse(argument: str | None, *, frames: int, size: int, seed: int) -> World:
             number = _number(key, value)
             rho, share = (number, share) if key == "rho" else (rho, number)
         elif part.strip():
-            known = [*get_args(Kind)[1:], "rho=0", "rho=0.5", "rho=1", *(f"view={name}" for name in get_args(View))]
+            views = [f"view={name}" for name in get_args(View)]
+            known = [*get_args(Kind)[1:], "share=0.1", "rho=0", "rho=0.5", "rho=1", *views]
             near = get_close_matches(part.strip(), known, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"it is {USAGE}"
             raise UsageError(f"puppets: {part.strip()!r} is not known; {hint}")

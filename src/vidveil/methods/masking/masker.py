@@ -213,15 +213,15 @@ class TubeletMasker(Anonymizer):
         return self._stream(frames if self.preprocess is None else self.preprocess.stream(frames))
 
     def _stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:
-        stretch = self._stretch()
+        segment = self._segment()
         for frame in frames:
             if frame.after_gap:  # frames before an outage say nothing about those after it
-                yield from stretch.end()
-                stretch = self._stretch()
-            yield from stretch.take(frame)
-        yield from stretch.end()
+                yield from segment.end()
+                segment = self._segment()
+            yield from segment.take(frame)
+        yield from segment.end()
 
-    def _stretch(self) -> StreamSegment:
+    def _segment(self) -> StreamSegment:
         return StreamSegment(self)
 
     def ask(self, clips: "Tensor", keep: float | None = None, privacy_weight: float | None = None) -> Decision:

@@ -130,7 +130,7 @@ class STPrivacyAnonymizer(TubeletMasker):
                     drawn.add(frame)
         return shown, all_kept, lowest
 
-    def _stretch(self) -> StreamSegment:
+    def _segment(self) -> StreamSegment:
         return DrawnSegment(self)
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from stage import HEIGHT, WIDTH, Pose, Route
+from composed_clips.stage import HEIGHT, WIDTH, Pose, Route
 
 
 def standing(x: float, y: float, size: float, tilt: float, phase: float) -> Route:

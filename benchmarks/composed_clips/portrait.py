@@ -11,7 +11,8 @@ from importlib.resources import as_file, files
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from people import Ellipse, Floats, Person, Picture, Sprite
+
+from composed_clips.people import Ellipse, Floats, Person, Picture, Sprite
 
 FACE = (176, 62, 276, 180)
 AXIS, RADIUS = 227.0, 73.5  # of the head, hair included

@@ -10,12 +10,11 @@ from dataclasses import replace
 from itertools import cycle
 
 import cv2
-import drawn_heads
 import numpy as np
-import portrait
-import routes
-from people import Person, Picture
-from stage import BANDS, HEIGHT, RATE, WIDTH, Actor, Clip, Occluder, Route, Scene
+
+from composed_clips import drawn_heads, portrait, routes
+from composed_clips.people import Person, Picture
+from composed_clips.stage import BANDS, HEIGHT, RATE, WIDTH, Actor, Clip, Occluder, Route, Scene
 
 Layers = list[Actor | Occluder]
 Sizes = Sequence[float]

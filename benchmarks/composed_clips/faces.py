@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stage import HEIGHT, RATE, WIDTH, Clip, render
+
+from composed_clips.stage import HEIGHT, RATE, WIDTH, Clip, render
 
 CRF = 20
 

@@ -10,7 +10,8 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from people import Ellipse, Floats, Person, Picture
+
+from composed_clips.people import Ellipse, Floats, Person, Picture
 
 WIDTH, HEIGHT, RATE = 1280, 720, 30
 BANDS = ((16, 24), (24, 32), (32, 48), (48, 80), (80, 130), (130, 200))

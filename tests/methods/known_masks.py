@@ -12,7 +12,7 @@ FRAMES, SIZE, CELL = 8, 32, 8
 GRID = SIZE // CELL
 
 
-class Dimmest(Scorer):
+class KeepsBrightest(Scorer):
     """Keeps the brightest tubelets, a share `keep` of all. Counts how often it is asked, and can break."""
 
     frames, size, tubelet = FRAMES, SIZE, (2, CELL, CELL)
@@ -33,7 +33,7 @@ class Dimmest(Scorer):
 
 
 def masker(scorer=None, **knobs):
-    return TubeletMasker("dimmest", scorer or Dimmest(), weights="dimmest 1234", **knobs)
+    return TubeletMasker("brightest", scorer or KeepsBrightest(), weights="brightest 1234", **knobs)
 
 
 def only(*cells):
@@ -45,7 +45,7 @@ def only(*cells):
             kept[:, slice(None) if layer is None else layer, row, column] = False
         return Decision(kept, scores)
 
-    return Dimmest(answer=answer)
+    return KeepsBrightest(answer=answer)
 
 
 def clip(length=FRAMES, height=SIZE, width=SIZE, seed=0):

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from people import Ellipse
-from stage import BANDS
+
+from composed_clips.people import Ellipse
+from composed_clips.stage import BANDS
 
 Mask = NDArray[np.bool_]
 Box = tuple[float, float, float, float]

@@ -16,7 +16,8 @@ from functools import lru_cache
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from people import Ellipse, Floats, Person, Sprite, figure
+
+from composed_clips.people import Ellipse, Floats, Person, Sprite, figure
 
 WIDTH, HEIGHT, TALL = 640, 480, 2000  # of the head's picture; that of the body is taller
 UNIT = 165  # pixels from the middle of a head to its crown
