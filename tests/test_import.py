@@ -11,13 +11,28 @@ HEAVY = ("torch", "av", "numpy", "cv2", "lightning", "matplotlib", "onnxruntime"
 @pytest.mark.parametrize(
     "statement",
     ["import vidveil", "import vidveil.cli", "from typer.testing import CliRunner; from vidveil.cli.app import app; "
-     "r = CliRunner().invoke(app, ['--help']); assert r.exit_code == 0, r.output"],
+     "r = CliRunner().invoke(app, ['anonymize', '--help']); assert r.exit_code == 0, r.output"],
     ids=["import", "command", "help"],
 )  # fmt: skip
 def test_importing_and_asking_for_help_load_nothing_heavy(statement):
     check = f"import sys; {statement}; print([m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_hiding_faces_needs_no_torch():
+    """Whatever the imports within functions: all modules of these packages load without it."""
+    check = """
+import sys, pkgutil, importlib
+for name in ("core", "video", "detect", "statistics", "weights", "cli"):
+    package = importlib.import_module(f"vidveil.{name}")
+    for found in pkgutil.walk_packages(package.__path__, f"vidveil.{name}."):
+        importlib.import_module(found.name)
+import vidveil.app.jobs, vidveil.methods.classical
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_every_public_name_is_there():

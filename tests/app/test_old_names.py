@@ -11,10 +11,11 @@ from tests.app.manifests import order
 from tests.detect.stage import Discs, Film, Head, Shot, still
 from vidveil.app.jobs import Options, Status
 from vidveil.app.manifest import load_manifest
-from vidveil.app.old_names import OPTIONS, order_with_old_names
+from vidveil.app.old_names import OPTIONS, manifest_with_current_names, order_with_old_names
 from vidveil.app.review import describe, read_review
 from vidveil.app.sharing import old_order_token
 from vidveil.app.user_key import read_key
+from vidveil.core.errors import UsageError
 from vidveil.detect import settings
 from vidveil.detect.settings import DetectionSettings
 
@@ -53,6 +54,14 @@ def test_the_old_keyword_does_what_the_new_one_does_with_a_warning(film):
     assert again.status is Status.UP_TO_DATE
 
 
+def test_an_old_and_a_new_name_together_are_refused(film):
+    with pytest.raises(UsageError, match="guard is the old name of also_hide: give one of the two"):
+        vidveil.anonymize(film, guard="discs", also_hide="people")
+    done = command.vidveil("anonymize", film, "--guard", "discs", "--also-hide=people", "--dry-run")
+    assert isinstance(done.exception, UsageError)
+    assert "--guard is the old name of --also-hide: give one of the two" in str(done.exception)
+
+
 def in_layout_2(path):
     """Rewrite a manifest as the previous version wrote it."""
     asked = replace(load_manifest(path).order, weights="discs 1")  # withheld in a manifest for sharing
@@ -62,6 +71,9 @@ def in_layout_2(path):
     found["order"]["lookout"] = found["order"].pop("detection")
     for new, old in (("also_hide", "guard"), ("also_hide_with", "guard_with"), ("leave_visible", "exceptions")):
         found["order"]["lookout"][old] = found["order"]["lookout"].pop(new)
+    found["frames"]["times_mended"] = found["frames"].pop("times_corrected")
+    for moment in found["detection"]["moments"]:
+        moment["what"] = moment["what"].replace("first seen", "born")
     if found["form"] == "share":
         found["input"]["order"] = old_order_token(read_key(), asked, found["output"]["name"])
     path.write_text(json.dumps(found))
@@ -98,3 +110,10 @@ def test_the_token_of_an_order_is_the_one_that_the_previous_version_wrote():
     asked = order(weights=weights, detection=detection)
     assert order_with_old_names(asdict(asked))["lookout"] == SETTINGS
     assert old_order_token(bytes.fromhex(KEY), asked, "clip_anonymized.mp4") == TOKEN
+
+
+def test_a_preprocessing_was_called_after():
+    old = {"manifest": 2, "order": {"lookout": None, "knobs": {"keep": 0.8, "after": "figure:14"}}}
+    current = manifest_with_current_names(old)["order"]
+    assert current["knobs"] == {"keep": 0.8, "preprocess": "figure:14"}
+    assert order_with_old_names(asdict(order(knobs=current["knobs"])))["knobs"] == old["order"]["knobs"]

@@ -152,7 +152,7 @@ def test_names_of_the_users_own_files_are_withheld():
             method="dual_cls:jane | stride:5 | jane_run",
             weights=f"centerface sha256:{'0' * 16} + jane.onnx sha256:{'1' * 16} as {'2' * 8}",
             detection=detection,
-            knobs={"keep": 0.8, "fill": "black", "stride": 2, "after": "dual_cls:jane", "new": "jane"},
+            knobs={"keep": 0.8, "fill": "black", "stride": 2, "preprocess": "dual_cls:jane", "new": "jane"},
         )
     )
     assert "jane" not in str(shared)

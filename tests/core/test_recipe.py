@@ -54,7 +54,7 @@ def test_python_evaluates_recipes_of_every_protocol(monkeypatch, name):
 
 
 def test_the_name_of_a_dataset_is_not_taken_for_the_folder_of_datasets():
-    with pytest.raises(UsageError, match=r"'weizmann' is no folder of datasets; .* \"data=NAME\""):
+    with pytest.raises(UsageError, match=r"weizmann is no folder of datasets; .* \"data=NAME\""):
         run_recipe.evaluate("blur_puppets", data="weizmann")
 
 

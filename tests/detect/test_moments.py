@@ -51,18 +51,18 @@ def test_a_gap_of_more_than_half_a_second_is_a_moment():
 
 
 def test_born_and_lost_in_mid_picture_are_moments_and_at_the_border_they_are_not():
-    assert names(*steadily(4, 6)) == ["born mid-picture", "lost mid-picture"]
+    assert names(*steadily(4, 6)) == ["first seen mid-picture", "lost mid-picture"]
     passing = [sighting(4 + 0.2 * i, x=-10 + 67 * i) for i in range(10)]
     assert names(*passing) == []
 
 
 def test_who_stands_at_the_border_did_not_come_or_go_through_it():
-    assert names(*steadily(4, 6, x=0)) == ["born mid-picture", "lost mid-picture"]
+    assert names(*steadily(4, 6, x=0)) == ["first seen mid-picture", "lost mid-picture"]
 
 
 def test_a_birth_that_was_hidden_from_the_start_of_the_scene_is_no_moment():
     assert names(*steadily(0.8, 10)) == []
-    assert names(*steadily(1.4, 10)) == ["born mid-picture"]
+    assert names(*steadily(1.4, 10)) == ["first seen mid-picture"]
     assert names(*steadily(0, 9.2)) == []
 
 

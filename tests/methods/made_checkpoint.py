@@ -47,7 +47,8 @@ def write(
 ) -> Path:
     """As a run of that name: `folder` is that of the checkpoint."""
     method = method or ("stprivacy" if isinstance(made, STPrivacy) else "dual_cls")
-    recipe = {"name": name, "method": method, "data": data, "stride": 2, "deploy_stride": deploy_stride, **more}
+    recipe = {"name": name, "method": method, "data": data, "stride": 2, "deploy_stride": deploy_stride}
+    recipe |= ({"preprocess": "raw"} if method == "dual_cls" else {}) | more
     about = {"recipe": recipe, "metrics": {"action_top1": 0.5}, "floors": floors or {}}
     checkpoint.write(folder, method, made.about(), made.state_dict(), **about)
     return folder

@@ -89,7 +89,7 @@ def test_an_output_with_a_guard_is_not_replaced_by_one_without(film, named, monk
     )  # more is hidden: nothing to ask about
 
 
-def test_a_network_that_learned_on_drawn_people_says_so_also_under_a_guard(film, tmp_path, monkeypatch):
+def test_a_network_that_was_trained_on_puppets_says_so_also_where_faces_are_hidden_on_top(film, tmp_path, monkeypatch):
     monkeypatch.setitem(DETECTORS, "faces", Discs)
     monkeypatch.chdir(tmp_path)
     for data, drawn in (("puppets:rho=0", True), ("ucf101_5", False)):

@@ -24,9 +24,9 @@ from vidveil.models.layers.tubelets import over_pixels, paint
 pytestmark = pytest.mark.usefixtures("runs")
 
 
-def trained(runs, after):
+def trained(runs, spec):
     made = network()
-    made_checkpoint.write(runs / "mine" / "checkpoint", made, after=after)
+    made_checkpoint.write(runs / "mine" / "checkpoint", made, preprocess=spec)
     return made
 
 
@@ -48,7 +48,7 @@ def test_a_network_that_learned_on_what_a_method_leaves_sees_and_keeps_that(runs
     found = load("mine").anonymize(moving())
     assert torch.equal(found.mask, wanted[0])
     torch.testing.assert_close(found.video, paint(left[None], wanted)[0])
-    assert load("mine").knobs["after"] == spec
+    assert load("mine").knobs["preprocess"] == spec
 
 
 def test_bytes_go_through_the_method_before_as_floats_do(runs):
@@ -71,10 +71,10 @@ def test_frames_that_the_method_before_leaves_out_are_left_out(runs):
     assert [safe.index for safe in load("mine").stream(frames(7))] == [0, 3, 6]
 
 
-@pytest.mark.parametrize(("after", "why"), [("stride:1", "leaves pictures as they are"), ("mine", "is learned itself")])
-def test_what_hides_nothing_or_is_learned_cannot_come_before_a_mask(runs, after, why):
+@pytest.mark.parametrize(("spec", "why"), [("stride:1", "leaves pictures as they are"), ("mine", "is learned itself")])
+def test_what_hides_nothing_or_is_learned_cannot_come_before_a_mask(runs, spec, why):
     trained(runs, "raw")
-    made_checkpoint.write(runs / "other" / "checkpoint", network(), "other", after=after)
+    made_checkpoint.write(runs / "other" / "checkpoint", network(), "other", preprocess=spec)
     with pytest.raises(UsageError, match=why):
         load("dual_cls:other")
 
@@ -87,7 +87,7 @@ def test_a_network_with_a_method_before_it_comes_first(runs):
 
 
 def test_a_decoder_that_claims_another_method_before_it_is_refused(runs):
-    made_checkpoint.write(runs / "mine" / "checkpoint", network(output="decode", fusion=False), after="solid")
+    made_checkpoint.write(runs / "mine" / "checkpoint", network(output="decode", fusion=False), preprocess="solid")
     with pytest.raises(WeightsError, match="draws pictures after solid"):
         load("mine")
 
@@ -102,8 +102,8 @@ def test_a_frame_holds_nothing_that_holds_it(runs):
 
 def test_what_is_kept_is_not_compared_with_the_truth_of_other_places(runs, tmp_path):
     data = people(tmp_path / "drawn")
-    for after, known in (("motion:4", True), ("figure", False)):
-        trained(runs, after)
+    for spec, known in (("motion:4", True), ("figure", False)):
+        trained(runs, spec)
         videos = anonymized(data, Setting(method="dual_cls:mine", keep=0.9)).videos
         assert ("kept" in videos.sides) is known
         assert 0 < videos.share_kept(0) < 1
@@ -161,7 +161,7 @@ def test_a_mask_that_keeps_everything_of_what_is_hidden_already_is_a_mask(runs, 
     assert "after solid" in done.output
     assert media.lumas(film.with_name("film_anonymized.mp4")).max() < 20
     order = json.loads(film.with_name("film_anonymized.json").read_text())["order"]
-    assert order["knobs"]["after"] == "solid"
+    assert order["knobs"]["preprocess"] == "solid"
 
 
 def test_a_heatmap_shows_what_the_network_saw(runs, film, tmp_path):
@@ -178,7 +178,7 @@ def test_clips_of_a_set_come_out_as_a_file_of_bytes_does(runs, tmp_path, monkeyp
     """What masks lie over is made once, in bytes, as streams have it; a blur leaves fractions before that."""
     monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
     made = network()
-    made_checkpoint.write(runs / "mine" / "checkpoint", made, after="blur:4")
+    made_checkpoint.write(runs / "mine" / "checkpoint", made, preprocess="blur:4")
     data = people(tmp_path)
     after = anonymized(data, Setting(method="dual_cls:mine", keep=0.7)).videos
     for row in (0, len(data) - 1):

@@ -97,6 +97,12 @@ def test_f1_is_that_of_scikit_learn_at_either_threshold(ranking, threshold):
     assert f1(labels, logits / 4, threshold=name) == pytest.approx(f1_score(labels, yes, zero_division=0))
 
 
+def test_f1_has_its_threshold_at_a_probability_of_a_half_unless_asked():
+    logits = [0.3, -0.3, 2.0]
+    assert f1([1, 0, 1], logits) == 1
+    assert f1([1, 0, 1], logits, threshold="logit") == pytest.approx(2 / 3)
+
+
 @settings(deadline=None, max_examples=40)
 @given(rankings())
 def test_a_weight_counts_a_clip_as_often_as_copies_of_it_would(ranking):

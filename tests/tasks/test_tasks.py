@@ -6,7 +6,7 @@ import torch
 
 from tests.evaluation.toy import several, toy
 from vidveil.core.errors import DataError
-from vidveil.tasks import TASKS, Action, Actions, Attributes, Identity, Predictions
+from vidveil.tasks import Action, Actions, Attributes, Identity, Predictions, make_task
 from vidveil.tasks.retrieval import retrieval
 
 
@@ -32,9 +32,9 @@ def test_the_score_of_actions_is_top_1(data):
 
 
 def test_actions_are_one_a_clip_unless_the_set_has_several_at_once(data):
-    assert isinstance(TASKS["action"](data, "cpu", 0.1), Action)
-    assert isinstance(TASKS["action"](several(data), "cpu", 0.1), Actions)
-    assert TASKS["action"](several(data), "cpu", 0.1).outputs == 3
+    assert isinstance(make_task("action", data, "cpu", 0.1), Action)
+    assert isinstance(make_task("action", several(data), "cpu", 0.1), Actions)
+    assert make_task("action", several(data), "cpu", 0.1).outputs == 3
 
 
 def test_each_of_several_actions_has_its_own_loss_and_unknown_labels_have_none(data):

@@ -124,6 +124,29 @@ def test_a_run_continues_in_the_middle_of_an_epoch_and_between_two(tmp_path, epo
     assert found.history == whole.history
 
 
+OLD_STATE = (
+    *("epoch", "batch", "step", "best", "best_epoch", "waited", "averaged", "seconds"),
+    *("finished", "stopped_early", "history"),
+)
+
+
+def test_a_training_that_the_previous_version_began_is_resumed(tmp_path):
+    interrupted(tmp_path, 2, 5)
+    manager = CheckpointManager(tmp_path)
+    saved = manager.load()
+    about = dict(saved.about)
+    about["place"] = {name: about["state"][name] for name in OLD_STATE}  # what it called state
+    del about["state"]
+    old = {"backbone": "trunk", "backbone_lr": "trunk_lr"}
+    about["options"] = {old.get(name, name): value for name, value in about["options"].items()}
+    parts = {name.partition("/")[0]: saved.part(name.partition("/")[0]) for name in saved.tensors}
+    manager.save(parts, about, final=True)  # replaces all others
+    model, found = train(tmp_path)
+    expected, whole = train(None)
+    assert same_bits(model.state_dict(), expected.state_dict())
+    assert found.history == whole.history
+
+
 def shaky(model, batch):
     """Draws from Python's and NumPy's generators, too."""
     return loss(model, batch) * (1 + 0.1 * random.gauss(0, 1) + 0.1 * np.random.standard_normal())

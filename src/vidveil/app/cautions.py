@@ -24,7 +24,7 @@ def warnings_of(task: Task, source: Source, reader: Reader, writer: Writer, coun
         caution = learned.caution(side)
     if caution is not None:
         yield caution
-    if learned is not None and learned.scorer.drawn:
+    if learned is not None and learned.scorer.trained_on_puppets:
         yield f"{learned.spec} was trained on synthetic people: on other videos it is an experiment"
     if learned is not None and not learned.scorer.learned:
         yield f"{learned.spec} predicted the action no better than chance: train it longer"

@@ -23,7 +23,7 @@ TAGS = "its manifest, of an earlier version, names tags that are not well-known"
 UNNAMED = "other options, which a manifest for sharing does not name"
 CHANGED = "was changed since it was made"
 SOURCE_CHANGED = "the source changed"
-_PLAIN = {"method": "method", "weights": "weights", "fill": "fill", "stride": "stride", "after": "after"}
+_PLAIN = {"method": "method", "weights": "weights", "fill": "fill", "stride": "stride", "preprocess": "preprocess"}
 """Fields of an order that are not named after an option."""
 
 

@@ -5,11 +5,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from vidveil.core.errors import UsageError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 FIELDS = {"guard": "also_hide", "guard_with": "also_hide_with", "exceptions": "leave_visible"}
 """Of detection settings."""
+KNOBS = {"after": "preprocess"}
+FRAMES = {"times_mended": "times_corrected"}
 OPTIONS = {"--guard": "--also-hide", "--guard-with": "--also-hide-with", "--except": "--leave-visible"}
 
 
@@ -22,6 +26,8 @@ def with_old_keyword(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def renamed(*args: P.args, **keywords: P.kwargs) -> R:
+        if "guard" in keywords and "also_hide" in keywords:
+            raise UsageError("guard is the old name of also_hide: give one of the two")
         if "guard" in keywords:
             warnings.warn(renamed_note("guard", "also_hide"), FutureWarning, stacklevel=2)
             keywords["also_hide"] = keywords.pop("guard")
@@ -36,7 +42,13 @@ def manifest_with_current_names(manifest: dict[str, Any]) -> dict[str, Any]:
     if isinstance(found.get("order"), dict) and "lookout" in found["order"]:
         order = dict(found["order"])
         order["detection"] = _renamed(order.pop("lookout"), FIELDS)
+        order["knobs"] = _renamed(order.get("knobs"), KNOBS)
         found["order"] = order
+    found["frames"] = _renamed(found.get("frames"), FRAMES)
+    detection = found.get("detection")
+    if isinstance(detection, dict) and isinstance(detection.get("moments"), list):
+        moments = [_first_seen(moment) for moment in detection["moments"]]
+        found["detection"] = detection | {"moments": moments}
     return found
 
 
@@ -44,7 +56,13 @@ def order_with_old_names(order: dict[str, Any]) -> dict[str, Any]:
     """The order of a manifest, as layout 2 had it."""
     values = dict(order)
     values["lookout"] = _renamed(values.pop("detection"), {new: old for old, new in FIELDS.items()})
+    values["knobs"] = _renamed(values["knobs"], {new: old for old, new in KNOBS.items()})
     return values
+
+
+def _first_seen(moment: Any) -> Any:
+    is_old = isinstance(moment, dict) and moment.get("what") == "born mid-picture"
+    return moment | {"what": "first seen mid-picture"} if is_old else moment
 
 
 def _renamed(settings: Any, names: dict[str, str]) -> Any:

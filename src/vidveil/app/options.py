@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vidveil.core.errors import UsageError
 from vidveil.detect.settings import DetectionSettings
-from vidveil.video.write import CRF, PRESET
+from vidveil.video.x264 import CRF, PRESET
 
 SIZES = ("original", "network")
 MANIFESTS = ("full", "share", "none")

@@ -254,7 +254,7 @@ def _manifest(
             "read": report.frames,
             "written": writer.frames,
             "hidden": counts.hidden,
-            "times_mended": report.corrected_times,
+            "times_corrected": report.corrected_times,
             "resized": report.resized,
             "deinterlaced": report.deinterlaced,
         },

@@ -18,7 +18,8 @@ from vidveil.core.rotation import Rotation, turn_of
 from vidveil.methods.masking.windows import rectangles
 from vidveil.video.probe import PREVIEW
 from vidveil.video.read import Reader
-from vidveil.video.write import CRF, PRESET, Mp4Writer
+from vidveil.video.write import Mp4Writer
+from vidveil.video.x264 import CRF, PRESET
 
 WHITE, BLACK = 235, 16
 

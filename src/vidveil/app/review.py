@@ -17,7 +17,7 @@ from vidveil.video.sources import MARK, SHEET
 
 MEANING = {
     "lost mid-picture": "somebody was no longer found, and not at the edge: may be visible afterwards",
-    "born mid-picture": "somebody was found for the first time, and not at the edge: may be visible before",
+    "first seen mid-picture": "somebody was found for the first time, and not at the edge: may be visible before",
     "gap": "nobody was found between two sightings, and the box was drawn from those: it may be in the wrong place",
     "sudden change of size": "the box grew or shrank at once: part of somebody may lie outside",
     "low score": "the detector was unsure: the box may be in the wrong place, or end too early",

@@ -61,7 +61,7 @@ def carry_out(
 def _folder(data: str | Path | None) -> Path | None:
     if data is not None and not Path(data).is_dir():
         raise UsageError(
-            f"{printable(repr(str(data)))} is no folder of datasets; to evaluate another dataset, change the recipe's "
+            f"{printable(data)} is no folder of datasets; to evaluate another dataset, change the recipe's "
             'key by "data=NAME"'
         )
     return None if data is None else Path(data)

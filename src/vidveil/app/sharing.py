@@ -114,7 +114,7 @@ def _settings(detection: dict[str, Any]) -> dict[str, Any]:
 
 def _knobs(knobs: dict[str, Any]) -> dict[str, Any]:
     chosen = {name: knobs[name] for name in _KNOBS if name in knobs}
-    return chosen | ({"after": _method(knobs["after"])} if "after" in knobs else {})
+    return chosen | ({"preprocess": _method(knobs["preprocess"])} if "preprocess" in knobs else {})
 
 
 def _method(spec: str) -> str:

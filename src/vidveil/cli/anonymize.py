@@ -4,26 +4,21 @@ import os
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import cv2
 import typer
 
-from vidveil.app.jobs import run
-from vidveil.app.options import Options
-from vidveil.app.task import task_of
 from vidveil.cli.device import device_for
 from vidveil.cli.old_options import TakesOldOptions
-from vidveil.cli.progress import Screen
 from vidveil.cli.reported import reported
-from vidveil.cli.stores import anonymize_stores, names_adapter, refuse_features
 from vidveil.core.errors import UsageError
+from vidveil.core.registry import DEFAULT
 from vidveil.core.text import printable
 from vidveil.core.tubelets import kept_count
-from vidveil.detect.settings import DetectionSettings
-from vidveil.methods import DEFAULT, load
-from vidveil.methods.masking.masker import TubeletMasker, masker_in, tuned
-from vidveil.video.write import CRF, PRESET, PRESETS
+from vidveil.video.x264 import CRF, PRESET, PRESETS
+
+if TYPE_CHECKING:
+    from vidveil.methods.masking.masker import TubeletMasker
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -171,6 +166,17 @@ def anonymize(
     unless you say --manifest share. A frame that cannot be decoded or
     anonymized becomes black. Exit code 1 if any source failed; the others are done.
     """
+    import cv2  # these take most of the time of --help
+
+    from vidveil.app.jobs import run
+    from vidveil.app.options import Options
+    from vidveil.app.task import task_of
+    from vidveil.cli.progress import Screen
+    from vidveil.cli.stores import anonymize_stores, names_adapter, refuse_features
+    from vidveil.detect.settings import DetectionSettings
+    from vidveil.methods import load
+    from vidveil.methods.masking.masker import masker_in, tuned
+
     if names_adapter(method):
         of_video = {
             "--region": region, "--also-hide": also_hide if also_hide != "none" else None, "--keep": keep,
@@ -262,7 +268,7 @@ def _seconds(text: str | None) -> Fraction | None:
     return seconds
 
 
-def _refuse_to_hide_nothing(masker: TubeletMasker) -> None:
+def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
     """Nobody should find the original under the name of an anonymized file. In Python it may be asked for: measuring
     what a mask costs needs a mask that hides nothing."""
     scorer, keep = masker.scorer, masker.knobs["keep"]

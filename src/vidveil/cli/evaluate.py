@@ -17,7 +17,7 @@ def evaluate(
     """Anonymize a dataset, train a recognizer and attackers anew on the result, report both with their floors.
 
     \b
-    vidveil evaluate raw_puppets                           what raw video of the built-in people gives away
+    vidveil evaluate raw_puppets                           what raw video of the synthetic people leaks
     vidveil evaluate blur_puppets                          the same after a strong blur, compared with raw
     vidveil evaluate blur_puppets method=pixelate:8 name=mosaic
     vidveil evaluate raw_ucf101_5 --data sets/             real video; see `vidveil ls data`

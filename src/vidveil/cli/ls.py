@@ -54,10 +54,19 @@ def ls(
 
 
 def _methods() -> None:
-    width = max(len(method.usage) for method in METHODS.values())
-    for method in METHODS.values():
-        typer.echo(f"{method.usage:{width}}  {method.summary}")
+    rows = list(map(_method, METHODS))
+    width = max(len(usage) for usage, _ in rows)
+    for usage, summary in rows:
+        typer.echo(f"{usage:{width}}  {summary}")
     typer.echo(f'\nWithout --method: {DEFAULT}. Several, one after the other: --method "blur:strong | stride:5"')
+
+
+def _method(name: str) -> tuple[str, str]:
+    """Usage and summary; of a method whose package cannot be loaded, why."""
+    try:
+        return METHODS[name].usage, METHODS[name].summary
+    except UsageError as error:
+        return name, f"error: {error}"
 
 
 def _weights() -> None:

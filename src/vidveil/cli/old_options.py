@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperCommand
 
 from vidveil.app.old_names import OPTIONS, renamed_note
+from vidveil.core.errors import UsageError
 
 
 class TakesOldOptions(TyperCommand):
@@ -13,6 +14,10 @@ class TakesOldOptions(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
+        given = {arg.partition("=")[0] for arg in args[:end]}
+        for old, new in OPTIONS.items():
+            if old in given and new in given:
+                raise UsageError(f"{old} is the old name of {new}: give one of the two")
         return super().parse_args(ctx, [*map(_current, args[:end]), *args[end:]])
 
 

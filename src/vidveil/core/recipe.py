@@ -68,7 +68,8 @@ def read_for(verb: str, path: Path, overrides: Sequence[str] = ()) -> Any:
 
 
 def verb_of(recipe: Any) -> str:
-    return "evaluate" if hasattr(recipe, "protocol") else "train"
+    """The command that carries it out."""
+    return str(recipe.verb)
 
 
 def runner_of(recipe: Any) -> Any:

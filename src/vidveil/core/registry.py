@@ -3,7 +3,7 @@
     METHODS["blur"].build("blur:strong", "strong")      imports the module of blur
     PROTOCOLS.lookup("atack")                           UsageError: did you mean attack?
 
-Other tables: RECOGNIZERS in `models.recognizers`, DATA in `data.catalogue`.
+Other tables: TASKS below, RECOGNIZERS in `models.recognizers`, DATA in `data.catalogue`.
 
 Another package adds an entry by an entry point that names an object of the table's type:
 
@@ -24,8 +24,10 @@ from vidveil.core.text import close_to, printable
 Entry = TypeVar("Entry")
 
 
-def resolve(where: str) -> Any:
-    """The object that `package.module:name` points to."""
+def resolve(where: str | Callable[..., Any]) -> Any:
+    """The object that `package.module:name` points to; an object itself as it is."""
+    if not isinstance(where, str):
+        return where
     module, _, name = where.partition(":")
     return getattr(import_module(module), name)
 
@@ -95,7 +97,7 @@ class Method:
 
     @property
     def build(self) -> Callable[..., Any]:
-        found: Callable[..., Any] = resolve(self.where) if isinstance(self.where, str) else self.where
+        found: Callable[..., Any] = resolve(self.where)
         return found
 
 
@@ -166,6 +168,9 @@ METHODS = Registry(
     },
 )
 
+DEFAULT = "blur:strong"
+"""The method of `vidveil anonymize`, on faces."""
+
 TRAININGS = Registry(
     "training",
     {
@@ -198,3 +203,13 @@ PROTOCOLS = Registry(
     },
 )
 """`verb: evaluate`, by `protocol`; the default is `attack`."""
+
+TASKS: Registry[str | Callable[..., Any]] = Registry(
+    "task",
+    {
+        "action": "vidveil.tasks.action:action_task",
+        "attributes": "vidveil.tasks.attributes:Attributes",
+        "identity": "vidveil.tasks.identity:Identity",
+    },
+)
+"""What a network can be trained for on clips: `module:name` of what makes a task (see `tasks.make_task`)."""

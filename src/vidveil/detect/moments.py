@@ -3,7 +3,7 @@
     gap                      nobody was seen for more than half a second, then somebody again
     low score                the detector was hardly sure for a while
     sudden change of size    from one sighting to the next: perhaps another person, or another thing
-    born mid-picture         first seen away from the border: the half second before their box begins
+    first seen mid-picture         first seen away from the border: the half second before their box begins
     lost mid-picture         last seen away from the border: the half second after their box ends
     hidden whole             the frame is black, because somebody was lost from sight
 
@@ -148,7 +148,7 @@ class Findings:
             return
         if not trajectory.older and not trajectory.leaves(size, at_end=False):
             until = trajectory.first.seconds - min(settings.hold, settings.delay)
-            self._stretch("born mid-picture", trajectory, trajectory.first, until - STRETCH, until, scene)
+            self._stretch("first seen mid-picture", trajectory, trajectory.first, until - STRETCH, until, scene)
         if not trajectory.leaves(size, at_end=True):
             since = trajectory.last.seconds + settings.patience
             self._stretch("lost mid-picture", trajectory, trajectory.last, since, since + STRETCH, scene)

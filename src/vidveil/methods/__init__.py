@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from vidveil.core.anonymizer import Anonymized, Anonymizer, Chain
 from vidveil.core.errors import UsageError
-from vidveil.core.registry import METHODS, Method
+from vidveil.core.registry import DEFAULT, METHODS, Method
 from vidveil.core.text import printable
 
 if TYPE_CHECKING:
     from vidveil.methods.regional import FindRegions
 
 __all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Chain", "Method", "is_learned", "load"]
-
-DEFAULT = "blur:strong"
 
 
 def is_learned(name: str) -> bool:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 Built = TypeVar("Built")
 
 ABOUT, WEIGHTS = "checkpoint.json", "weights.safetensors"
-LAYOUT = 1
+LAYOUT, OLD_LAYOUT = 2, 1
+"""The old one has old names in its recipe."""
 MOST = 1_000_000
 """The largest number in a description of a network."""
 MORE = 0.05
@@ -162,14 +163,15 @@ def _read(folder: Path) -> Checkpoint:
         raise WeightsError(f"{printable(folder / ABOUT, 300)} {reason(error)}") from error
     if "network" not in about or "method" not in about:
         raise UsageError(f"{folder} holds a recognizer; here a checkpoint of a method is needed")
-    if about.get("layout") != LAYOUT:
+    if about.get("layout") not in (LAYOUT, OLD_LAYOUT):
         raise WeightsError(f"{folder} has layout {printable(about.get('layout'))}; this vidveil reads {LAYOUT}")
     recipe = about.get("recipe")
     if not isinstance(recipe, dict) or not isinstance(recipe.get("name"), str) or not Path(recipe["name"]).name:
         raise WeightsError(f"{folder / ABOUT} does not say which recipe made it: it is damaged")
     try:
         from_values(_Entries, {name: about[name] for name in vars(_Entries()) if name in about})
-        about["recipe"] = with_current_names(recipe)
+        if about["layout"] == OLD_LAYOUT:
+            about["recipe"] = with_current_names(recipe, note=False)  # who uses it cannot change it
     except (ValueError, RecipeError) as error:
         raise WeightsError(f"{folder / ABOUT} is damaged: {error}") from error
     if not is_there(folder / WEIGHTS):

@@ -1,6 +1,6 @@
 """Leakage against utility: excess, retention, methods at equal retention, and one number for a whole curve.
 
-    excess leakage   (v − f) / (R − f)          share of what raw video gives away beyond chance that is still there
+    excess leakage   (v − f) / (R − f)          share of raw video's leakage above chance that is left
     retention        top-1 / raw top-1
     NHV              area of ∪ [0, uₖ] × [0, pₖ],  u = (top-1 − chance)/(raw − chance), p = 1 − excess, in [0, 1]
 

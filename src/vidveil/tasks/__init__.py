@@ -1,25 +1,18 @@
-"""Tasks by name: the targets that a network can be trained for on clips."""
-
-from collections.abc import Callable
+"""Tasks: the targets that a network can be trained for on clips. `core.registry.TASKS` lists them."""
 
 import torch
 
-from vidveil.core.registry import Registry
+from vidveil.core.registry import TASKS, resolve
 from vidveil.data.clips import ClipSet
-from vidveil.tasks.action import Action, Actions, action_task
+from vidveil.tasks.action import Action, Actions
 from vidveil.tasks.attributes import Attributes
 from vidveil.tasks.identity import Identity
 from vidveil.tasks.task import Predictions, Task
 
-__all__ = ["TASKS", "Action", "Actions", "Attributes", "Identity", "Predictions", "Task"]
+__all__ = ["Action", "Actions", "Attributes", "Identity", "Predictions", "Task", "make_task"]
 
-Make = Callable[[ClipSet, torch.device | str, float], Task]
-"""From data, device and label smoothing."""
-TASKS: Registry[Make] = Registry(
-    "task",
-    {
-        "action": action_task,
-        "attributes": Attributes,
-        "identity": Identity,
-    },
-)
+
+def make_task(name: str, data: ClipSet, device: torch.device | str, label_smoothing: float) -> Task:
+    """The task called `name` with the labels of these clips, on this device."""
+    task: Task = resolve(TASKS.lookup(name))(data, device, label_smoothing)
+    return task

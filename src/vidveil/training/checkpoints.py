@@ -124,6 +124,8 @@ class CheckpointManager:
         about = {name: value for name, value in header.items() if name not in ("layout", "sha256")}
         if _digest(data, about) != header["sha256"]:
             raise ValueError("it or its file of tensors is damaged")
+        if "place" in about:  # as the previous version called it
+            about["state"] = about.pop("place")
         return Checkpoint(safetensors.torch.load(data), about, problem)
 
     def _remove_all_but(self, count: int) -> None:

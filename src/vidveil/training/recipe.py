@@ -1,15 +1,19 @@
 """The settings that all recipes share, and the recipe that trains one recognizer."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from vidveil.core.errors import RecipeError
+from vidveil.core.registry import TASKS
+from vidveil.core.text import close_to, printable
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningRecipe:
     """Data, clips, and settings of the training loop (`training.options` explains those)."""
 
+    verb: ClassVar[str] = "train"
+    """The command that carries it out."""
     name: str
     """Of the run: everything it writes is in `runs/NAME`."""
     data: str
@@ -78,8 +82,8 @@ class TrainRecipe(LearningRecipe):
 
     recognizer: str = "r3d_tiny"
     """The network; `NAME:pretrained` starts from fetched weights."""
-    tasks: tuple[Literal["action", "attributes", "identity"], ...] = ("action",)
-    """What it learns: one head per task."""
+    tasks: tuple[str, ...] = ("action",)
+    """What it learns, one head per task: action, attributes, identity."""
     seed: int = 0
     """Of the first weights, the order of clips and their augmentation."""
 
@@ -87,3 +91,6 @@ class TrainRecipe(LearningRecipe):
         super().__post_init__()
         if not self.tasks:
             raise RecipeError("tasks must name at least one of action, attributes, identity")
+        for name in self.tasks:
+            if name not in TASKS:
+                raise RecipeError(f"tasks: no task is called {printable(repr(name))}; {close_to(name, TASKS)}")

@@ -23,11 +23,10 @@ from vidveil.core.yuv import yuv
 from vidveil.video.audio import SideTracks
 from vidveil.video.probe import OF_THE_FORMAT, open_source
 from vidveil.video.read import Reader
+from vidveil.video.x264 import CRF, PRESET
 
-PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 MAX_SIDE = 16_384
 MAX_RATIO = 4096  # of the numerator and denominator of a pixel shape: FFmpeg rounds larger ones for H.264
-PRESET, CRF = "veryfast", 20
 
 
 class Mp4Writer:

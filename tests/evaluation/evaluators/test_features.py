@@ -10,7 +10,7 @@ from tests.evaluation.made_features import clips_of, made, read
 from vidveil.core.errors import RecipeError
 from vidveil.evaluation.evaluators.features import Head, features_by_split, space, train_head
 from vidveil.evaluation.recipes.features import FeaturesRecipe
-from vidveil.tasks import TASKS
+from vidveil.tasks import make_task
 
 RECIPE = FeaturesRecipe(name="mine", data="features:made", batch=24, label_smoothing=0.0, least_steps=1)
 
@@ -23,7 +23,7 @@ def data(tmp_path_factory):
 
 def trained_head(data, kind="linear", task="action", recipe=RECIPE, **words):
     chosen = {"epochs": 8, "lr": 1e-2, "seed": 0} | words
-    return train_head(data, kind, TASKS[task](data.labels, "cpu", 0.0), recipe, **chosen)
+    return train_head(data, kind, make_task(task, data.labels, "cpu", 0.0), recipe, **chosen)
 
 
 def changed_in(data, split, value=50.0):

@@ -39,7 +39,7 @@ def test_a_clip_has_the_same_random_pruning_in_any_company_and_another_clip_has_
     assert not torch.equal(together[0], together[1])
 
 
-def test_random_pruning_hide_the_very_cells_of_the_network_over_video_of_another_size(spec):
+def test_random_pruning_hides_the_cells_of_the_network_over_video_of_another_size(spec):
     clip = torch.rand(3, 2 * FRAMES + 3, 40, 56)
     masker = with_random_pruning(load(spec), "random")
     found = masker.anonymize(clip, keep=0.8)
@@ -51,7 +51,7 @@ def test_random_pruning_hide_the_very_cells_of_the_network_over_video_of_another
     assert columns <= {round(56 / 4 * cell) - 1 for cell in range(1, 4)}  # borders of four cells a row
 
 
-def test_recipes_judge_them_like_any_method_and_no_knob_of_privacy_is_taken(spec, tmp_path):
+def test_recipes_evaluate_it_like_any_method_and_it_takes_no_privacy_weight(spec, tmp_path):
     data = people(tmp_path)
     setting = Setting(method=f"random:{spec}", keep=0.8)
     check_method(setting, (0.8,))
@@ -62,7 +62,7 @@ def test_recipes_judge_them_like_any_method_and_no_knob_of_privacy_is_taken(spec
         check_method(Setting(method=f"random:{spec}", privacy_weight=1.0), (0.8,))
 
 
-def test_random_pruning_take_the_place_of_a_network_and_of_nothing_else():
+def test_random_pruning_takes_the_place_of_a_network_and_of_nothing_else():
     with pytest.raises(UsageError, match="this is not one"):
         with_random_pruning(load("solid"), "random:dual_cls:x")
     with pytest.raises(UsageError, match="this is not one"):

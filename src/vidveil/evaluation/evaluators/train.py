@@ -33,7 +33,7 @@ from vidveil.evaluation.evaluators.frozen import embedded, features_of
 from vidveil.evaluation.evaluators.mlp import HEADS, with_heads
 from vidveil.models.recognizers import RECOGNIZERS, build
 from vidveil.models.recognizers.recognizer import Classifier
-from vidveil.tasks import TASKS, Predictions, Task
+from vidveil.tasks import Predictions, Task, make_task
 from vidveil.tasks.identity import Identity, everybody_is_known
 from vidveil.training.log import Log
 from vidveil.training.loop import fit
@@ -94,7 +94,7 @@ def learn(
         raise UsageError(f"the run {folder.parent.parent.name} has no training {folder.name}: leave out raw=")
     began = monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    learned_tasks = [TASKS[name](data, training.device, recipe.label_smoothing) for name in tasks]
+    learned_tasks = [make_task(name, data, training.device, recipe.label_smoothing) for name in tasks]
     if network.endswith(":frozen"):
         predictions, parameters = training.by_frozen(learned_tasks)
     else:

@@ -32,7 +32,7 @@ from vidveil.evaluation.protocols.feature_gait import FeatureGaitProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, measure_of, run_protocol
 from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
 from vidveil.methods.splavu.model import AAM
-from vidveil.tasks import TASKS, Task
+from vidveil.tasks import Task, make_task
 from vidveil.tasks.retrieval import Retrieval, retrieval
 from vidveil.training.options import options_of
 
@@ -159,7 +159,7 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
         return found
 
     def _task(self, name: str, data: FeatureSet) -> Task:
-        return TASKS[name](data.labels, self.device, self.recipe.label_smoothing)
+        return make_task(name, data.labels, self.device, self.recipe.label_smoothing)
 
     def _predictions(self, heads: Heads, data: Sequence[FeatureSet], tag: str) -> dict[str, list[TrainedNetwork]]:
         return {

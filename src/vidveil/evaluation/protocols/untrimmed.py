@@ -73,7 +73,7 @@ class UntrimmedProtocol(AdapterProtocol[Videos]):
 
     def evaluate_setting(self, data: Sequence[Videos], about: Evaluated) -> Evaluated:
         """A network on each seed's features."""
-        train: Callable[..., Trained] = _detect if self.recipe.protocol == "detection" else _watch
+        train: Callable[..., Trained] = _detect if self.recipe.protocol == "detection" else _anomalies
         trained = []
         for seed, one in zip(self.recipe.seeds, data, strict=True):
             label = f"{about.tag} {self.recipe.protocol} seed {seed}"
@@ -138,7 +138,7 @@ def _detect(
     return Trained(found, outcome.best, _parameters(model), round(monotonic() - began, 1))
 
 
-def _watch(data: AnomalyVideos, recipe: AnomalyRecipe, *, seed: int, folder: Path, log: Log, label: str) -> Trained:
+def _anomalies(data: AnomalyVideos, recipe: AnomalyRecipe, *, seed: int, folder: Path, log: Log, label: str) -> Trained:
     began = monotonic()
     model, outcome = fit_anomaly(
         data, shape=recipe.shape(data.width), weights=WEIGHTS[recipe.weights],

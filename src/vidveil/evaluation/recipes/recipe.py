@@ -1,6 +1,7 @@
 """What all evaluations are asked for: a method, seeds of the evaluators, and how sure the numbers must be."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from vidveil.core.errors import RecipeError
 from vidveil.statistics.metrics import Threshold
@@ -11,6 +12,7 @@ from vidveil.training.recipe import LearningRecipe
 class EvaluationRecipe(LearningRecipe):
     """`vidveil evaluate`, whatever the protocol."""
 
+    verb: ClassVar[str] = "evaluate"
     method: str = "raw"
     """What is evaluated. `{seed}` in the name stands for each of `seeds`, so that each seed of the evaluators gets a
     training of the method of its own."""

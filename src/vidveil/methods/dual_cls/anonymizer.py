@@ -11,13 +11,16 @@ from vidveil.core.frame import Frame, SafeFrame
 from vidveil.methods.dual_cls.model import DualCLS, Network
 from vidveil.methods.masking.masker import RAW, TubeletMasker
 from vidveil.methods.masking.network import rebuilt
-from vidveil.models.checkpoint import Checkpoint, network_of
+from vidveil.models.checkpoint import OLD_LAYOUT, Checkpoint, network_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 def load(checkpoint: Checkpoint) -> TubeletMasker:
+    if checkpoint.about["layout"] > OLD_LAYOUT and "preprocess" not in checkpoint.about["recipe"]:
+        # Fail closed: read as `raw`, it would show the original pixels, whatever it was trained on.
+        raise WeightsError(f"{checkpoint.folder} does not say what is applied before its network: it is damaged")
     network = read_network(checkpoint)
     if network.network.output == "decode" and network.preprocess != RAW:
         raise WeightsError(f"{checkpoint.folder} says that it draws pictures after {network.preprocess}: none can")

@@ -59,8 +59,7 @@ class Scorer(ABC):
     """The method that is applied to videos before it."""
     weights: str | None = None
     """Name and hash of its weights, for manifests."""
-    drawn = False
-    """Whether it was trained on synthetic people."""
+    trained_on_puppets = False
     learned = True
     """Whether it predicts the action better than chance."""
 
@@ -127,8 +126,7 @@ class TubeletMasker(Anonymizer):
             "fill": self.fill,
             "stride": self.stride,
         }
-        # Manifests call it `after`: by another key, earlier outputs would not be recognized.
-        return knobs if self.preprocess is None else knobs | {"after": self.preprocess.spec}
+        return knobs if self.preprocess is None else knobs | {"preprocess": self.preprocess.spec}
 
     def caution(self, short_side: int) -> str | None:
         if self.preprocess is not None:

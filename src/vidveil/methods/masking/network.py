@@ -33,7 +33,7 @@ def rebuilt(checkpoint: Checkpoint, build: Callable[[], Built]) -> Built:
     network.stride = _stride(checkpoint, recipe.get("deploy_stride") or recipe.get("stride") or 1)
     network.preprocess = str(recipe.get("preprocess", RAW))
     network.learned = checkpoint.learned
-    network.drawn = str(recipe.get("data", "")).partition(":")[0] == "puppets"
+    network.trained_on_puppets = str(recipe.get("data", "")).partition(":")[0] == "puppets"
     network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
     return network.eval().requires_grad_(False)
 

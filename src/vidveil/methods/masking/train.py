@@ -28,7 +28,7 @@ from vidveil.methods.masking.masker import loaded_unless_raw
 from vidveil.methods.masking.recipe import MaskerRecipe
 from vidveil.methods.trained import Trained, Validation, finish, training_fingerprint
 from vidveil.statistics.floors import largest_class, prevalence
-from vidveil.tasks import TASKS, Identity, Predictions, Task
+from vidveil.tasks import Identity, Predictions, Task, make_task
 from vidveil.training.loop import fit
 from vidveil.training.options import LAST, options_of
 from vidveil.training.runs import Run
@@ -76,7 +76,7 @@ class ValidationOutput(NamedTuple):
 def budget_task(name: str, data: ClipSet, device: str, label_smoothing: float) -> Task:
     if name == "identity":
         return Identity(data, device, label_smoothing, within_action=data.gallery == "same action")
-    return TASKS[name](data, device, label_smoothing)
+    return make_task(name, data, device, label_smoothing)
 
 
 class Networks(nn.Module):
@@ -87,7 +87,7 @@ class Networks(nn.Module):
     def __init__(self, recipe: MaskerRecipe, data: ClipSet, device: str) -> None:
         super().__init__()
         self.recipe = recipe
-        self.action: Task = TASKS["action"](data, device, recipe.label_smoothing)
+        self.action: Task = make_task("action", data, device, recipe.label_smoothing)
         self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
 
     def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:

@@ -44,7 +44,7 @@ from vidveil.methods.splavu.long_videos import (
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
-from vidveil.tasks import TASKS, Task
+from vidveil.tasks import Task, make_task
 
 BLIND = -100
 """What torch's cross-entropy takes for no label."""
@@ -114,12 +114,12 @@ class SplavuNetworks(nn.Module):
             self.adapter.left.copy_(left)
         labels = with_known_actions(data.labels, recipe.known_actions)
         on_clips = [name for name in recipe.tasks if name not in recipe.whole_videos]
-        self.tasks: list[Task] = [TASKS[name](labels, device, recipe.label_smoothing) for name in on_clips]
+        self.tasks: list[Task] = [make_task(name, labels, device, recipe.label_smoothing) for name in on_clips]
         self.heads = nn.ModuleDict({task.name: nn.Linear(data.width, task.outputs) for task in self.tasks})
         self.budget: Task | None = None
         self.attacker: nn.Module | None = None
         if recipe.budget == "supervised":
-            self.budget = TASKS["attributes"](data.labels, device, 0.0)
+            self.budget = make_task("attributes", data.labels, device, 0.0)
             self.attacker = nn.Sequential(
                 nn.Linear(data.width, data.width), nn.ReLU(), nn.Linear(data.width, self.budget.outputs)
             )
