@@ -53,10 +53,12 @@ def accepted_options(program: str, words: list[str]) -> set[str]:
         command = typer.main.get_command(import_module(f"vidveil.cli.{words[0]}").app)
         for word in words[1:]:
             command = getattr(command, "commands", {}).get(word, command)
-        return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        return {"--help"} | {
+            name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+        }
     file = ROOT / (words[1].replace(".", "/") + ".py" if words[0] == "-m" else words[0])
     texts = [file.read_text(encoding="utf-8"), (ROOT / "experiments" / "job_queue.py").read_text(encoding="utf-8")]
-    return {"-m"} | {option for text in texts for option in re.findall(r'"(--?[a-z][\w-]*)"', text)}
+    return {"-m", "--help"} | {option for text in texts for option in re.findall(r'"(--?[a-z][\w-]*)"', text)}
 
 
 @pytest.mark.parametrize(("file", "symbol"), sorted({pair for text in PAGES.values() for pair in SYMBOL.findall(text)}))

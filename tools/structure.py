@@ -4,8 +4,9 @@ python tools/structure.py                               this checkout
 python tools/structure.py ../other_checkout             another one, to compare
 python tools/structure.py --train dual_cls_puppets      also the files that a training calls (a few steps, a minute)
 
-in cycles    packages of vidveil that can be reached from themselves by imports, also those inside functions
-hidden       imports of vidveil inside functions
+in cycles    packages of vidveil that can be reached from themselves by imports, also those inside functions; modules
+             next to the packages count as one, `(top)`, without the package's own __init__ and __main__
+inside functions    statements that import vidveil there
 called       files of vidveil with a function that the training calls
 """
 
@@ -32,17 +33,20 @@ sys.argv_out = sys.argv.pop(1)
 from vidveil.cli import main
 main()
 """
+TOP = "(top)"
+ENTRIES = ("__init__.py", "__main__.py")
+"""They name the public interface, and nothing in the package imports them."""
 SMALL = ("epochs=1", "size=32", "batch=16", "device=cpu", "name=structure")
 
 
-def package_of(module: str) -> str:
-    """`vidveil.data.readers.ucf101` → `data`; the modules at the top are one package, ``."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 2 else ""
+def package_of(module: str, root: Path) -> str:
+    """`vidveil.data.readers.ucf101` → `data`. Modules next to the packages are one package, TOP."""
+    first = module.split(".")[1] if "." in module else ""
+    return first if (root / first).is_dir() and first else TOP
 
 
 def imports(path: Path, root: Path) -> Iterator[tuple[str, bool]]:
-    """(imported module of vidveil, whether within a function) of a file."""
+    """(imported module or name of vidveil, whether within a function) of a file, one entry per imported module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     inside = {
         id(node)
@@ -51,11 +55,14 @@ def imports(path: Path, root: Path) -> Iterator[tuple[str, bool]]:
         for node in ast.walk(function)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == root.name:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == root.name and not node.level:
+            named = {alias.name for alias in node.names} if node.module == root.name else {""}
+            for name in named:
+                yield f"{node.module}.{name}".rstrip("."), id(node) in inside
+        elif isinstance(node, ast.Import):
             for alias in node.names:
-                below = root.parent / Path(*(node.module or "").split("."), alias.name)
-                named = below.with_suffix(".py").is_file() or below.is_dir()
-                yield f"{node.module}.{alias.name}" if named else f"{node.module}.", id(node) in inside
+                if alias.name.split(".")[0] == root.name:
+                    yield alias.name, id(node) in inside
 
 
 def cycles(edges: dict[str, set[str]]) -> list[str]:
@@ -82,15 +89,15 @@ def figures(checkout: Path) -> dict[str, object]:
     root = checkout / "src" / "vidveil"
     edges: dict[str, set[str]] = defaultdict(set)
     files: dict[str, int] = defaultdict(int)
-    hidden = 0
+    hidden, entries = 0, {root / name for name in ENTRIES}
     for path in sorted(root.rglob("*.py")):
         module = ".".join(path.relative_to(root.parent).with_suffix("").parts)
-        here = package_of(module)
-        files[here or "(top)"] += 1
+        here = package_of(module, root)
+        files[here] += 1
         for target, inside in imports(path, root):
             hidden += inside
-            there = package_of(target)
-            if here and there and there != here:
+            there = package_of(target, root)
+            if there != here and path not in entries:
                 edges[here].add(there)
     code = ("src", "tests", "benchmarks", "experiments", "tools")
     return {

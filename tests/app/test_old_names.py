@@ -72,7 +72,7 @@ def in_layout_2(path):
     for new, old in (("also_hide", "guard"), ("also_hide_with", "guard_with"), ("leave_visible", "exceptions")):
         found["order"]["lookout"][old] = found["order"]["lookout"].pop(new)
     found["frames"]["times_mended"] = found["frames"].pop("times_corrected")
-    for moment in found["detection"]["moments"]:
+    for moment in found["guard"]["moments"]:
         moment["what"] = moment["what"].replace("first seen", "born")
     if found["form"] == "share":
         found["input"]["order"] = old_order_token(read_key(), asked, found["output"]["name"])

@@ -87,7 +87,7 @@ def test_a_recipe_is_named_after_its_file(tmp_path):
         (TRAIN + "lr: fast", "lr must be a number"),
         (TRAIN + "augment: strong", "augment must be none or light or crop"),
         (TRAIN + "compile: 3", "compile must be true or false"),
-        (TRAIN + "tasks: [action, age]", "tasks must be action or attributes or identity"),
+        (TRAIN + "tasks: [action, age]", "no task is called .age.; there are action, attributes, identity"),
         (TRAIN + "tasks: []", "tasks must name at least one"),
         (TRAIN + "ema: 1.0", "ema are in"),
         (DUAL_CLS + "privacy_wait: 1", r"nothing is called 'privacy_wait'; did you mean privacy_weight\?"),

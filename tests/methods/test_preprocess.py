@@ -158,7 +158,7 @@ def test_a_mask_that_keeps_everything_of_what_is_hidden_already_is_a_mask(runs, 
     trained(runs, "solid")
     done = command(film, "--method", "mine", "--keep", "1")
     assert done.exit_code == 0, done.output
-    assert "after solid" in done.output
+    assert "preprocess solid" in done.output
     assert media.lumas(film.with_name("film_anonymized.mp4")).max() < 20
     order = json.loads(film.with_name("film_anonymized.json").read_text())["order"]
     assert order["knobs"]["preprocess"] == "solid"
