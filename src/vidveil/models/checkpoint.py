@@ -164,7 +164,9 @@ def _read(folder: Path) -> Checkpoint:
     if "network" not in about or "method" not in about:
         raise UsageError(f"{folder} holds a recognizer; here a checkpoint of a method is needed")
     if about.get("layout") not in (LAYOUT, OLD_LAYOUT):
-        raise WeightsError(f"{folder} has layout {printable(about.get('layout'))}; this vidveil reads {LAYOUT}")
+        raise WeightsError(
+            f"{folder} has layout {printable(about.get('layout'))}; this vidveil reads {OLD_LAYOUT} and {LAYOUT}"
+        )
     recipe = about.get("recipe")
     if not isinstance(recipe, dict) or not isinstance(recipe.get("name"), str) or not Path(recipe["name"]).name:
         raise WeightsError(f"{folder / ABOUT} does not say which recipe made it: it is damaged")
