@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vidveil.app.feature_stores import anonymize_features, checkpoint_of
+from vidveil.app.feature_stores import anonymize_features
 from vidveil.core.machine import describe
 from vidveil.data.features.labels import FILE
 from vidveil.data.store.features import fill
-from vidveil.methods.splavu.adapter import changing
+from vidveil.methods.feature_adapter import changing, checkpoint_of
 from vidveil.methods.splavu.model import AAM, rebuilt
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.run import run

@@ -19,8 +19,8 @@ from vidveil.app.feature_stores import anonymize_features, content_hash, target_
 from vidveil.core.errors import DataError, OutputError, UsageError
 from vidveil.data.features.labels import FILE
 from vidveil.data.store.features import FeatureStore, fill
+from vidveil.methods import feature_adapter as module
 from vidveil.methods import load
-from vidveil.methods.splavu import adapter as module
 from vidveil.methods.splavu.model import AAM
 
 METHOD = "splavu:safe"
@@ -266,7 +266,7 @@ def test_a_hash_of_a_folder_is_of_names_and_contents(tmp_path):
         (ENCODER | {"fingerprint": "other"}, {}, "made by another encoder than the one that safe was trained for"),
         ({}, {}, "made by another encoder"),
         (ENCODER, {"width": 16}, "vectors of 8 numbers, the adapter is for 16"),
-        (ENCODER, {"reference": True}, "reference: true: what it makes of a vector depends on the rest of the batch"),
+        (ENCODER, {"reference": True}, "makes of a vector depends on the rest of the batch"),
     ],
     ids=["another encoder", "of no encoder", "another width", "depends on neighbours"],
 )

@@ -28,16 +28,14 @@ from vidveil.core.text import printable
 from vidveil.core.version import __version__
 from vidveil.data.store.features import Counts, FeatureStore, Vectors, fill_shards, is_store, read_about
 from vidveil.data.store.layouts import open_layout, rewritten
-from vidveil.methods.splavu.adapter import Change, changing
-from vidveil.methods.splavu.model import AAM, rebuilt, too_few
-from vidveil.models.checkpoint import Checkpoint, find
+from vidveil.methods.feature_adapter import Change, FeatureAdapter, adapter_of, changing, checkpoint_of
+from vidveil.models.checkpoint import Checkpoint
 from vidveil.video.sources import MARK
 
 MANIFEST = 2
 """Of what the manifest says. In 1, stores of ours had a `sha256` in the place of their `fingerprint`."""
 OWN_FILES = r"store\.json|shard-\d+\.json|(clips|static)-\d+\.npy|\..*"
 """Of a store."""
-LOSES_NOTHING = "this adapter erases nothing: whoever is trained on what it makes gets nearly all that was there before"
 Progress = Callable[[int, int], None]
 
 
@@ -73,11 +71,11 @@ def anonymize_features(
 ) -> StoreOutcome:
     """What `vidveil anonymize STORE --method splavu:RUN` does."""
     checkpoint = checkpoint_of(method)
-    adapter = rebuilt(checkpoint.about["network"], checkpoint.tensors()).to(device)
-    if adapter.shape.reference and adapter.shape.kind == "attention":
+    adapter = adapter_of(checkpoint).to(device)
+    if adapter.across_batch:
         raise UsageError(
-            f"{method} was trained with reference: true: what it makes of a vector depends on the rest of the batch, "
-            "so it can be evaluated, but not be used on stores"
+            f"what {method} makes of a vector depends on the rest of the batch (as with reference: true), so it can be "
+            "evaluated, but not be used on stores"
         )
     target = output or target_of(source)
     if not os.path.exists(source):  # noqa: PTH110 - whatever its name
@@ -97,26 +95,9 @@ def anonymize_features(
         passed = _foreign(source, target, adapter, change, overwrite, progress)
     clips = checkpoint.about.get("data", {}).get("clips")
     videos = clips.get("train") if isinstance(clips, dict) else None
-    videos = videos if isinstance(videos, int) else adapter.shape.width
-    few, nothing = too_few(adapter.shape, videos), None if adapter.shape.erase else LOSES_NOTHING
-    warnings = [word for word in (few, nothing) if word]
+    warnings = adapter.warnings(videos if isinstance(videos, int) else adapter.width)
     _write_manifest(manifest, source, target, checkpoint, passed, warnings)
     return StoreOutcome(target, manifest, passed.vectors, is_store(source), tuple(warnings))
-
-
-def checkpoint_of(method: str) -> Checkpoint:
-    """Of `splavu:RUN`, or of the run alone."""
-    family, _, name = method.partition(":")
-    if family.strip() != "splavu":
-        name = method
-    elif not name.strip():
-        raise UsageError("splavu needs a checkpoint: `vidveil train splavu_puppets`, then splavu:splavu_puppets")
-    checkpoint = find(name.strip())
-    if checkpoint.method != "splavu":
-        raise UsageError(
-            f"{method} is a checkpoint of {printable(checkpoint.method)}, which works on video, not on features"
-        )
-    return checkpoint
 
 
 def target_of(source: Path) -> Path:
@@ -145,7 +126,7 @@ def _is_ours(manifest: Path) -> bool:
 def _foreign(
     source: Path,
     target: Path,
-    adapter: AAM,
+    adapter: FeatureAdapter,
     change: Change,
     overwrite: bool,
     progress: Progress | None,
@@ -160,7 +141,7 @@ def _store(
     source: Path,
     target: Path,
     checkpoint: Checkpoint,
-    adapter: AAM,
+    adapter: FeatureAdapter,
     change: Change,
     overwrite: bool,
     progress: Progress | None,
@@ -174,7 +155,7 @@ def _store(
         raise DataError(f"{source} was made by another encoder than the one that {checkpoint.name} was trained for")
     encoder = dict(store.about["encoder"])
     mixed = hashlib.sha256(f"{store.encoder}{checkpoint.sha256}".encode()).hexdigest()
-    encoder |= {"spec": f"{_shown(encoder['spec'])} | splavu:{checkpoint.name}", "fingerprint": mixed}
+    encoder |= {"spec": f"{_shown(encoder['spec'])} | {checkpoint.method}:{checkpoint.name}", "fingerprint": mixed}
     about = {
         "encoder": encoder,
         "source": store.fingerprint,  # else what is there of another store would be taken for done
@@ -237,9 +218,9 @@ def _shown(spec: str) -> str:
     return f"{family}{colon}{where if on_hub else Path(where).name}"
 
 
-def _refuse_width(source: Path, width: int, adapter: AAM) -> None:
-    if width != adapter.shape.width:
-        raise DataError(f"{source} has vectors of {width} numbers, the adapter is for {adapter.shape.width}")
+def _refuse_width(source: Path, width: int, adapter: FeatureAdapter) -> None:
+    if width != adapter.width:
+        raise DataError(f"{source} has vectors of {width} numbers, the adapter is for {adapter.width}")
 
 
 def _write_manifest(
@@ -256,7 +237,7 @@ def _write_manifest(
         "features_manifest": MANIFEST,
         "input": {"name": _named(source).name, sum_of: passed.sums[0]},
         "output": {"name": target.name, sum_of: passed.sums[1]},
-        "method": f"splavu:{checkpoint.name}",
+        "method": f"{checkpoint.method}:{checkpoint.name}",
         "weights": checkpoint.sha256,
         "encoder": encoder | {"spec": _shown(str(encoder["spec"]))} if "spec" in encoder else encoder or None,
         "encoder_checked": is_store(source),

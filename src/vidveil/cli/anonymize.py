@@ -172,12 +172,12 @@ def anonymize(
     from vidveil.app.options import Options
     from vidveil.app.task import task_of
     from vidveil.cli.progress import Screen
-    from vidveil.cli.stores import anonymize_stores, names_adapter, refuse_features
+    from vidveil.cli.stores import anonymize_stores, refuse_features
     from vidveil.detect.settings import DetectionSettings
-    from vidveil.methods import load
+    from vidveil.methods import load, works_on_features
     from vidveil.methods.masking.masker import masker_in, tuned
 
-    if names_adapter(method):
+    if works_on_features(method):
         of_video = {
             "--region": region, "--also-hide": also_hide if also_hide != "none" else None, "--keep": keep,
             "--privacy-weight": privacy_weight, "--tracks-out": tracks_out, "--tracks-in": tracks_in,

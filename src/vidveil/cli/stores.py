@@ -12,17 +12,6 @@ from vidveil.core.errors import DataError, UsageError, VidveilError
 from vidveil.core.text import printable
 from vidveil.data.store.features import is_store
 from vidveil.data.store.layouts import check_target, open_layout
-from vidveil.methods import METHODS
-
-
-def names_adapter(method: str) -> bool:
-    """Whether the method works on features: by its name, or since it is a checkpoint of one that does."""
-    name = method.partition(":")[0]
-    if name.strip() == "splavu" or name in METHODS:
-        return name.strip() == "splavu"
-    from vidveil.models.checkpoint import find, locate
-
-    return locate(method) is not None and find(method).method == "splavu"
 
 
 def refuse_features(sources: Sequence[str], method: str) -> None:
@@ -48,8 +37,9 @@ def anonymize_stores(
     Args:
         given: options that say something about video, of which there is none here.
     """
-    from vidveil.app.feature_stores import anonymize_features, checkpoint_of, target_of
+    from vidveil.app.feature_stores import anonymize_features, target_of
     from vidveil.data.features.extract import progress_of
+    from vidveil.methods.feature_adapter import checkpoint_of
 
     if given:
         raise UsageError(f"{method} works on stored features: leave out {', '.join(given)}")

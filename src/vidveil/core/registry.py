@@ -155,7 +155,7 @@ METHODS = Registry(
             learned="on video",
         ),
         "splavu": Method(
-            "vidveil.methods.splavu.adapter:load_adapter",
+            "vidveil.methods.splavu.model:load",
             "splavu:RUN|FOLDER",
             "an adapter of stored features, not of pixels (train it first)",
             learned="on features",

@@ -14,12 +14,29 @@ from vidveil.core.text import printable
 if TYPE_CHECKING:
     from vidveil.methods.regional import FindRegions
 
-__all__ = ["DEFAULT", "METHODS", "Anonymized", "Anonymizer", "Chain", "Method", "is_learned", "load"]
+__all__ = [
+    "DEFAULT",
+    "METHODS",
+    "Anonymized",
+    "Anonymizer",
+    "Chain",
+    "Method",
+    "is_learned",
+    "load",
+    "works_on_features",
+]
 
 
 def is_learned(name: str) -> bool:
     """Whether what stands behind the colon of this method is a run or the folder of a checkpoint."""
     return METHODS[name].learned != "no"
+
+
+def works_on_features(spec: str) -> bool:
+    """Whether this method is for stored features: by its name, or since it is a checkpoint of one that is."""
+    name = spec.partition(":")[0].strip()
+    method = name if name in METHODS else _of_checkpoint(spec)
+    return method is not None and method in METHODS and METHODS[method].learned == "on features"
 
 
 def load(spec: str, *, region: str = "frame", find_regions: "FindRegions | None" = None) -> Anonymizer:

@@ -17,8 +17,8 @@ from vidveil.evaluation.protocols import features as features_module
 from vidveil.evaluation.protocols.features import INVERTED, FeaturesProtocol, run
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.evaluation.results import read
+from vidveil.methods.feature_adapter import load_adapter
 from vidveil.methods.splavu import run as train_adapter
-from vidveil.methods.splavu.adapter import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.models import checkpoint
 from vidveil.report.tables import table
@@ -191,7 +191,7 @@ def test_features_of_another_encoder_or_width_are_refused_before_a_run_is_made(r
 def test_a_method_of_pictures_does_not_work_on_features(recipe, place):
     folder = place / "runs" / "painter" / "checkpoint"
     checkpoint.write(folder, "dual_cls", {}, {"a": torch.zeros(1)}, recipe={"name": "painter"})
-    with pytest.raises(UsageError, match="a checkpoint of dual_cls, which does not work on features"):
+    with pytest.raises(UsageError, match="a checkpoint of dual_cls, which works on video, not on features"):
         run(replace(recipe, name="no", method="splavu:painter"))
 
 

@@ -16,8 +16,8 @@ from vidveil.core.errors import DataError, RecipeError, TrainingError, UsageErro
 from vidveil.core.recipe import as_values
 from vidveil.core.recipe import read as read_recipe
 from vidveil.methods import trained
+from vidveil.methods.feature_adapter import load_adapter
 from vidveil.methods.splavu import run as train_adapter
-from vidveil.methods.splavu.adapter import load_adapter
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.run import run, validation_metrics
 from vidveil.methods.splavu.train import IdentityPretraining, SplavuNetworks

@@ -22,8 +22,7 @@ from vidveil.evaluation.evaluators.features import TrainedHead
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.protocols.protocol import Data, Evaluated, Protocol
 from vidveil.evaluation.recipes.recipe import EvaluationRecipe
-from vidveil.methods.splavu.adapter import load_adapter, refuse_other_encoder
-from vidveil.methods.splavu.model import AAM
+from vidveil.methods.feature_adapter import FeatureAdapter, load_adapter, refuse_other_encoder
 from vidveil.tasks.anomaly import AnomalyVideos
 from vidveil.tasks.detection import DetectionVideos
 
@@ -64,7 +63,7 @@ class AdapterProtocol(Protocol[Data]):
         recipe: EvaluationRecipe,
         data: Data,
         features: FeatureSet,
-        adapters: Sequence[AAM],
+        adapters: Sequence[FeatureAdapter],
         measure: Measure | None = None,
     ) -> None:
         """`features` are those that `data` is made of. Without `adapters` raw features are evaluated alone."""
@@ -72,7 +71,7 @@ class AdapterProtocol(Protocol[Data]):
         self.store, self.adapters, self.raw = features.store, adapters, RawFeatures()
 
     @abstractmethod
-    def adapt(self, adapter: AAM) -> Data:
+    def adapt(self, adapter: FeatureAdapter) -> Data:
         """The data behind an adapter."""
 
     def raw_recipe(self) -> EvaluationRecipe:
@@ -110,23 +109,23 @@ class Adapters:
         loaded = [load_adapter(method.replace("{seed}", str(seed))) for seed in seeds]
         self._loaded = [one for one in loaded if one is not None]
 
-    def on(self, data: FeatureSet, device: str) -> list[AAM]:
+    def on(self, data: FeatureSet, device: str) -> list[FeatureAdapter]:
         """On the device. DataError if one was trained on features of another encoder."""
         for adapter, encoder in self._loaded:
             refuse_other_encoder(data, adapter, encoder)
         return [adapter.to(device) for adapter, _ in self._loaded]
 
 
-def adapted(data: FeatureSet, adapter: AAM) -> FeatureSet:
+def adapted(data: FeatureSet, adapter: FeatureAdapter) -> FeatureSet:
     """The set after the adapter; static clips, too."""
-    if adapter.shape.reference and adapter.shape.kind == "attention":
+    if adapter.across_batch:
         return replace(data, clips=_in_batches(data, adapter), static=None)
     static = None if data.static is None else _one_by_one(data.static, adapter)
     return replace(data, clips=_one_by_one(data.clips, adapter), static=static)
 
 
 @torch.inference_mode()
-def _in_batches(data: FeatureSet, adapter: AAM) -> Vectors:
+def _in_batches(data: FeatureSet, adapter: FeatureAdapter) -> Vectors:
     """By published attention: in random batches of clips of one split."""
     made = torch.empty_like(data.clips.all)
     rng = np.random.default_rng(0)
@@ -138,11 +137,13 @@ def _in_batches(data: FeatureSet, adapter: AAM) -> Vectors:
 
 
 @torch.inference_mode()
-def _one_by_one(vectors: Vectors, adapter: AAM) -> Vectors:
+def _one_by_one(vectors: Vectors, adapter: FeatureAdapter) -> Vectors:
     return replace(vectors, all=torch.cat([adapter(part) for part in torch.split(vectors.all, AT_ONCE)]))
 
 
-def adapted_videos(data: DetectionVideos | AnomalyVideos, adapter: AAM, device: str) -> DetectionVideos | AnomalyVideos:
+def adapted_videos(
+    data: DetectionVideos | AnomalyVideos, adapter: FeatureAdapter, device: str
+) -> DetectionVideos | AnomalyVideos:
     """The same whole videos after the adapter."""
     change = partial(_adapted_video, adapter, device)
     if isinstance(data, DetectionVideos):
@@ -151,8 +152,8 @@ def adapted_videos(data: DetectionVideos | AnomalyVideos, adapter: AAM, device: 
 
 
 @torch.inference_mode()
-def _adapted_video(adapter: AAM, device: str, features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(T, D) → (T, D). Published attention looks across all features of a video."""
+def _adapted_video(adapter: FeatureAdapter, device: str, features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(T, D) → (T, D). An adapter that looks across a batch sees the whole video."""
     given = torch.from_numpy(features).to(device)
-    parts: Sequence[Tensor] = (given,) if adapter.shape.reference else torch.split(given, AT_ONCE)
+    parts: Sequence[Tensor] = (given,) if adapter.across_batch else torch.split(given, AT_ONCE)
     return np.asarray(torch.cat([adapter(part) for part in parts]).float().cpu().numpy(), np.float32)

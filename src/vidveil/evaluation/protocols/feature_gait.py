@@ -20,7 +20,7 @@ from vidveil.evaluation.attacks.gait import Gait
 from vidveil.evaluation.protocols.adapters import AdapterProtocol, adapted
 from vidveil.evaluation.protocols.protocol import Evaluated, measure_of
 from vidveil.evaluation.recipes.features import FeaturesRecipe
-from vidveil.methods.splavu.model import AAM
+from vidveil.methods.feature_adapter import FeatureAdapter
 
 GaitSequences = Mapping[str, NDArray[np.floating]]
 """(n, D) by split."""
@@ -29,12 +29,12 @@ GaitSequences = Mapping[str, NDArray[np.floating]]
 class FeatureGaitProtocol(AdapterProtocol[FeatureSet]):
     """Walks are looked up in the same way in raw and adapted features: with the same draws of people."""
 
-    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[AAM] = ()) -> None:
+    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[FeatureAdapter] = ()) -> None:
         measure = measure_of(recipe, data.labels)
         super().__init__(recipe, data, data, adapters, measure)
         self.gait = Gait(measure)
 
-    def adapt(self, adapter: AAM) -> FeatureSet:
+    def adapt(self, adapter: FeatureAdapter) -> FeatureSet:
         return adapted(self.data, adapter)
 
     def evaluate_setting(self, data: Sequence[FeatureSet], about: Evaluated) -> Evaluated:

@@ -31,7 +31,7 @@ from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, Hea
 from vidveil.evaluation.protocols.feature_gait import FeatureGaitProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, measure_of, run_protocol
 from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
-from vidveil.methods.splavu.model import AAM
+from vidveil.methods.feature_adapter import FeatureAdapter
 from vidveil.tasks import Task, make_task
 from vidveil.tasks.retrieval import Retrieval, retrieval
 from vidveil.training.options import options_of
@@ -49,7 +49,7 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
     recipe: FeaturesRecipe
     measure: Measure
 
-    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[AAM] = ()) -> None:
+    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[FeatureAdapter] = ()) -> None:
         labels = data.labels
         check_splits(labels)
         super().__init__(recipe, data, data, adapters, measure_of(recipe, labels))
@@ -58,7 +58,7 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
         if not self.attacks_people and not self.attacks_attributes:
             raise DataError(f"{labels.name} names neither people nor attributes: there is nothing to attack")
 
-    def adapt(self, adapter: AAM) -> FeatureSet:
+    def adapt(self, adapter: FeatureAdapter) -> FeatureSet:
         return adapted(self.data, adapter)
 
     def raw_recipe(self) -> FeaturesRecipe:

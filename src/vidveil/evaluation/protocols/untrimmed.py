@@ -27,7 +27,7 @@ from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, run_p
 from vidveil.evaluation.recipes.recipe import EvaluationRecipe
 from vidveil.evaluation.recipes.untrimmed import WEIGHTS, AnomalyRecipe, DetectionRecipe
 from vidveil.evaluation.results import Point
-from vidveil.methods.splavu.model import AAM
+from vidveil.methods.feature_adapter import FeatureAdapter
 from vidveil.statistics.intervals import Resamples
 from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos, fit_anomaly
 from vidveil.tasks.detection import Detections, DetectionVideos, detect, fit_detection
@@ -55,7 +55,7 @@ class Trained:
 class UntrimmedProtocol(AdapterProtocol[Videos]):
     recipe: Recipe
 
-    def __init__(self, recipe: Recipe, data: LongFeatures, adapters: Sequence[AAM] = ()) -> None:
+    def __init__(self, recipe: Recipe, data: LongFeatures, adapters: Sequence[FeatureAdapter] = ()) -> None:
         labels = data.data.labels
         check_splits(labels)
         whole = data.detection_videos() if recipe.protocol == "detection" else data.anomaly_videos()
@@ -65,7 +65,7 @@ class UntrimmedProtocol(AdapterProtocol[Videos]):
             Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations
         )
 
-    def adapt(self, adapter: AAM) -> Videos:
+    def adapt(self, adapter: FeatureAdapter) -> Videos:
         return adapted_videos(self.data, adapter, self.device)
 
     def raw_recipe(self) -> EvaluationRecipe:

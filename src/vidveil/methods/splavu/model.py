@@ -34,7 +34,8 @@ from torch.nn import functional as F
 from vidveil.core.errors import RecipeError, WeightsError
 from vidveil.core.text import printable
 from vidveil.core.typed import from_values
-from vidveil.models.checkpoint import MOST, fill
+from vidveil.methods.feature_adapter import FeatureAdapter
+from vidveil.models.checkpoint import MOST, Checkpoint, fill
 
 Kind = Literal["attention", "mlp"]
 MOST_LAYERS = 1000
@@ -152,14 +153,16 @@ class MLP(nn.Module):
         return found if self.outer is None else z + self.outer(found)
 
 
-class AAM(nn.Module):
+LOSES_NOTHING = "this adapter erases nothing: whoever is trained on what it makes gets nearly all that was there before"
+
+
+class AAM(FeatureAdapter):
     """The anonymizing adapter: (B, D) → (B, D).
 
     Features are first brought to a common size: `scale` is their root mean square over training clips, so that losses
     and rates mean the same for every encoder. It is a single number, and is undone at the end.
     """
 
-    scale: Tensor
     centre: Tensor
     left: Tensor
     into: Tensor | None
@@ -168,8 +171,7 @@ class AAM(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.shape = shape
-        self.register_buffer("scale", torch.ones(()))
+        self.shape, self.width = shape, shape.width
         if shape.erase:
             self.register_buffer("centre", torch.zeros(shape.width, dtype=torch.float64))
             self.register_buffer("left", torch.eye(shape.width, dtype=torch.float64))
@@ -217,6 +219,15 @@ class AAM(nn.Module):
     def about(self) -> dict[str, Any]:
         return asdict(self.shape)
 
+    @property
+    def across_batch(self) -> bool:
+        """Published attention looks across all features of a batch."""
+        return self.shape.reference and self.shape.kind == "attention"
+
+    def warnings(self, videos: int) -> list[str]:
+        few, nothing = too_few(self.shape, videos), None if self.shape.erase else LOSES_NOTHING
+        return [word for word in (few, nothing) if word]
+
 
 def too_few(shape: Shape, videos: int) -> str | None:
     """A word on an adapter that erases by what so many training videos show, where these are few."""
@@ -226,6 +237,10 @@ def too_few(shape: Shape, videos: int) -> str | None:
         f"it was fitted to {videos} training videos, and a feature has {shape.width} numbers: which directions are "
         "erased is partly luck, so evaluate it on people whom it never saw"
     )
+
+
+def load(checkpoint: Checkpoint) -> AAM:
+    return rebuilt(checkpoint.about["network"], checkpoint.tensors())
 
 
 def rebuilt(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AAM:

@@ -1,5 +1,7 @@
-"""A trained adapter: loaded, checked against features, and applied to vectors, a few at a time, on all cores."""
+"""Methods on stored features: an adapter is loaded from its checkpoint, checked against features, and applied to
+vectors, a few at a time, on all cores."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -7,11 +9,13 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from vidveil.core.errors import DataError, UsageError
+from vidveil.core.registry import METHODS
+from vidveil.core.text import printable
 from vidveil.data.features.sets import FeatureSet
-from vidveil.methods.splavu.model import AAM, rebuilt
-from vidveil.models.checkpoint import find
+from vidveil.models.checkpoint import Checkpoint, find
 
 LEAST, ROWS, DEVICE_ROWS = 64, 512, 4096
 """Vectors at once, by a core, at least and at most, and by an accelerator: what fits into a core's cache is done
@@ -22,30 +26,82 @@ Change = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """(n, D) → (n, D)."""
 
 
-def load_adapter(method: str) -> tuple[AAM, str] | None:
+class FeatureAdapter(nn.Module, ABC):
+    """A learned method on features: vectors (n, `width`) → vectors of the same shape.
+
+    `METHODS` names what builds one from a checkpoint, which has the encoder's description under `encoder`.
+    """
+
+    width: int
+    """Numbers in a vector."""
+    scale: Tensor
+    """Root mean square of the features that it was trained on; 1 if it is not known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.ones(()))
+
+    @abstractmethod
+    def forward(self, z: Tensor) -> Tensor: ...
+
+    def adapt(self, z: Tensor) -> Tensor:
+        """The same in units of `scale`: an attacker who has the adapter inverts this by gradient descent."""
+        made: Tensor = self(z * self.scale) / self.scale
+        return made
+
+    @property
+    def across_batch(self) -> bool:
+        """Whether what it makes of a vector depends on the rest of the batch: then it can be evaluated, but not be used
+        on stores."""
+        return False
+
+    def warnings(self, videos: int) -> list[str]:  # noqa: ARG002
+        """For users of what it makes. It was trained on so many videos."""
+        return []
+
+
+def checkpoint_of(method: str) -> Checkpoint:
+    """Of `NAME:RUN`, or of the run alone."""
+    family, _, name = (part.strip() for part in method.partition(":"))
+    if family not in METHODS:
+        name = method.strip()
+    elif not name:
+        run = f"{family}_puppets"
+        raise UsageError(f"{family} needs a checkpoint: `vidveil train {run}`, then {family}:{run}")
+    checkpoint = find(name)
+    made = checkpoint.method
+    if made not in METHODS or METHODS[made].learned != "on features":
+        raise UsageError(f"{method} is a checkpoint of {printable(made)}, which works on video, not on features")
+    if family in METHODS and made != family:
+        raise UsageError(f"{method} is a checkpoint of {printable(made)}: say {made}:{name}")
+    return checkpoint
+
+
+def adapter_of(checkpoint: Checkpoint) -> FeatureAdapter:
+    adapter: FeatureAdapter = METHODS[checkpoint.method].build(checkpoint)
+    return adapter
+
+
+def load_adapter(method: str) -> tuple[FeatureAdapter, str] | None:
     """The adapter of a run, and the fingerprint of the encoder that it belongs to; None for raw."""
     if method == "raw":
         return None
     try:
-        checkpoint = find(method.removeprefix("splavu:"))
+        checkpoint = checkpoint_of(method)
     except UsageError as error:
         raise UsageError(f"{error}; method=raw needs no adapter: it evaluates features as they are") from error
-    if checkpoint.method != "splavu":
-        raise UsageError(f"{method} is a checkpoint of {checkpoint.method}, which does not work on features")
     encoder = checkpoint.about.get("encoder") or {}
-    return rebuilt(checkpoint.about["network"], checkpoint.tensors()), str(encoder.get("fingerprint", ""))
+    return adapter_of(checkpoint), str(encoder.get("fingerprint", ""))
 
 
-def refuse_other_encoder(data: FeatureSet, adapter: AAM, encoder: str) -> None:
-    if adapter.shape.width != data.width:
-        raise DataError(
-            f"{data.labels.name} has features of {data.width} numbers, the adapter is for {adapter.shape.width}"
-        )
+def refuse_other_encoder(data: FeatureSet, adapter: FeatureAdapter, encoder: str) -> None:
+    if adapter.width != data.width:
+        raise DataError(f"{data.labels.name} has features of {data.width} numbers, the adapter is for {adapter.width}")
     if encoder != data.store.encoder:
         raise DataError(f"the features of {data.labels.name} were made by another encoder than the adapter's")
 
 
-def changing(adapter: AAM, device: str = "cpu") -> Change:
+def changing(adapter: FeatureAdapter, device: str = "cpu") -> Change:
     def change(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         made = np.empty_like(vectors)
 
