@@ -132,6 +132,16 @@ def test_a_track_left_visible_shows_and_nobody_else(tmp_path, delay):
     assert done.manifest["order"]["detection"]["leave_visible"] == [one]
 
 
+def test_a_number_that_no_track_of_the_file_has_is_refused_before_anything_is_replaced(tmp_path):
+    scene = film(Head(walk(60, 40, 30)), frames=20)
+    hide(scene, tmp_path, tracks_out=tmp_path / "t.jsonl")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    listed = ", ".join(map(str, sorted({line["track"] for line in lines(tmp_path / "t.jsonl")[1:]})))
+    refused = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", leave_visible=(77,), again=True)
+    assert str(refused.outcome.error) == f"t.jsonl has no track 77: its tracks are {listed}"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_track_that_is_not_there_uncovers_nobody_and_is_warned_of(tmp_path):
     done = hide(film(Head(walk(60, 40, 30))), tmp_path, leave_visible=(77,))
     assert not done.bad
@@ -228,7 +238,7 @@ def test_a_tracks_file_of_another_video_or_of_another_part_is_refused(tmp_path):
         changed = json.dumps(json.loads(header) | {name: other})
         (tmp_path / "t.jsonl").write_text("\n".join([changed, *lines]), "utf-8")
         refused = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", again=True).outcome
-        assert f"takes '{name}' off its first line" in str(refused.error)
+        assert f"delete '{name}' from its first line" in str(refused.error)
 
 
 def test_corrected_output_is_not_replaced_by_a_plain_run(tmp_path):

@@ -138,3 +138,11 @@ def test_what_cannot_be_looked_for_is_said(tmp_path, word):
     options = Options(detection=DetectionSettings(also_hide="discs", also_hide_with="stride:2"))
     with pytest.raises(UsageError, match="cannot hide a region"):
         vidveil.anonymize(path, method="blur", region="frame", options=options)
+
+
+def test_where_frames_are_left_out_the_summary_counts_those_that_were_read(tmp_path):
+    scene = film(Head(still(100, 80)), frames=10)
+    done = hide(scene, tmp_path, method="solid | stride:5")
+    assert (done.outcome.frames, done.outcome.found) == (2, "discs found and hidden in 10 of the 10 frames read")
+    done = hide(scene, tmp_path, again=True)
+    assert (done.outcome.frames, done.outcome.found) == (10, "discs found and hidden in 10 of them")

@@ -122,7 +122,7 @@ def test_stride_holds_each_kept_frame():
 
 @pytest.mark.parametrize("spec", ["blur", "stride:2", "blur | stride:2"])
 def test_knobs_of_learned_methods_are_refused(spec):
-    with pytest.raises(UsageError, match="has no knobs"):
+    with pytest.raises(UsageError, match="are settings of learned methods"):
         load(spec).anonymize(torch.zeros(3, 4, 8, 8), keep=0.5)
 
 

@@ -178,7 +178,7 @@ def test_many_blocks_get_a_caution():
 def test_regions_words_and_knobs_that_it_does_not_have_are_refused():
     with pytest.raises(UsageError, match="a whole number from 2 to 64"):
         load("figure:1")
-    with pytest.raises(UsageError, match="has no knobs"):
+    with pytest.raises(UsageError, match="are settings of learned methods"):
         load("figure").anonymize(torch.zeros(3, 2, 8, 8), keep=0.5)
     for spec in ("figure", "blur:strong | figure"):
         with pytest.raises(UsageError, match="does not work on regions"):

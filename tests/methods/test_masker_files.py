@@ -116,7 +116,7 @@ def test_a_network_that_learned_nothing_says_so(film, tmp_path, monkeypatch, gue
 def test_methods_without_knobs_refuse_them(film, option):
     done = command(film, "--method", "blur:strong", option, "0.5")
     assert done.exit_code == 1
-    assert "blur:strong has no knobs" in str(done.exception)
+    assert "settings of learned methods, and blur:strong is none" in str(done.exception)
 
 
 @pytest.mark.parametrize("keep", ["1", str(1 - 0.5 / (FRAMES // 2 * GRID**2))])
@@ -144,6 +144,12 @@ def test_with_a_guard_a_network_may_keep_everything(film, named, monkeypatch):
 
 def test_in_python_a_network_may_keep_everything():
     assert masker(keep=1.0).anonymize(clip()).mask.all()
+
+
+def test_a_heatmap_that_cannot_be_made_is_refused_without_a_warning_of_what_it_shows(film, tmp_path):
+    done = command(film, "--method", "blur:strong", "--heatmap", tmp_path / "heat.mp4")
+    assert "--heatmap shows scores of learned methods" in str(done.exception)
+    assert "will show what is hidden" not in done.output
 
 
 def test_a_heatmap_shows_the_original_and_says_so(film, named, tmp_path):

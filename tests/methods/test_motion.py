@@ -135,7 +135,7 @@ def test_a_frame_of_another_size_begins_anew():
 def test_knobs_and_words_that_it_does_not_have_are_refused():
     with pytest.raises(UsageError, match="a whole number from 1 to 4096"):
         load("motion:0")
-    with pytest.raises(UsageError, match="has no knobs"):
+    with pytest.raises(UsageError, match="are settings of learned methods"):
         load("motion").anonymize(torch.zeros(3, 2, 8, 8), keep=0.5)
 
 

@@ -41,6 +41,9 @@ class Watcher:
     """Is called with what happens, always from one thread. Subclasses show it; this one shows nothing."""
 
     def note(self, line: str) -> None: ...
+    def warn(self, line: str) -> None:
+        self.note(f"warning: {line}")
+
     def begin(self, name: str, length: int | None) -> None: ...
     def advance(self) -> None: ...
     def end(self, outcome: Outcome) -> None: ...
@@ -95,11 +98,13 @@ def run(task: Task, sources: Sequence[str | Path], output: str | Path | None, wa
     if options.renames:
         new = options.rename_map and new_map_note(options.rename_map, output_folders(found, target))
         if new:
-            watcher.note(f"warning: {new}")
+            watcher.warn(new)
         named = rename_outputs(found, target, options.rename_map, dry_run=options.dry_run)
     else:
         named, clashes = name_outputs(found, target)
     check_extra_files(task, found, named, target)
+    for shown in filter(None, (options.preview, options.heatmap)):
+        watcher.warn(f"{shown.name} will show what is hidden: do not share it")
     if len(found) > 1 and (detection.tracks_in is not None or detection.leave_visible):
         raise UsageError("--tracks-in and --leave-visible take one source: tracks are numbered within a video")
     outcomes = []

@@ -97,4 +97,6 @@ def _detected(manifest: Manifest) -> str | None:
     moments = len(detection["moments"]) + detection["moments_left_out"]
     look = f", {moments} moment{'s' if moments > 1 else ''} to look at (vidveil review)" if moments else ""
     found = "" if what == "tracks" else " found and"
-    return f"{what}{found} hidden in {detection['frames_with_regions']} of them{look}"
+    read, written = manifest.frames.get("read"), manifest.frames["written"]
+    frames = "them" if read in (None, written) else f"the {read} frames read"
+    return f"{what}{found} hidden in {detection['frames_with_regions']} of {frames}{look}"

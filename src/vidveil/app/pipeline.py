@@ -71,6 +71,7 @@ def process(
             hashing = pool.submit(file_hash, source.path, stop)
         if isinstance(regions, RecordedTracks):
             regions.check(_made_for(hashing, options))
+            regions.refuse_missing(options.detection.leave_visible)
         writer = _writer(source, parts.output, reader, options)
         stack.callback(writer.abort)
         views: list[PreviewWriter] = []

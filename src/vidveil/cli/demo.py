@@ -40,6 +40,8 @@ def demo(
     vidveil demo            results in ./vidveil_demo
     """
     command = sys.argv[0] if "/" in sys.argv[0] else "vidveil"
+    if Path(command).name == "__main__.py":
+        command = "python -m vidveil"
     folder.mkdir(parents=True, exist_ok=True)
     video = folder / "visitor.mp4"
     typer.echo(f"drawing {video}: four seconds of a person, with sound, a place and a time in its tags")
@@ -71,7 +73,7 @@ def demo(
     typer.echo(
         f"results: {outcome.output}, its manifest {outcome.output.stem}.json, preview.mp4, demo.png in {folder}/"
     )
-    typer.echo(f"next:    {command} anonymize YOUR_VIDEO.mp4        {command} --help")
+    typer.echo(f"next:    {command} anonymize YOUR_VIDEO.mp4, or {command} --help")
 
 
 def _attack(method: Anonymizer | None, name: str) -> float:

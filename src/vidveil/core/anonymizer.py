@@ -151,7 +151,7 @@ def fail_closed(method: FrameMethod, frame: Frame) -> SafeFrame:
 
 def refuse_knobs(spec: str, keep: float | None, privacy_weight: float | None) -> None:
     if keep is not None or privacy_weight is not None:
-        raise UsageError(f"{spec} has no knobs: keep and privacy_weight belong to learned methods")
+        raise UsageError(f"keep and privacy_weight are settings of learned methods, and {spec} is none")
 
 
 def check_clip(clip: "Tensor") -> None:

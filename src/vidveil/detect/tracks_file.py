@@ -127,8 +127,16 @@ class RecordedTracks:
         for name, what in MADE_FOR.items():
             if name in self.header and self.header[name] != made_for[name]:
                 raise InputError(
-                    f"{self._name} was made for another {what}; whoever is sure takes {name!r} off its first line"
+                    f"{self._name} was made for another {what}; if it fits all the same, delete {name!r} "
+                    "from its first line"
                 )
+
+    def refuse_missing(self, numbers: Collection[int]) -> None:
+        """UsageError for the first number that no track in the file has."""
+        known = sorted(set(self._tracks))
+        for number in sorted(set(numbers) - set(known)):
+            listed = ", ".join(map(str, known[:20])) + (" …" if len(known) > 20 else "")
+            raise UsageError(f"{printable(self._name)} has no track {number}: its tracks are {listed or 'none'}")
 
     def stop(self) -> None:
         """Nothing here takes long enough to be given up."""
