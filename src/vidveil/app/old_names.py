@@ -39,12 +39,15 @@ def with_old_keyword(function: Callable[P, R]) -> Callable[P, R]:
 def manifest_with_current_names(manifest: dict[str, Any]) -> dict[str, Any]:
     """A manifest of layout 2, which had `guard` for `detection` and `order.lookout` for `order.detection`."""
     found = {("detection" if name == "guard" else name): value for name, value in manifest.items()}
-    if isinstance(found.get("order"), dict) and "lookout" in found["order"]:
+    if isinstance(found.get("order"), dict):
         order = dict(found["order"])
-        order["detection"] = _renamed(order.pop("lookout"), FIELDS)
-        order["knobs"] = _renamed(order.get("knobs"), KNOBS)
+        if "lookout" in order:
+            order["detection"] = _renamed(order.pop("lookout"), FIELDS)
+        if "knobs" in order:
+            order["knobs"] = _renamed(order["knobs"], KNOBS)
         found["order"] = order
-    found["frames"] = _renamed(found.get("frames"), FRAMES)
+    if "frames" in found:
+        found["frames"] = _renamed(found["frames"], FRAMES)
     detection = found.get("detection")
     if isinstance(detection, dict) and isinstance(detection.get("moments"), list):
         moments = [_first_seen(moment) for moment in detection["moments"]]
