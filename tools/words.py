@@ -53,6 +53,10 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield line, name
             case ast.alias(name=name, asname=other):
                 yield from ((line, part) for part in (*name.split("."), *([other] if other else [])))
+            case ast.ImportFrom(module=str(name)):
+                yield from ((line, part) for part in name.split("."))
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                yield line, name
             case ast.Dict(keys=keys):
                 yield from ((key.lineno, key.value) for key in keys if isinstance(key, ast.Constant))
 

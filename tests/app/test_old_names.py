@@ -72,8 +72,6 @@ def in_layout_2(path):
     for new, old in (("also_hide", "guard"), ("also_hide_with", "guard_with"), ("leave_visible", "exceptions")):
         found["order"]["lookout"][old] = found["order"]["lookout"].pop(new)
     found["frames"]["times_mended"] = found["frames"].pop("times_corrected")
-    for moment in found["guard"]["moments"]:
-        moment["what"] = moment["what"].replace("first seen", "born")
     if found["form"] == "share":
         found["input"]["order"] = old_order_token(read_key(), asked, found["output"]["name"])
     path.write_text(json.dumps(found))
@@ -112,8 +110,17 @@ def test_the_token_of_an_order_is_the_one_that_the_previous_version_wrote():
     assert old_order_token(bytes.fromhex(KEY), asked, "clip_anonymized.mp4") == TOKEN
 
 
-def test_a_preprocessing_was_called_after():
-    old = {"manifest": 2, "order": {"lookout": None, "knobs": {"keep": 0.8, "after": "figure:14"}}}
-    current = manifest_with_current_names(old)["order"]
-    assert current["knobs"] == {"keep": 0.8, "preprocess": "figure:14"}
-    assert order_with_old_names(asdict(order(knobs=current["knobs"])))["knobs"] == old["order"]["knobs"]
+def test_names_within_an_old_manifest_are_current_ones_when_it_is_read():
+    moments = [{"what": "born mid-picture", "track": 1}, {"what": "gap"}, "damaged"]
+    old = {
+        "manifest": 2,
+        "order": {"lookout": None, "knobs": {"keep": 0.8, "after": "figure:14"}},
+        "frames": {"written": 3, "times_mended": 2},
+        "guard": {"moments": moments},
+    }
+    current = manifest_with_current_names(old)
+    assert current["order"]["knobs"] == {"keep": 0.8, "preprocess": "figure:14"}
+    assert current["frames"] == {"written": 3, "times_corrected": 2}
+    assert current["detection"]["moments"] == [{"what": "first seen mid-picture", "track": 1}, *moments[1:]]
+    written = order_with_old_names(asdict(order(knobs=current["order"]["knobs"])))
+    assert written["knobs"] == old["order"]["knobs"]

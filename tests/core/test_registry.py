@@ -6,12 +6,14 @@ import sys
 import pytest
 
 from tests import command
+from tests.evaluation.toy import toy
 from vidveil.core import registry
 from vidveil.core.errors import UsageError
 from vidveil.core.registry import METHODS, PROTOCOLS, TASKS, TRAININGS, Registry
 from vidveil.data.catalogue import DATA
 from vidveil.methods import load
 from vidveil.models.recognizers import RECOGNIZERS
+from vidveil.tasks import make_task
 from vidveil.training.recipe import TrainRecipe
 
 MODULE = """
@@ -23,13 +25,17 @@ from vidveil.tasks.attributes import Attributes
 BLACK = Method(Solid, "night", "all black")
 FOOTAGE = Dataset(reader="plugged_in:read", usage="footage", summary="nothing yet")
 
+class Looks(Attributes):
+    name = "plugged in"
+
 def looks(data, device, label_smoothing):
-    return Attributes(data, device, label_smoothing)
+    return Looks(data, device, label_smoothing)
 """
 ENTRY_POINTS = """
 [vidveil.methods]
 night = plugged_in:BLACK
 broken = plugged_in:MISSING
+bare = plugged_in:Solid
 blur = plugged_in:BLACK
 
 [vidveil.datasets]
@@ -66,7 +72,7 @@ def test_methods_datasets_and_tasks_of_another_package_are_found_by_name():
     assert load("night").spec == "night"
     assert DATA.lookup("footage").usage == "footage"
     assert TrainRecipe(name="x", data="puppets", tasks=("looks",)).tasks == ("looks",)
-    assert registry.resolve(TASKS["looks"]).__name__ == "looks"
+    assert make_task("looks", toy(), "cpu", 0.0).name == "plugged in"
 
 
 @pytest.mark.usefixtures("_plugged_in")
@@ -83,6 +89,7 @@ def test_a_package_that_cannot_be_loaded_is_named_and_hides_no_other_method():
     assert "error: the method broken of the package plugged-in cannot be loaded" in listed
     assert "all black" in listed
     assert "blur:weak|strong|N" in listed
+    assert "error: the method bare of the package plugged-in is no Method" in listed
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.noun)
@@ -97,6 +104,9 @@ def test_every_entry_points_to_something_that_is_there(table: Registry):
             assert callable(registry.resolve(entry)), name
         elif table is DATA:
             assert callable(entry.load), name
+        else:
+            module = entry.module if "." in entry.module else f"vidveil.models.recognizers.{entry.module}"
+            assert callable(registry.resolve(f"{module}:{name}")), name
 
 
 def test_an_unknown_task_in_a_recipe_is_refused_with_a_suggestion():

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -239,6 +240,15 @@ def test_a_tracks_file_of_another_video_or_of_another_part_is_refused(tmp_path):
         (tmp_path / "t.jsonl").write_text("\n".join([changed, *lines]), "utf-8")
         refused = hide(scene, tmp_path, tracks_in=tmp_path / "t.jsonl", again=True).outcome
         assert f"delete '{name}' from its first line" in str(refused.error)
+
+
+def test_tracks_from_the_beginning_on_are_those_from_time_zero(tmp_path):
+    scene = film(Head(still(100, 80)), frames=10)
+    scene.make(tmp_path / "film.mp4")
+    settings_ = DetectionSettings(region="discs", tracks_out=tmp_path / "t.jsonl")
+    (done,) = vidveil.anonymize(scene.path, method="solid", options=Options(start=Fraction(0), detection=settings_))
+    assert done.error is None
+    assert lines(tmp_path / "t.jsonl")[0]["start"] == "0"
 
 
 def test_corrected_output_is_not_replaced_by_a_plain_run(tmp_path):

@@ -295,13 +295,13 @@ def test_classical_methods_have_no_mask(data):
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
-        ({"method": "raw", "keep": 0.5}, "raw has no knob"),
-        ({"method": "noise", "keep": 0.5}, "noise has no knob"),
+        ({"method": "raw", "keep": 0.5}, "raw has no keep: leave it out"),
+        ({"method": "noise", "keep": 0.5}, "noise has no keep: leave it out"),
         ({"method": "noise", "fill": "mean"}, "leave fill out"),
         ({"method": "random", "privacy_weight": 0.5}, "no privacy attention"),
         ({"method": "random:eight"}, "as in random:8"),
         ({"method": "blur:strong", "fill": "mean"}, "hides no tubelets"),
-        ({"method": "blur:strong", "privacy_weight": 0.5}, "no knobs"),
+        ({"method": "blur:strong", "privacy_weight": 0.5}, "are settings of learned methods"),
     ],
 )
 def test_a_knob_that_a_method_does_not_have_is_refused_beforehand(knobs, message):

@@ -9,6 +9,9 @@ Another package adds an entry by an entry point that names an object of the tabl
 
     [project.entry-points."vidveil.methods"]
     mosaic = "my_package:MOSAIC"                        # MOSAIC = Method("my_package:Mosaic", "mosaic:N", "...")
+
+Groups: vidveil.methods, vidveil.trainings, vidveil.protocols, vidveil.tasks, vidveil.recognizers, vidveil.datasets. The
+class of a recipe extends `LearningRecipe` or `EvaluationRecipe`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -59,6 +62,12 @@ class Registry(MutableMapping[str, Entry], Generic[Entry]):
                 f"the {self.noun} {printable(name)} of the package {printable(package)} cannot be loaded: "
                 f"{printable(f'{type(error).__name__}: {error}', 300)}"
             ) from error
+        kind = type(next(iter(self._entries.values())))
+        if not (isinstance(entry, kind) or (kind is str and callable(entry))):
+            raise UsageError(
+                f"the {self.noun} {printable(name)} of the package {point.dist.name if point.dist else point.value} is "
+                f"no {'function' if kind is str else kind.__name__}"
+            )
         return entry
 
     def __setitem__(self, name: str, entry: Entry) -> None:

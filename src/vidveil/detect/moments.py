@@ -3,7 +3,7 @@
     gap                      nobody was seen for more than half a second, then somebody again
     low score                the detector was hardly sure for a while
     sudden change of size    from one sighting to the next: perhaps another person, or another thing
-    first seen mid-picture         first seen away from the border: the half second before their box begins
+    first seen mid-picture   first seen away from the border: the half second before their box begins
     lost mid-picture         last seen away from the border: the half second after their box ends
     hidden whole             the frame is black, because somebody was lost from sight
 

@@ -29,7 +29,8 @@ MADE_FOR = {"video": "video", "start": "--start", "end": "--end"}
 
 
 def made_for(sha256: str | None, start: object, end: object) -> dict[str, Any]:
-    return {"video": sha256 and sha256[:16], "start": start and str(start), "end": end and str(end)}
+    start, end = (None if time is None else str(time) for time in (start, end))
+    return {"video": sha256 and sha256[:16], "start": start, "end": end}
 
 
 _UNSEARCHED = (Region(box=None, kind="nobody knows", track=0, score=0.0, source="unsearched"),)

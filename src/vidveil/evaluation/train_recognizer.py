@@ -27,6 +27,9 @@ from vidveil.training.options import options_of
 from vidveil.training.recipe import TrainRecipe
 from vidveil.training.runs import Run
 
+MEASURED = {"action", "attributes", "identity"}
+"""Tasks that are measured on test."""
+
 
 def run(
     recipe: TrainRecipe,
@@ -60,6 +63,8 @@ def run(
             log=made.log,
             label=recipe.name,
         )
+        for name in set(recipe.tasks) - MEASURED:
+            made.log.say(f"{name}: {learned.scores[name]:.3f} on validation; test is not looked at for this task")
         measure = Measure(data, permutations=PERMUTATIONS, resamples=RESAMPLES)
         numbers: dict[str, Number] = {}
         constant: list[str] = []

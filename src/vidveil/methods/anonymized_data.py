@@ -144,7 +144,7 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
 def _refuse_knobs_of_controls(setting: Setting) -> None:
     plain = setting.method in ("raw", "noise")
     if plain and setting.keep is not None:
-        raise UsageError(f"{setting.method} has no knob: leave keep out")
+        raise UsageError(f"{setting.method} has no keep: leave it out")
     if plain and setting.fill is not None:
         raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
     unlearned = plain or is_random_pruning(setting.method) or pruning_control(setting.method, setting.keep)

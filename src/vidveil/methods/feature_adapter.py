@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vidveil.core.errors import DataError, UsageError
+from vidveil.core.recipe import names
 from vidveil.core.registry import METHODS
 from vidveil.core.text import printable
 from vidveil.data.features.sets import FeatureSet
@@ -65,9 +66,12 @@ def checkpoint_of(method: str) -> Checkpoint:
     family, _, name = (part.strip() for part in method.partition(":"))
     if family not in METHODS:
         name = method.strip()
+    elif METHODS[family].learned != "on features":
+        raise UsageError(f"{method} works on video, not on features")
     elif not name:
         run = f"{family}_puppets"
-        raise UsageError(f"{family} needs a checkpoint: `vidveil train {run}`, then {family}:{run}")
+        made_by = f": `vidveil train {run}`, then {family}:{run}" if run in names("train") else f", as {family}:RUN"
+        raise UsageError(f"{family} needs a checkpoint{made_by}")
     checkpoint = find(name)
     made = checkpoint.method
     if made not in METHODS or METHODS[made].learned != "on features":
@@ -78,8 +82,23 @@ def checkpoint_of(method: str) -> Checkpoint:
 
 
 def adapter_of(checkpoint: Checkpoint) -> FeatureAdapter:
-    adapter: FeatureAdapter = METHODS[checkpoint.method].build(checkpoint)
-    return adapter
+    """Ready for use: it draws no random numbers, and does not learn."""
+    adapter = METHODS[checkpoint.method].build(checkpoint)
+    if not isinstance(adapter, FeatureAdapter):
+        raise UsageError(
+            f"the method {checkpoint.method} builds a {type(adapter).__name__}, which is no FeatureAdapter"
+        )
+    return adapter.eval().requires_grad_(False)
+
+
+def adapted(adapter: FeatureAdapter, vectors: Tensor) -> Tensor:
+    """(n, D) → (n, D), checked: a wrong output must not become features."""
+    made: Tensor = adapter(vectors)
+    if made.shape != vectors.shape:
+        raise DataError(f"the adapter made {tuple(made.shape)} of features {tuple(vectors.shape)}")
+    if not made.isfinite().all() and vectors.isfinite().all():
+        raise DataError("the adapter made numbers that are not finite")
+    return made
 
 
 def load_adapter(method: str) -> tuple[FeatureAdapter, str] | None:
@@ -108,7 +127,7 @@ def changing(adapter: FeatureAdapter, device: str = "cpu") -> Change:
         @torch.inference_mode()  # holds for the thread that calls it
         def one(start: int, stop: int) -> None:
             some = torch.from_numpy(np.array(vectors[start:stop])).to(device)  # a store's are read-only
-            made[start:stop] = adapter(some).cpu().numpy()
+            made[start:stop] = adapted(adapter, some).cpu().numpy()
 
         ends = _ends(len(vectors), device)
         if device != "cpu":

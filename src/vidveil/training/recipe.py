@@ -90,7 +90,7 @@ class TrainRecipe(LearningRecipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.tasks:
-            raise RecipeError("tasks must name at least one of action, attributes, identity")
+            raise RecipeError(f"tasks must name at least one of {', '.join(TASKS)}")
         for name in self.tasks:
             if name not in TASKS:
                 raise RecipeError(f"tasks: no task is called {printable(repr(name))}; {close_to(name, TASKS)}")

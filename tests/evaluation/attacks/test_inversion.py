@@ -7,7 +7,7 @@ import torch
 
 from tests.evaluation.made_features import WIDTH, clips_of, directions, made, read
 from vidveil.evaluation.attacks.inversion import black_box, white_box
-from vidveil.evaluation.protocols.adapters import adapted
+from vidveil.evaluation.protocols.adapters import adapted_set
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.train import SplavuNetworks
@@ -57,11 +57,11 @@ def with_clips(data, features):
 def test_a_set_after_an_adapter_is_every_clip_after_it_static_ones_too(data, monkeypatch):
     adapter = disturbing()
     monkeypatch.setattr("vidveil.evaluation.protocols.adapters.AT_ONCE", 50)
-    after = adapted(data, adapter)
+    after = adapted_set(data, adapter)
     torch.testing.assert_close(after.clips.all, adapter(data.clips.all), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(after.static.all, adapter(data.static.all), atol=1e-5, rtol=1e-5)
     assert after.labels is data.labels
-    assert adapted(replace(data, static=None), adapter).static is None
+    assert adapted_set(replace(data, static=None), adapter).static is None
 
 
 def test_pairs_are_enough_to_undo_a_rotation(data):
@@ -72,14 +72,14 @@ def test_pairs_are_enough_to_undo_a_rotation(data):
 
 
 def test_pairs_are_enough_to_undo_an_adapter_that_erases_nothing(data):
-    after = adapted(data, disturbing(strength=0.1))
+    after = adapted_set(data, disturbing(strength=0.1))
     assert recovered(data, after) < 0.6
     assert recovered(data, black_box(data, after, seed=0)) > 0.95
 
 
 def test_no_pair_brings_back_what_was_erased(data, erasing):
     """People of test are others: what is learned of those of training does not hold for them."""
-    after = adapted(data, erasing)
+    after = adapted_set(data, erasing)
     back = black_box(data, after, seed=0)
     personal, doing = (torch.from_numpy(directions()[part]).float() for part in (slice(0, 6), slice(6, 9)))
     assert recovered(data, back, personal) < 0.15
@@ -93,7 +93,7 @@ def changed_in(data, split, seed=0):
 
 
 def test_an_attacker_with_pairs_knows_none_of_test_videos(data):
-    after = adapted(data, disturbing())
+    after = adapted_set(data, disturbing())
     found = {split: black_box(changed_in(data, split), after, seed=1).clips.all for split in ("train", "test")}
     wanted = black_box(data, after, seed=1).clips.all
     assert torch.equal(found["test"], wanted)
@@ -102,13 +102,13 @@ def test_an_attacker_with_pairs_knows_none_of_test_videos(data):
 
 def test_validation_chooses_and_does_not_train(data):
     """Whatever the raw features of validation videos are, what is recovered looks like those of training videos."""
-    after = adapted(data, disturbing())
+    after = adapted_set(data, disturbing())
     back = black_box(changed_in(data, "val"), after, seed=1)
     assert back.clips.all.abs().max() < 2 * data.clips.all.abs().max()
 
 
 def test_nor_does_what_is_given_of_a_test_video_change_what_is_recovered_of_others(data):
-    after = adapted(data, disturbing())
+    after = adapted_set(data, disturbing())
     test = torch.from_numpy(clips_of(data, "test"))
     other = with_clips(after, torch.where(test[:, None], 7.0, after.clips.all))
     one, two = (black_box(data, given, seed=1).clips.all for given in (after, other))
@@ -116,7 +116,7 @@ def test_nor_does_what_is_given_of_a_test_video_change_what_is_recovered_of_othe
 
 
 def test_the_same_seed_recovers_the_same_and_the_callers_draws_go_on(data):
-    after = adapted(data, disturbing())
+    after = adapted_set(data, disturbing())
     torch.manual_seed(1)
     wanted = torch.rand(3)
     torch.manual_seed(1)
@@ -128,7 +128,7 @@ def test_the_same_seed_recovers_the_same_and_the_callers_draws_go_on(data):
 
 def test_an_attacker_with_the_adapter_finds_its_input(data):
     adapter, raw = disturbing(), with_clips(data, data.clips.all[:FEW])
-    after = adapted(raw, adapter)
+    after = adapted_set(raw, adapter)
     back = white_box(after, adapter).clips.all
     torch.testing.assert_close(adapter(back), after.clips.all, atol=1e-2, rtol=0)
     assert (after.clips.all - raw.clips.all).abs().max() > 0.5
@@ -141,13 +141,13 @@ def test_an_attacker_with_the_adapter_finds_what_the_projection_left_and_no_more
     adapter.load_state_dict(disturbing().state_dict() | {"centre": erasing.centre, "left": erasing.left})
     adapter.requires_grad_(False)
     raw = with_clips(data, data.clips.all[:FEW])
-    back, left = white_box(adapted(raw, adapter), adapter).clips.all, adapter.erased(raw.clips.all)
+    back, left = white_box(adapted_set(raw, adapter), adapter).clips.all, adapter.erased(raw.clips.all)
     assert (left - raw.clips.all).abs().max() > 1
     assert (back - left).abs().max() < 0.05
 
 
 def test_each_clip_is_inverted_by_itself(data):
     adapter = disturbing()
-    after = adapted(with_clips(data, data.clips.all[:FEW]), adapter)
+    after = adapted_set(with_clips(data, data.clips.all[:FEW]), adapter)
     alone = white_box(with_clips(after, after.clips.all[:1]), adapter).clips.all
     torch.testing.assert_close(alone, white_box(after, adapter).clips.all[:1], atol=1e-3, rtol=1e-3)

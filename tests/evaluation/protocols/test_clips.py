@@ -224,8 +224,8 @@ def test_a_set_without_people_and_attributes_cannot_be_attacked():
     [
         ({"controls": ("background",)}, "take the control median"),
         ({"method": "blurr"}, "did you mean blur"),
-        ({"method": "blur", "keep": (0.5,)}, "has no knob|no knobs"),
-        ({"keep": (0.5,)}, "raw has no knob"),
+        ({"method": "blur", "keep": (0.5,)}, "are settings of learned methods"),
+        ({"keep": (0.5,)}, "raw has no keep: leave it out"),
         ({"utility": "r3d_tinny"}, "did you mean r3d_tiny"),
         ({"utility": "r3d_tiny:raw"}, "the utility network is trained anew"),
         ({"attackers": ("r3d_tiny:pretrained",)}, "no published weights"),

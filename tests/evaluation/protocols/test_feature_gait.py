@@ -159,7 +159,7 @@ def test_gait_stands_alone(recipe, attack):
 def test_an_evaluation_that_was_stopped_goes_on_to_the_same_numbers(recipe, adapters, monkeypatch):
     wanted = replace(recipe, name="stopped", method=adapters, seeds=(0, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(feature_gait, "adapted", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(feature_gait, "adapted_set", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(wanted)
     again, whole = run(wanted, resume=True), run(replace(wanted, name="whole"))

@@ -22,7 +22,7 @@ from vidveil.evaluation.evaluators.features import TrainedHead
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.protocols.protocol import Data, Evaluated, Protocol
 from vidveil.evaluation.recipes.recipe import EvaluationRecipe
-from vidveil.methods.feature_adapter import FeatureAdapter, load_adapter, refuse_other_encoder
+from vidveil.methods.feature_adapter import FeatureAdapter, adapted, load_adapter, refuse_other_encoder
 from vidveil.tasks.anomaly import AnomalyVideos
 from vidveil.tasks.detection import DetectionVideos
 
@@ -116,7 +116,7 @@ class Adapters:
         return [adapter.to(device) for adapter, _ in self._loaded]
 
 
-def adapted(data: FeatureSet, adapter: FeatureAdapter) -> FeatureSet:
+def adapted_set(data: FeatureSet, adapter: FeatureAdapter) -> FeatureSet:
     """The set after the adapter; static clips, too."""
     if adapter.across_batch:
         return replace(data, clips=_in_batches(data, adapter), static=None)
@@ -132,13 +132,13 @@ def _in_batches(data: FeatureSet, adapter: FeatureAdapter) -> Vectors:
     for split in SPLITS:
         rows = rng.permutation(np.flatnonzero(np.repeat(data.labels.split == split, data.clips.count)))
         for some in torch.split(torch.from_numpy(rows).to(made.device), BATCH):
-            made[some] = adapter(data.clips.all[some])
+            made[some] = adapted(adapter, data.clips.all[some])
     return replace(data.clips, all=made)
 
 
 @torch.inference_mode()
 def _one_by_one(vectors: Vectors, adapter: FeatureAdapter) -> Vectors:
-    return replace(vectors, all=torch.cat([adapter(part) for part in torch.split(vectors.all, AT_ONCE)]))
+    return replace(vectors, all=torch.cat([adapted(adapter, part) for part in torch.split(vectors.all, AT_ONCE)]))
 
 
 def adapted_videos(
@@ -156,4 +156,4 @@ def _adapted_video(adapter: FeatureAdapter, device: str, features: NDArray[np.fl
     """(T, D) → (T, D). An adapter that looks across a batch sees the whole video."""
     given = torch.from_numpy(features).to(device)
     parts: Sequence[Tensor] = (given,) if adapter.across_batch else torch.split(given, AT_ONCE)
-    return np.asarray(torch.cat([adapter(part) for part in parts]).float().cpu().numpy(), np.float32)
+    return np.asarray(torch.cat([adapted(adapter, part) for part in parts]).float().cpu().numpy(), np.float32)

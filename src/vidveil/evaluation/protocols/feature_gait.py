@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vidveil.data.clips import Split
 from vidveil.data.features.sets import FeatureSet
 from vidveil.evaluation.attacks.gait import Gait
-from vidveil.evaluation.protocols.adapters import AdapterProtocol, adapted
+from vidveil.evaluation.protocols.adapters import AdapterProtocol, adapted_set
 from vidveil.evaluation.protocols.protocol import Evaluated, measure_of
 from vidveil.evaluation.recipes.features import FeaturesRecipe
 from vidveil.methods.feature_adapter import FeatureAdapter
@@ -35,7 +35,7 @@ class FeatureGaitProtocol(AdapterProtocol[FeatureSet]):
         self.gait = Gait(measure)
 
     def adapt(self, adapter: FeatureAdapter) -> FeatureSet:
-        return adapted(self.data, adapter)
+        return adapted_set(self.data, adapter)
 
     def evaluate_setting(self, data: Sequence[FeatureSet], about: Evaluated) -> Evaluated:
         each: list[GaitSequences] = [{split: walks(one, split) for split in self.gait.splits} for one in data]

@@ -27,7 +27,7 @@ from vidveil.evaluation.measures.measure import Measure, SharedSpace
 from vidveil.evaluation.measures.retrieval import retrieval_numbers
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.number import Number
-from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, Heads, adapted
+from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, Heads, adapted_set
 from vidveil.evaluation.protocols.feature_gait import FeatureGaitProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, measure_of, run_protocol
 from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
@@ -59,7 +59,7 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
             raise DataError(f"{labels.name} names neither people nor attributes: there is nothing to attack")
 
     def adapt(self, adapter: FeatureAdapter) -> FeatureSet:
-        return adapted(self.data, adapter)
+        return adapted_set(self.data, adapter)
 
     def raw_recipe(self) -> FeaturesRecipe:
         attack = tuple(what for what in self.recipe.attack if what != "inversion")
