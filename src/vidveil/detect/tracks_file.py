@@ -134,6 +134,8 @@ class RecordedTracks:
 
     def refuse_missing(self, numbers: Collection[int]) -> None:
         """UsageError for the first number that no track in the file has."""
+        if not numbers:
+            return
         known = sorted(set(self._tracks))
         for number in sorted(set(numbers) - set(known)):
             listed = ", ".join(map(str, known[:20])) + (" …" if len(known) > 20 else "")

@@ -10,7 +10,7 @@ from vidveil.data.puppets.motion import ACTIONS, PAIRS, angles, progress
 from vidveil.data.puppets.style import SECONDS, Performance, Style
 
 TIMES = (np.arange(16) + 0.5) * SECONDS / 16
-TURN = Performance(phase=0.2, onset=0.15, tempo=1.0, size=1.0, side=0, way=1)
+PERFORMANCE = Performance(phase=0.2, onset=0.15, tempo=1.0, size=1.0, side=0, way=1)
 MATES = {**dict(PAIRS), **{b: a for a, b in PAIRS}}
 
 styles = st.builds(
@@ -23,7 +23,7 @@ styles = st.builds(
     tempo=st.floats(0.82, 1.18),
     sway=st.floats(0, 0.16),
 )
-turns = st.builds(
+performances = st.builds(
     Performance,
     phase=st.floats(0, 1),
     onset=st.floats(0.08, 0.3),
@@ -34,8 +34,8 @@ turns = st.builds(
 )
 
 
-def joints(action, style=Style(), turn=TURN, yaw=0.8):  # noqa: B008
-    return pose(Build(), angles(action, TIMES, style, turn), yaw).joints
+def joints(action, style=Style(), performance=PERFORMANCE, yaw=0.8):  # noqa: B008
+    return pose(Build(), angles(action, TIMES, style, performance), yaw).joints
 
 
 def test_there_are_nineteen_actions_and_seven_pairs():
@@ -44,10 +44,10 @@ def test_there_are_nineteen_actions_and_seven_pairs():
     assert len(MATES) == 14
 
 
-@given(style=styles, turn=turns, pair=st.sampled_from(PAIRS))
+@given(style=styles, performance=performances, pair=st.sampled_from(PAIRS))
 @settings(max_examples=60, deadline=None)
-def test_an_action_of_a_pair_is_the_other_one_played_backwards(style, turn, pair):
-    forwards, backwards = (joints(action, style, turn) for action in pair)
+def test_an_action_of_a_pair_is_the_other_one_played_backwards(style, performance, pair):
+    forwards, backwards = (joints(action, style, performance) for action in pair)
     np.testing.assert_allclose(forwards[::-1], backwards, atol=1e-9)
 
 
@@ -66,17 +66,17 @@ def test_an_action_without_a_pair_is_like_no_other_action_in_any_order(action):
             assert apart.min(axis=1).max() > 0.03, other
 
 
-@given(style=styles, turn=turns)
+@given(style=styles, performance=performances)
 @settings(max_examples=60, deadline=None)
-def test_a_single_movement_begins_after_the_clip_does_and_ends_before_it(style, turn):
-    edge = progress(np.array([0.0, SECONDS]), style, turn, 1.05)
+def test_a_single_movement_begins_after_the_clip_does_and_ends_before_it(style, performance):
+    edge = progress(np.array([0.0, SECONDS]), style, performance, 1.05)
     np.testing.assert_allclose(edge, [0, 1])
 
 
-@given(style=styles, turn=turns, action=st.sampled_from(list(ACTIONS)))
+@given(style=styles, performance=performances, action=st.sampled_from(list(ACTIONS)))
 @settings(max_examples=60, deadline=None)
-def test_bones_keep_their_length_and_nothing_is_below_the_ground(style, turn, action):
-    moved = joints(action, style, turn)
+def test_bones_keep_their_length_and_nothing_is_below_the_ground(style, performance, action):
+    moved = joints(action, style, performance)
     build = Build()
     lengths = (build.upper_arm, build.forearm), (build.thigh, build.shin)
     for names, bones in zip((ARM, LEG), lengths, strict=True):

@@ -63,12 +63,12 @@ def test_a_clip_is_planned_the_same_however_often_it_is_asked_for_and_at_any_siz
 @pytest.mark.parametrize("argument", ["rho=0", "rho=1", "view=mask", "gait", "null"])
 def test_another_dial_shows_the_same_performance(argument):
     ours, theirs = plan(World(), 321), plan(parse(argument, frames=8, size=64, seed=0), 321)
-    for name in ("action", "turn", "place", "camera", "yaw", "gaze", "glance", "objects", "outfit", "room"):
+    for name in ("action", "performance", "place", "camera", "yaw", "gaze", "glance", "objects", "outfit", "room"):
         assert getattr(ours, name) == getattr(theirs, name), name
 
 
 def test_another_seed_is_another_world():
-    assert plan(World(), 5).turn != plan(World(seed=1), 5).turn
+    assert plan(World(), 5).performance != plan(World(seed=1), 5).performance
 
 
 def test_people_of_one_split_are_in_no_other():

@@ -15,6 +15,7 @@ nothing here finds nothing anywhere.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,8 @@ class PuppetVideos(ClipSet):
     """Frames per second."""
 
 
-def load_untrimmed(
+def _load(
+    kind: Kind,
     argument: str | None,
     *,
     frames: int,
@@ -80,23 +82,6 @@ def load_untrimmed(
     seed: int = 0,
     root: Path | None = None,  # noqa: ARG001
 ) -> PuppetVideos:
-    """A row's action is what its person does most often."""
-    return _films(UNTRIMMED, argument, frames, size, seed)
-
-
-def load_anomalies(
-    argument: str | None,
-    *,
-    frames: int,
-    size: int,
-    seed: int = 0,
-    root: Path | None = None,  # noqa: ARG001
-) -> PuppetVideos:
-    """A row's action is what should be noticed, or Normal."""
-    return _films(ANOMALIES, argument, frames, size, seed)
-
-
-def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) -> PuppetVideos:
     world, rate = World(seed=seed, size=size), frames / SECONDS
     split = _splits(kind, argument)
     about = {"data": kind.name, "version": VERSION, "seed": seed, "rate": rate, "size": size, "videos": len(split)}
@@ -117,6 +102,12 @@ def _films(kind: Kind, argument: str | None, frames: int, size: int, seed: int) 
         annotations=tuple(found),
         rate=rate,
     )
+
+
+load_untrimmed = partial(_load, UNTRIMMED)
+"""A row's action is what its person does most often."""
+load_anomalies = partial(_load, ANOMALIES)
+"""A row's action is what should be noticed, or Normal."""
 
 
 def _splits(kind: Kind, argument: str | None) -> list[Split]:

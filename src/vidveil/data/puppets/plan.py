@@ -51,7 +51,7 @@ class Bystander:
     far: float
     """Share of the size of the person of interest."""
     yaw: float
-    turn: Performance
+    performance: Performance
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Plan:
     outfit: Outfit
     appearance: Appearance
     action: str
-    turn: Performance
+    performance: Performance
     place: int
     camera: int
     objects: tuple[bool, ...]
@@ -136,7 +136,7 @@ def sample_times(frames: int) -> Array:
     return np.asarray((np.arange(frames) + 0.5) * (SECONDS / frames), np.float64)
 
 
-def draw_turn(rng: np.random.Generator) -> Performance:
+def draw_performance(rng: np.random.Generator) -> Performance:
     return Performance(
         phase=float(rng.random()),
         onset=float(rng.uniform(0.08, 0.3)),
@@ -166,7 +166,7 @@ def plan(world: World, index: int) -> Plan:
     row = rows(world)[index]
     person, index = everybody(world)[row.person], row.number
     rng, outfit, action = _begun(world, row)
-    turn = draw_turn(rng)
+    performance = draw_performance(rng)
     place, camera = int(rng.integers(PLACES)), int(rng.integers(len(CAMERAS)))
     objects = tuple(bool(x) for x in rng.random(len(OBJECTS)) < 0.3)
     stool = bool(rng.random() < 0.25)
@@ -189,7 +189,7 @@ def plan(world: World, index: int) -> Plan:
         outfit=outfit,
         appearance=_appearance(world, index, person, outfit),
         action=action,
-        turn=turn,
+        performance=performance,
         place=place,
         camera=camera,
         objects=objects,
@@ -243,7 +243,7 @@ def _bystander(rng: np.random.Generator) -> Bystander:
         x=float(rng.choice([-1, 1]) * rng.uniform(0.36, 0.6)),
         far=float(rng.uniform(0.44, 0.56)),
         yaw=float(rng.uniform(-np.pi, np.pi)),
-        turn=draw_turn(rng),
+        performance=draw_performance(rng),
     )
 
 

@@ -50,7 +50,7 @@ class Scene:
 def act(plan: Plan, times: Array, build: Build | None = None) -> Scene:
     """Act a plan out at the given seconds. With `build`, everybody has this body (to show motion alone)."""
     appearance = plan.appearance if build is None else replace(plan.appearance, build=build)
-    moves = angles(plan.action, times, appearance.style, plan.turn)
+    moves = angles(plan.action, times, appearance.style, plan.performance)
     moves["gaze"] = moves["gaze"] + plan.gaze + _glancing(plan.glance, times)
     posed = pose(appearance.build, moves, plan.yaw)
     camera = CAMERAS[plan.camera]
@@ -91,25 +91,25 @@ def _props(plan: Plan, posed: Posed, times: Array) -> tuple[Prop, ...]:
     if plan.stool:
         seat = -0.14 * _ahead(plan.yaw)
         if name != "stool":  # it stands about, and nobody sits on it
-            seat = np.array([0.42 * (1 if plan.turn.way else -1), 0.0, -0.3])
+            seat = np.array([0.42 * (1 if plan.performance.way else -1), 0.0, -0.3])
         found.append(Prop("stool", np.repeat(seat[None], len(times), 0), ACTION if name == "stool" else NEITHER))
     if name == "box":
         found.append(Prop("box", hands, ACTION))
     if name == "ball":
-        hand = posed.at("hand_r" if plan.turn.side else "hand_l")
+        hand = posed.at("hand_r" if plan.performance.side else "hand_l")
         found.append(Prop("ball", _flight(plan, hand, times), ACTION))
     return tuple(found)
 
 
 def _flight(plan: Plan, hand: Array, times: Array) -> Array:
     """(T, 3): in the hand until it is let go, then away in a bow. Caught is thrown, backwards."""
-    turn, style = plan.turn, plan.appearance.style
-    clock = turn.length - times if ACTIONS[plan.action].backwards else times
-    fine = np.linspace(0, turn.length, 161)
-    gone = progress(fine, style, turn, 1.0)
+    performance, style = plan.performance, plan.appearance.style
+    clock = performance.length - times if ACTIONS[plan.action].backwards else times
+    fine = np.linspace(0, performance.length, 161)
+    gone = progress(fine, style, performance, 1.0)
     release = float(fine[int(np.argmax(gone >= RELEASE))])
-    let_go = pose(plan.appearance.build, angles(plan.action, _at(plan, release), style, turn), plan.yaw)
-    start = let_go.at("hand_l" if turn.side == 0 else "hand_r")[0]
+    let_go = pose(plan.appearance.build, angles(plan.action, _at(plan, release), style, performance), plan.yaw)
+    start = let_go.at("hand_l" if performance.side == 0 else "hand_r")[0]
     flown = np.maximum(0, clock - release)[:, None]  # (T, 1) seconds
     path = start + flown * (1.5 * _ahead(plan.yaw) + [0, 0.55, 0]) - flown**2 * np.array([0, 1.1, 0])
     return np.where(flown > 0, path, hand)
@@ -117,7 +117,7 @@ def _flight(plan: Plan, hand: Array, times: Array) -> Array:
 
 def _at(plan: Plan, clock: float) -> Array:
     """The time of the clip at which its performance stands at `clock`."""
-    return np.array([plan.turn.length - clock if ACTIONS[plan.action].backwards else clock])
+    return np.array([plan.performance.length - clock if ACTIONS[plan.action].backwards else clock])
 
 
 def _holding_on(companion: Companion, posed: Posed, times: Array, holding: Flags) -> Actor:
@@ -164,7 +164,7 @@ def _reach(posed: Posed, arm: str, target: Array) -> Array:
 def _apart(plan: Plan, number: int, times: Array, shot: Shot) -> tuple[Actor, Shot]:
     """A bystander further away: smaller, higher on the screen, and left behind less quickly by a panning camera."""
     other = plan.bystanders[number]
-    posed = pose(other.appearance.build, standing(times, other.appearance.style, other.turn), other.yaw)
+    posed = pose(other.appearance.build, standing(times, other.appearance.style, other.performance), other.yaw)
     appearance = carrying(other.appearance, limbs=NEITHER, rest=NEITHER)
     centre = (shot.centre - shot.centre.mean()) * 0.9 - other.x / other.far
     view = Shot(shot.zoom * other.far, shot.tilt, centre, GROUND - 0.3 * (1 - other.far))

@@ -86,10 +86,10 @@ class Performance:
     """Of the whole performance in seconds: what is played backwards begins here."""
 
 
-def in_style(moved: Angles, times: Array, style: Style, turn: Performance) -> Angles:
+def in_style(moved: Angles, times: Array, style: Style, performance: Performance) -> Angles:
     """Posture, springing and swaying on top of a movement."""
-    beat = 2 * np.pi * (style.spring * times + turn.phase)
-    swinging = style.sway * np.sin(2 * np.pi * (0.8 * style.tempo * times + turn.phase))
+    beat = 2 * np.pi * (style.spring * times + performance.phase)
+    swinging = style.sway * np.sin(2 * np.pi * (0.8 * style.tempo * times + performance.phase))
     bend = style.crouch + style.bounce * (1 - np.cos(beat)) / 2
     upright = np.cos(moved["pitch"]) ** 2  # nobody springs while lying
     for side, sign in (("l", 1.0), ("r", -1.0)):

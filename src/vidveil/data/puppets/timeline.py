@@ -22,7 +22,7 @@ class Part:
     """None is standing about."""
     start: float
     end: float
-    turn: Performance
+    performance: Performance
 
     def local(self, times: Array) -> Array:
         """Seconds since the part began. A single movement that is over stays as it is."""
@@ -39,9 +39,13 @@ def along(parts: Sequence[Part], times: Array, style: Style) -> Angles:
     out: Angles = {}
     gone = 0.0
     for part in parts:
-        turn = replace(part.turn, length=part.length)
+        performance = replace(part.performance, length=part.length)
         local = part.local(np.concatenate([times, [part.start, part.end]]))
-        here = standing(local, style, turn) if part.action is None else angles(part.action, local, style, turn)
+        here = (
+            standing(local, style, performance)
+            if part.action is None
+            else angles(part.action, local, style, performance)
+        )
         way = here["advance"] - here["advance"][-2] + gone
         gone = float(way[-1])
         here = {name: values[:-2] for name, values in {**here, "advance": way}.items()}

@@ -20,7 +20,7 @@ from vidveil.data.puppets.head import face_seen
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
 from vidveil.data.puppets.people import Person, everybody
 from vidveil.data.puppets.places import OBJECTS, PLACES, plate
-from vidveil.data.puppets.plan import draw_turn, draw_yaw
+from vidveil.data.puppets.plan import draw_performance, draw_yaw
 from vidveil.data.puppets.render import detail, film
 from vidveil.data.puppets.scene import Actor, Prop, Scene
 from vidveil.data.puppets.style import SECONDS, Array, Performance
@@ -121,25 +121,25 @@ def _parts(rng: np.random.Generator, seconds: float, script: Script) -> list[Par
     clock = 0.0
     odd = int(rng.integers(3)) if script.trouble else -1  # the number of the action that is trouble
 
-    def add(action: str | None, length: float, turn: Performance) -> None:
+    def add(action: str | None, length: float, performance: Performance) -> None:
         nonlocal clock
-        parts.append(Part(action, clock, clock + length, turn))
+        parts.append(Part(action, clock, clock + length, performance))
         clock += length
 
     number = 0
     while clock < seconds:
-        add(None, float(rng.uniform(*script.between)), draw_turn(rng))
+        add(None, float(rng.uniform(*script.between)), draw_performance(rng))
         if script.whole and clock + script.lasting[0] > seconds:
-            add(None, seconds - clock + 1, draw_turn(rng))
+            add(None, seconds - clock + 1, draw_performance(rng))
             break
         among = script.trouble if number == odd else names
         action = among[int(rng.integers(len(among)))]
         lasts = number == odd or ACTIONS[action].cyclic
         length = float(rng.uniform(*script.lasting)) if lasts else SECONDS
-        turn = draw_turn(rng)
-        add(action, length, turn)
+        performance = draw_performance(rng)
+        add(action, length, performance)
         if not ACTIONS[action].cyclic:
-            add(undone[action], SECONDS, turn)  # as it was done, so it is undone
+            add(undone[action], SECONDS, performance)  # as it was done, so it is undone
         number += 1
     return parts
 
@@ -154,7 +154,7 @@ def _prop(part: Part, times: Array, joints: Array, pelvis: Array) -> list[Prop]:
     if name == "box":
         xyz = hands.mean(axis=1)
     elif name == "ball":
-        xyz = hands[:, part.turn.side]
+        xyz = hands[:, part.performance.side]
         half = (part.start + part.end) / 2
         during = during & (times >= half if ACTIONS[str(part.action)].backwards else times < half)
     else:
