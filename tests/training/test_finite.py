@@ -10,13 +10,14 @@ from vidveil.training.finite import FiniteRecord, explain, find_origin
 
 def steps(layer, values):
     """Train on losses that are multiplied by these, without reading the record in between."""
-    finite = FiniteRecord(layer, torch.device("cpu"))
+    finite = FiniteRecord(dict(layer.named_parameters()), torch.device("cpu"))
     optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1, fused=True)
     seen = []
-    for i, value in enumerate(values):
+    for value in values:
         loss = (layer(torch.ones(1, 2)) * value).sum()
         loss.backward()
-        finite.check(i, loss)
+        finite.check(loss)
+        finite.step += 1
         optimizer.found_inf = finite.bad
         optimizer.step()
         optimizer.zero_grad()
@@ -41,10 +42,10 @@ def test_good_steps_are_not_complained_about():
 def test_the_length_of_the_gradient_is_that_of_all_parameters_together():
     layer = nn.Linear(2, 1)
     layer.extra = nn.Parameter(torch.ones(3))  # gets no gradient
-    finite = FiniteRecord(layer, torch.device("cpu"))
+    finite = FiniteRecord(dict(layer.named_parameters()), torch.device("cpu"))
     loss = layer(torch.tensor([[3.0, 4.0]])).sum()
     loss.backward()
-    torch.testing.assert_close(finite.check(0, loss), torch.tensor(math.sqrt(9 + 16 + 1)))
+    torch.testing.assert_close(finite.check(loss), torch.tensor(math.sqrt(9 + 16 + 1)))
 
 
 def test_the_origin_is_the_first_module_that_gives_a_bad_number():

@@ -21,6 +21,7 @@ from tests.training.toy import (
     train_long,
 )
 from vidveil.core.errors import TrainingError
+from vidveil.training import checkpoints
 from vidveil.training.checkpoints import CheckpointManager
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
@@ -130,21 +131,34 @@ OLD_STATE = (
 )
 
 
-def test_a_training_that_the_previous_version_began_is_resumed(tmp_path):
-    interrupted(tmp_path, 2, 5)
-    manager = CheckpointManager(tmp_path)
+def as_before(folder, monkeypatch):
+    """The checkpoint as the previous version would have written it."""
+    manager = CheckpointManager(folder)
     saved = manager.load()
-    about = dict(saved.about)
+    about = {name: value for name, value in saved.about.items() if name != "learners"}
     about["place"] = {name: about["state"][name] for name in OLD_STATE}  # what it called state
     del about["state"]
     old = {"backbone": "trunk", "backbone_lr": "trunk_lr"}
-    about["options"] = {old.get(name, name): value for name, value in about["options"].items()}
+    about["options"] = {old.get(name, name): value for name, value in about["options"].items() if name != "graphs"}
     parts = {name.partition("/")[0]: saved.part(name.partition("/")[0]) for name in saved.tensors}
-    manager.save(parts, about, final=True)  # replaces all others
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "LAYOUT", checkpoints.FINISHED_LAYOUT)
+        manager.save(parts, about, final=True)  # replaces all others
+
+
+def test_a_training_that_the_previous_version_finished_is_read(tmp_path, monkeypatch):
     model, found = train(tmp_path)
-    expected, whole = train(None)
-    assert same_bits(model.state_dict(), expected.state_dict())
-    assert found.history == whole.history
+    as_before(tmp_path, monkeypatch)
+    again, found_again = train(tmp_path)
+    assert same_bits(model.state_dict(), again.state_dict())
+    assert found.history == found_again.history
+
+
+def test_a_training_that_the_previous_version_did_not_finish_is_refused(tmp_path, monkeypatch):
+    interrupted(tmp_path, 2, 5)
+    as_before(tmp_path, monkeypatch)
+    with pytest.raises(TrainingError, match="an earlier version of vidveil began it"):
+        train(tmp_path)
 
 
 def shaky(model, batch):

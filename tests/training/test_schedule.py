@@ -7,7 +7,7 @@ from torch import nn
 
 from vidveil.core.errors import RecipeError
 from vidveil.training.options import Options
-from vidveil.training.schedule import parameter_groups, rate
+from vidveil.training.schedule import check_backbone, parameter_groups, rate
 
 
 def test_the_rate_rises_in_a_line_and_falls_as_a_cosine():
@@ -72,4 +72,4 @@ def test_a_network_that_cannot_learn_and_a_backbone_that_is_not_there_are_errors
     with pytest.raises(RecipeError, match="requires_grad"):
         parameter_groups(Net().requires_grad_(False), Options())
     with pytest.raises(RecipeError, match=r"backbone_lr=0\.5"):
-        parameter_groups(nn.Linear(2, 2), Options(backbone_lr=0.5))
+        check_backbone(nn.Linear(2, 2), Options(backbone_lr=0.5))

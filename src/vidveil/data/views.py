@@ -45,7 +45,7 @@ SHIFT = 1 / 16  # of the size, at most, by which `light` moves the picture
 ASPECT = 4 / 3  # of a random box, at most
 TURN, STRETCH, MOVE, GAIN = 20.0, 0.3, 0.1, 0.3
 """Of `turn`, either way: degrees, logarithm of a side's length, share of half the picture, logarithm of brightness."""
-VIEW, ORDER, CONTROL = 1, 2, 3  # independent streams of random numbers; 0 would be the seed's own
+VIEW, ORDER, CONTROL, SETTING = 1, 2, 3, 4  # independent streams of random numbers; 0 would be the seed's own
 
 
 def draw(seed: int, stream: int, epoch: int, rows: Sequence[int] | NDArray[np.int64], count: int = DRAWS) -> Floats:

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import av
 import numpy as np
 
 from vidveil.core.errors import UsageError
@@ -166,6 +165,8 @@ def _name(word: str) -> str:
 
 def regions_of(clip: "Tensor", source: RegionSource, rate: float = 25.0) -> list[tuple[Region, ...]]:
     """The regions of each frame of a clip (3, T, H, W) in [0, 1], taken to be shown at this rate."""
+    import av  # datasets can be read without it
+
     pictures = (clip.detach().cpu().permute(1, 2, 3, 0) * 255).round().byte().numpy()  # (T, H, W, 3)
     height, width = pictures.shape[1:3]
 

@@ -11,6 +11,7 @@ from vidveil.core.recipe import as_values
 from vidveil.core.recipe_keys import with_old_names
 from vidveil.core.version import __version__
 from vidveil.models import checkpoint
+from vidveil.training.options import FREE
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -40,7 +41,7 @@ class Trained:
 
 def training_fingerprint(recipe: "LearningRecipe", **inputs: Any) -> str:
     """Of everything that the trained weights depend on: a run is only resumed with the same."""
-    free = ("device", "checkpoint_seconds", "compile", "name")
+    free = (*FREE, "name")
     about = {key: value for key, value in with_old_names(as_values(recipe)).items() if key not in free}
     return hashlib.sha256(json.dumps(about | inputs | {"vidveil": __version__}, sort_keys=True).encode()).hexdigest()
 

@@ -34,6 +34,13 @@ class Average:
             mine.copy_(live)
         self.count += 1
 
+    @torch.no_grad()
+    def forget(self, parts: tuple[str, ...]) -> None:
+        """Tensors whose names begin so start anew, from the model's own."""
+        for name, tensor in self.state.items():
+            if name.startswith(parts):
+                tensor.copy_(self._live[name])
+
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """The model has the averaged weights inside this block. Afterwards it has its own again, to the bit."""

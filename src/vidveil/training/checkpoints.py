@@ -25,7 +25,9 @@ from vidveil.core.errors import OutputError, TrainingError
 from vidveil.core.recipe_keys import RENAMED_OPTIONS, with_current_names
 from vidveil.core.text import printable
 
-LAYOUT = 1
+LAYOUT = 2
+FINISHED_LAYOUT = 1
+"""Of earlier versions, whose finished trainings are read."""
 KEPT = 2
 TENSORS_BYTES = 64 << 30
 COST = 20
@@ -51,6 +53,8 @@ class Checkpoint:
         if differ := sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name)):
             was = ", ".join(f"{name} was {printable(theirs.get(name))}, is {ours.get(name)}" for name in differ)
             raise TrainingError(f"{hint}: {was}; put that back, or start a run of another name")
+        if (others := self.about.get("learners")) is not None and others != about["learners"]:
+            raise TrainingError(f"{hint}: it has the learners {printable(', '.join(map(str, others)))}")
         if self.about["batches"] != about["batches"]:
             raise TrainingError(
                 f"{hint}: an epoch had {printable(self.about['batches'])} batches, now it has {about['batches']}"
@@ -118,14 +122,17 @@ class CheckpointManager:
 
     def _read(self, number: int, problem: str) -> Checkpoint:
         header = read_json_object(self._path(number, "json"), finite=False)
-        if header["layout"] != LAYOUT:
+        if header["layout"] not in (LAYOUT, FINISHED_LAYOUT):
             raise ValueError(f"layout {printable(header['layout'])}, and this version of vidveil reads layout {LAYOUT}")
         data = read_bytes(self._path(number, "safetensors"), TENSORS_BYTES)
         about = {name: value for name, value in header.items() if name not in ("layout", "sha256")}
         if _digest(data, about) != header["sha256"]:
             raise ValueError("it or its file of tensors is damaged")
-        if "place" in about:  # as the previous version called it
-            about["state"] = about.pop("place")
+        if header["layout"] == FINISHED_LAYOUT:
+            about["state"] = about.pop("place", about.get("state"))  # as it was called
+            if not about["state"]["finished"]:
+                raise ValueError("an earlier version of vidveil began it, and draws random numbers in another order")
+            about["learners"] = None
         return Checkpoint(safetensors.torch.load(data), about, problem)
 
     def _remove_all_but(self, count: int) -> None:

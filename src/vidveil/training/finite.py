@@ -17,37 +17,42 @@ from torch import Tensor, nn
 
 
 class FiniteRecord:
-    """The record. `names` and `parameters` are those with requires_grad."""
+    """The record of one learner. It changes in place, so that a recorded step may write it."""
 
-    def __init__(self, model: nn.Module, device: torch.device) -> None:
-        learning = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-        self.names, self.parameters = [name for name, _ in learning], [p for _, p in learning]
+    def __init__(
+        self, parameters: Mapping[str, nn.Parameter], device: torch.device, shared: "FiniteRecord | None" = None
+    ) -> None:
+        """`parameters`: those that learn, by name. `shared`: the record of another learner of the same training; the
+        first bad step of any of them counts for all."""
+        self.names, self.parameters = list(parameters), list(parameters.values())
         self._zero = torch.zeros((), device=device)
-        self.bad = torch.zeros((), device=device)
+        self.bad: Tensor = shared.bad if shared else torch.zeros((), device=device)
         """1 from the first bad step on: AdamW's `found_inf`."""
-        self._step = torch.full((), -1, dtype=torch.int64, device=device)
+        self.step: Tensor = shared.step if shared else torch.zeros((), dtype=torch.int64, device=device)
+        """The number of the current step, from 0."""
+        self._first = torch.full((), -1, dtype=torch.int64, device=device)
         self._loss = torch.zeros((), device=device)
-        self._norms = torch.zeros(len(learning), device=device)  # (P,)
+        self._norms = torch.zeros(len(self.names), device=device)  # (P,)
 
     @torch.no_grad()
-    def check(self, step: int, loss: Tensor) -> Tensor:
+    def check(self, loss: Tensor) -> Tensor:
         """Record this step if it is the first bad one. Returns the norm of the whole gradient."""
         gradients = [self._zero if p.grad is None else p.grad for p in self.parameters]
         norms = torch.stack(torch._foreach_norm(gradients)).float()  # (P,)
         total: Tensor = torch.linalg.vector_norm(norms)
         first = ~(torch.isfinite(total) & torch.isfinite(loss)) & (self.bad == 0)
-        self._step = torch.where(first, step, self._step)
-        self._loss = torch.where(first, loss.detach().float(), self._loss)
-        self._norms = torch.where(first, norms, self._norms)
-        self.bad = torch.maximum(self.bad, first.float())
+        self._first.copy_(torch.where(first, self.step, self._first))
+        self._loss.copy_(torch.where(first, loss.detach().float(), self._loss))
+        self._norms.copy_(torch.where(first, norms, self._norms))
+        self.bad.copy_(torch.maximum(self.bad, first.float()))
         return total
 
     def first_bad(self) -> tuple[int, float, str] | None:
         """Step, loss, and the name of the first parameter with a bad gradient, or "". Waits for the device."""
-        if not self.bad.item():
+        if not self.bad.item() or self._first.item() < 0:
             return None
         broken = (~torch.isfinite(self._norms)).nonzero().flatten().tolist()
-        return int(self._step.item()), float(self._loss.item()), self.names[broken[0]] if broken else ""
+        return int(self._first.item()), float(self._loss.item()), self.names[broken[0]] if broken else ""
 
 
 def explain(bad: tuple[int, float, str], origin: str, steps: int) -> str:

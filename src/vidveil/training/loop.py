@@ -6,12 +6,14 @@ AdamW with warm-up and cosine, gradient clipping, a running average of weights, 
 holds the weights of the epoch with the best validation. The checkpoint holds everything that the next step depends on:
 weights, moments, average, best weights, generators, and how many batches of which epoch are done. So a run that was
 killed at any moment continues as if it had not been; on a CPU the result is the same to the bit.
+
+Networks that work against each other are several learners of one model (`learner`), each with an optimizer of its own.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -22,21 +24,28 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from vidveil.core.errors import TrainingError, UsageError
+from vidveil.core.progress import Phase
 from vidveil.core.typed import from_values
+from vidveil.training import health
 from vidveil.training.average import Average, fill
-from vidveil.training.checkpoints import CheckpointManager, fill_optimizer, optimizer_tensors
-from vidveil.training.finite import FiniteRecord, explain, find_origin
+from vidveil.training.checkpoints import Checkpoint, CheckpointManager, fill_optimizer, optimizer_tensors
+from vidveil.training.finite import explain, find_origin
+from vidveil.training.learner import Learner, Loss, UpdateRule, learners_of
+from vidveil.training.learner import check as check_learners
 from vidveil.training.log import Log
 from vidveil.training.options import Options
-from vidveil.training.schedule import parameter_groups, rate
+from vidveil.training.recorded import RecordedSteps
+from vidveil.training.schedule import check_backbone
 from vidveil.training.seeds import deterministic, restore, seeded, snapshot
 from vidveil.training.state import Fit, TrainingState
+from vidveil.training.update import Update, learner_states
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-Loss = Callable[[nn.Module, Any], Tensor]
 Validate = Callable[[nn.Module], Mapping[str, float]]
+LONG = 2000
+"""Steps of a training for which compiling pays, unless the options say whether to compile."""
 
 
 class Batches(Protocol):
@@ -58,13 +67,21 @@ class HasFeatures(Protocol):
     def features(self, clip: Tensor) -> Tensor: ...
 
 
+@runtime_checkable
+class CompilesParts(Protocol):
+    """A model that knows which of its parts are worth compiling: blocks that it repeats are compiled once."""
+
+    def compile_parts(self) -> None: ...
+
+
 def fit(
     model: nn.Module,
     *,
     batches: Batches,
-    loss: Loss,
+    loss: Loss | Sequence[Learner],
     validate: Validate | None,
     options: Options,
+    update_rules: Sequence[UpdateRule] = (),
     folder: Path | None = None,
     fingerprint: str = "",
     console: Console | None = None,
@@ -74,14 +91,22 @@ def fit(
     """Train `model` in place; it ends on the training device, in eval mode, with the weights of the best epoch.
 
     Args:
-        loss, validate: get the model as Fabric wraps it: call it, or its `features`. Without validation the model ends
-            with the weights of the last epoch.
+        loss: of the model, as Fabric wraps it (call it, or its `features`), and a batch: a scalar, or terms by name.
+            Several learners each have a loss of the model itself. On CUDA a loss whose numbers depend on anything but
+            weights, batch and torch's CUDA generator must not be recorded: `graphs=False`.
+        validate: gets the model likewise. Without validation the model ends with the weights of the last epoch.
+        update_rules: which learners are updated on which batches; by default all on every batch.
         folder: keeps checkpoints. If it holds one, training continues from it.
         fingerprint: of data and recipe; a checkpoint with another one is an error.
         log: is written to, if given; otherwise a log is made in `folder`, with `console`.
     """
     from lightning.fabric import Fabric  # takes seconds to import
 
+    learners = learners_of(loss)
+    rules = tuple(update_rules) or (UpdateRule(*(learner.name for learner in learners)),)
+    check_learners(learners, rules, model)
+    if options.devices > 1 and len(learners) > 1:
+        raise UsageError(f"devices={options.devices}: a training with several learners runs on one device")
     if options.devices > 1 and "RANK" not in os.environ:
         raise UsageError(f"devices={options.devices} needs torchrun --nproc_per_node={options.devices}")
     accelerator = options.accelerator()
@@ -95,160 +120,256 @@ def fit(
         fabric.launch()
         lead = fabric.is_global_zero
         its_log = log or Log(folder if lead else None, console if lead else None)
+        asked = _Asked(model, batches, learners, rules, validate, options, folder, fingerprint, label)
         try:
             with seeded(options.seed + fabric.global_rank):
-                return _fit(fabric, model, batches, loss, validate, options, folder, fingerprint, label, its_log)
+                return _Loop(fabric, asked, its_log).run()
         finally:
             if log is None:
                 its_log.close()
 
 
-def _fit(
-    fabric: "Fabric",
-    model: nn.Module,
-    batches: Batches,
-    loss: Loss,
-    validate: Validate | None,
-    options: Options,
-    folder: Path | None,
-    fingerprint: str,
-    label: str,
-    log: Log,
-) -> Fit:
-    world, rank, on_cpu = fabric.world_size, fabric.global_rank, fabric.device.type == "cpu"
-    steps = len(batches) // world  # of an epoch; batches that cannot be shared evenly are left out
-    if steps == 0:
-        raise TrainingError(f"{len(batches)} batches an epoch are too few for {world} processes: use a smaller batch")
-    total, warmup = steps * options.epochs, round(steps * options.warmup_epochs)
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The arguments of `fit`."""
 
-    model.to(fabric.device)
-    if options.channels_last:
-        _lay_channels_last(model)
-    adamw = torch.optim.AdamW(parameter_groups(model, options), lr=options.lr, betas=options.betas, fused=True)
-    compiled: Any = torch.compile(model) if options.compile else model
-    net, optimizer = fabric.setup(compiled, adamw)
-    if isinstance(model, HasFeatures):
-        net.mark_forward_method("features")
-    names = {parameter: name for name, parameter in model.named_parameters()}
-    weights = dict(model.state_dict())  # the tensors themselves: they change during training
-    best = {name: tensor.clone() for name, tensor in weights.items()}
-    average = Average(weights, options.ema) if options.ema else None
-    validated = average.state if average else weights  # what is validated and returned
-    finite = FiniteRecord(model, fabric.device)
-    state, loss_sum = TrainingState(), torch.zeros((), device=fabric.device)  # of this epoch
+    model: nn.Module
+    batches: Batches
+    learners: Sequence[Learner]
+    rules: Sequence[UpdateRule]
+    validate: Validate | None
+    options: Options
+    folder: Path | None
+    fingerprint: str
+    label: str
 
-    about = {"fingerprint": fingerprint, "options": options.fixed(), "batches": len(batches)}
-    manager = CheckpointManager(folder, options.checkpoint_seconds)
-    if saved := manager.load():
-        saved.check_fits(about, {name: tuple(tensor.shape) for name, tensor in weights.items()}, folder)
+
+class _Loop:
+    def __init__(self, fabric: "Fabric", asked: _Asked, log: Log) -> None:
+        self.fabric, self.asked, self.log = fabric, asked, log
+        model, options = asked.model, asked.options
+        self.world, self.rank = fabric.world_size, fabric.global_rank
+        on_cpu = fabric.device.type == "cpu"
+        self.steps = len(asked.batches) // self.world  # of an epoch; batches that cannot be shared evenly are left out
+        if self.steps == 0:
+            raise TrainingError(
+                f"{len(asked.batches)} batches an epoch are too few for {self.world} processes: use a smaller batch"
+            )
+        self.total = self.steps * options.epochs
+        model.to(fabric.device)
+        if options.channels_last:
+            _lay_channels_last(model)
+        check_backbone(model, options)
+        self.learners = learner_states(model, asked.learners, options, fabric.device)
+        self.net, *optimizers = fabric.setup(self._compiled(), *(one.optimizer for one in self.learners))
+        if isinstance(model, HasFeatures):
+            self.net.mark_forward_method("features")
+        called = self.net if len(self.learners) == 1 else model
+        self.update = Update(
+            fabric, called, self.learners, optimizers, asked.rules, self.check if on_cpu else None
+        )  # a CPU has nothing to wait for, and is checked at once
+        graphs = options.graphs and self.world == 1
+        self.step = RecordedSteps(self.update, fabric.device, enabled=graphs, say=self._note)
+        self.weights = dict(model.state_dict())  # the tensors themselves: they change during training
+        self.best = {name: tensor.clone() for name, tensor in self.weights.items()}
+        self.average = Average(self.weights, options.ema) if options.ema else None
+        self.validated = self.average.state if self.average else self.weights  # what is validated and returned
+        self.state = TrainingState()
+        self.about = {
+            "fingerprint": asked.fingerprint, "options": options.fixed(), "batches": len(asked.batches),
+            "learners": [one.name for one in asked.learners],
+        }  # fmt: skip
+        self.manager = CheckpointManager(asked.folder, options.checkpoint_seconds)
+        self.began = monotonic()
+
+    def _compiled(self) -> Any:
+        model, compile_it = self.asked.model, self.asked.options.compile
+        if isinstance(model, CompilesParts):
+            if compile_it or (compile_it is None and self.fabric.device.type == "cuda" and self.total >= LONG):
+                model.compile_parts()
+            return model
+        return torch.compile(model) if compile_it else model
+
+    def run(self) -> Fit:
+        asked, state = self.asked, self.state
+        if saved := self.manager.load():
+            self.restore(saved)
+            state = self.state
+        self.began = monotonic() - state.seconds
+        if not state.finished:
+            self.log.write(
+                "resumed" if saved else "started", fit=asked.label, step=state.step, steps=self.total,
+                epochs=asked.options.epochs,
+            )  # fmt: skip
+        with self.log.bar(asked.label, self.total, state.step) as bar:
+            self.net.train()
+            while not state.finished:
+                for batch in self._share():
+                    self.take(batch)
+                    bar.done = state.step
+                self.end_epoch(bar)
+        fill(self.weights, self.best)
+        asked.model.eval()
+        return state.fit()
+
+    def take(self, batch: Any) -> None:
+        """One step."""
+        state, options = self.state, self.asked.options
+        self.update.set_rates(state.step, self.total, self.steps)
+        rule = self.asked.rules[state.rule]
+        self.step(batch, number := state.rule)
+        if self.average is not None:
+            self.average.update()
+        state.step, state.batch = state.step + 1, state.batch + 1
+        line: dict[str, float] = {}
+        if rule.until is not None or state.step % options.log_every == 0:
+            line = self.update.last_values(number)
+        state.end_batch(rule.batches, len(self.asked.rules), self._reached(rule, line))
+        if state.step % options.log_every == 0:
+            self.check()
+            self.log.write("step", fit=self.asked.label, step=state.step, **line)
+            self.log.curves(self.asked.label, state.step, line)
+        self._restart()
+        if self.manager.due():
+            self.check()
+            self.save()
+
+    def _reached(self, rule: UpdateRule, line: Mapping[str, float]) -> bool:
+        """Whether the rule's condition holds after its last step."""
+        if rule.until is None:
+            return False
+        term, number = rule.until
+        name = term if term == "loss" else f"loss/{term}"
+        name = name if len(self.learners) == 1 else f"{rule.learners[0]}/{name}"
+        if name not in line:
+            raise TrainingError(f"an update rule waits for {term} of {rule.learners[0]}, whose loss has no such term")
+        return line[name] < number
+
+    def end_epoch(self, bar: Phase) -> None:
+        self.check()
+        asked, state, options = self.asked, self.state, self.asked.options
+        row: dict[str, float] = {"epoch": state.epoch + 1, **self.update.means()}
+        if asked.validate is None:
+            state.best_epoch = state.epoch + 1
+            fill(self.best, self.validated)
+        elif state.is_time_to_validate(options):
+            self.net.eval()
+            average = self.average.in_place() if self.average else nullcontext()
+            with torch.no_grad(), self.fabric.autocast(), average:
+                metrics = {name: float(number) for name, number in asked.validate(self.net).items()}
+            self.net.train()
+            metrics = dict(self.fabric.broadcast(metrics))  # all ranks must decide alike
+            if state.update_best(metrics, options):
+                fill(self.best, self.validated)
+            row |= metrics
+        state.end_epoch(row)
+        self.log.write("epoch", fit=asked.label, step=state.step, seconds=round(monotonic() - self.began, 3), **row)
+        self.log.curves(asked.label, state.step, {name: number for name, number in row.items() if name != "epoch"})
+        self._look_for_problems()
+        shown = "  ".join(f"{name} {number:.4g}" for name, number in row.items() if _is_shown(name))
+        bar.note = f"epoch {state.epoch}/{options.epochs}  {shown}"
+        if state.epoch == options.epochs or state.stopped_early:
+            state.finished = True
+            self.save()
+            self.log.write("finished", fit=asked.label, step=state.step, best_epoch=state.best_epoch, best=state.best)
+
+    def _restart(self) -> None:
+        """Learners whose time it is start again."""
+        step = self.state.step
+        for one in self.learners:
+            if (again := one.learner.restart) is not None and step % again.every == 0 and step < self.total:
+                one.restart(self.weights)
+                if self.average is not None:
+                    self.average.forget(one.learner.parts)
+                self.log.write("restart", fit=self.asked.label, step=step, learner=one.learner.name)
+
+    def _look_for_problems(self) -> None:
+        """Each is reported when it comes up."""
+        found = list(health.problems(self.state.history, self.asked.learners))
+        kinds = {problem.partition(",")[0].partition("(")[0] for problem in self.state.problems}
+        for problem in found:
+            if problem.partition(",")[0].partition("(")[0] not in kinds:
+                self.log.write("problem", fit=self.asked.label, step=self.state.step, what=problem)
+                self.log.say(f"warning: {self.asked.label}: {problem}".replace(": : ", ": "), style="yellow")
+        self.state.problems = found
+
+    def save(self) -> None:
+        state = self.state
+        state.seconds = monotonic() - self.began
+        state.averaged = self.average.count if self.average else 0
+        state.terms = {one.learner.name: list(one.terms) for one in self.learners if one.terms is not None}
+        parts: dict[str, Mapping[str, Tensor]] = {"best": self.best}
+        if not state.finished:
+            parts |= {"model": self.weights, "average": self.average.state if self.average else {}}
+            parts |= {"random": snapshot(), "optimizer": {}, "epoch": {}}
+            for one in self.learners:
+                names = {parameter: name for name, parameter in one.parameters.items()}
+                parts["optimizer"] = {**parts["optimizer"], **optimizer_tensors(one.optimizer, names)}
+                if one.sums is not None:
+                    parts["epoch"] = {**parts["epoch"], one.learner.name: one.sums}
+        if self.rank == 0:
+            self.manager.save(parts, {**self.about, "state": asdict(state)}, final=state.finished)
+
+    def restore(self, saved: Checkpoint) -> None:
+        asked = self.asked
+        shapes = {name: tuple(tensor.shape) for name, tensor in self.weights.items()}
+        saved.check_fits(self.about, shapes, asked.folder)
         if saved.skipped:
-            log.say(f"note: an older checkpoint is used, since the newest cannot be read: {saved.skipped}")
+            self._note(f"an older checkpoint is used, since the newest cannot be read: {saved.skipped}")
         try:
-            state = from_values(TrainingState, saved.about["state"])
+            self.state = from_values(TrainingState, saved.about["state"])
         except ValueError as error:
-            raise TrainingError(f"the checkpoint in {folder} is damaged: {error}") from error
-        fill(best, saved.part("best"))
-        if not state.finished:
-            fill(weights, saved.part("model"))
-            fill_optimizer(adamw, names, saved.part("optimizer"))
-            loss_sum.copy_(saved.tensors["epoch/loss_sum"])
-            if average is not None:
-                fill(average.state, saved.part("average"))
-                average.count = state.averaged
-            restore(saved.part("random"))  # last: nothing may draw numbers between here and the loop
-            if rank > 0:  # the file is of rank 0, and two ranks must not draw the same numbers
-                torch.manual_seed(options.seed + rank + world * state.step)
+            raise TrainingError(f"the checkpoint in {asked.folder} is damaged: {error}") from error
+        fill(self.best, saved.part("best"))
+        if self.state.finished:
+            return
+        fill(self.weights, saved.part("model"))
+        for one in self.learners:
+            names = {parameter: name for name, parameter in one.parameters.items()}
+            fill_optimizer(one.optimizer, names, saved.part("optimizer"))
+            if (sums := saved.part("epoch").get(one.learner.name)) is not None:
+                one.sums = sums.to(self.fabric.device)
+                one.terms = tuple(self.state.terms[one.learner.name])
+        self.learners[0].finite.step.fill_(self.state.step)
+        if self.average is not None:
+            fill(self.average.state, saved.part("average"))
+            self.average.count = self.state.averaged
+        restore(saved.part("random"))  # last: nothing may draw numbers between here and the loop
+        if self.rank > 0:  # the file is of rank 0, and two ranks must not draw the same numbers
+            torch.manual_seed(asked.options.seed + self.rank + self.world * self.state.step)
 
-    def save() -> None:
-        state.seconds = monotonic() - began
-        state.averaged = average.count if average else 0
-        parts: dict[str, Mapping[str, Tensor]] = {"best": best}
-        if not state.finished:
-            parts |= {"model": weights, "average": average.state if average else {}, "random": snapshot()}
-            parts |= {"optimizer": optimizer_tensors(adamw, names), "epoch": {"loss_sum": loss_sum}}
-        if rank == 0:
-            manager.save(parts, {**about, "state": asdict(state)}, final=state.finished)
-
-    def check() -> None:
+    def check(self) -> None:
         """Raises if any step so far was bad. Called before each checkpoint, so that the last good one stays."""
-        if bad := finite.first_bad():
-            epoch, batch = divmod(bad[0], steps)
-            again = next(batches.epoch(epoch, batch * world + rank))
-            with fabric.autocast():
-                origin = find_origin(model, lambda: loss(net, again), again)
-            raise TrainingError(f"{label}: {explain(bad, origin, steps)}".removeprefix(": "))
+        for one in self.learners:
+            if bad := one.finite.first_bad():
+                raise self._error(one.learner, bad)
 
-    began = monotonic() - state.seconds
-    if not state.finished:
-        log.write("resumed" if saved else "started", fit=label, step=state.step, steps=total, epochs=options.epochs)
-    with log.bar(label, total, state.step) as bar:
-        net.train()
-        while not state.finished:
-            for batch in _share(batches, state, steps, world, rank):
-                for group in adamw.param_groups:
-                    group["lr"] = options.lr * group["scale"] * rate(state.step, total, warmup)
-                with fabric.autocast():
-                    value = loss(net, batch)
-                fabric.backward(value)
-                norm = finite.check(state.step, value)
-                if on_cpu:
-                    check()  # at once: a CPU has nothing to wait for
-                else:
-                    adamw.found_inf = finite.bad  # type: ignore[attr-defined]  # where 1, the step changes no weight
-                if options.clip_norm:
-                    torch.nn.utils.clip_grads_with_norm_(finite.parameters, options.clip_norm, norm)
-                optimizer.step()
-                optimizer.zero_grad()
-                if average is not None:
-                    average.update()
-                loss_sum += value.detach()
-                state.step, state.batch = state.step + 1, state.batch + 1
-                bar.done = state.step
-                if state.step % options.log_every == 0:
-                    check()
-                    line = {"loss": value.item(), "lr": adamw.param_groups[0]["lr"], "gradient": norm.item()}
-                    log.write("step", fit=label, step=state.step, **line)
-                    log.curves(label, state.step, line)
-                if manager.due():
-                    check()
-                    save()
-            check()
+    def _error(self, learner: Learner, bad: tuple[int, float, str]) -> TrainingError:
+        """Which batch it was, and where in the network it began."""
+        asked = self.asked
+        epoch, batch = divmod(bad[0], self.steps)
+        again = next(asked.batches.epoch(epoch, batch * self.world + self.rank))
+        called = self.net if len(self.learners) == 1 else asked.model
+        with self.fabric.autocast():
+            origin = find_origin(asked.model, lambda: learner.loss(called, again), again)
+        label = ": ".join(filter(None, (asked.label, learner.name if len(self.learners) > 1 else "")))
+        return TrainingError(f"{label}: {explain(bad, origin, self.steps)}".removeprefix(": "))
 
-            row: dict[str, float] = {"epoch": state.epoch + 1, "train_loss": loss_sum.item() / steps}
-            loss_sum.zero_()
-            if validate is None:
-                state.best_epoch = state.epoch + 1
-                fill(best, validated)
-            elif state.is_time_to_validate(options):
-                net.eval()
-                with torch.no_grad(), fabric.autocast(), average.in_place() if average else nullcontext():
-                    metrics = {name: float(number) for name, number in validate(net).items()}
-                net.train()
-                metrics = dict(fabric.broadcast(metrics))  # all ranks must decide alike
-                if state.update_best(metrics, options):
-                    fill(best, validated)
-                row |= metrics
-            state.end_epoch(row)
-            log.write("epoch", fit=label, step=state.step, seconds=round(monotonic() - began, 3), **row)
-            log.curves(label, state.step, {name: number for name, number in row.items() if name != "epoch"})
-            shown = "  ".join(f"{name} {number:.4g}" for name, number in row.items() if name != "epoch")
-            bar.note = f"epoch {state.epoch}/{options.epochs}  {shown}"
-            if state.epoch == options.epochs or state.stopped_early:
-                state.finished = True
-                save()
-                log.write("finished", fit=label, step=state.step, best_epoch=state.best_epoch, best=state.best)
+    def _share(self) -> Iterator[Any]:
+        """This rank's remaining batches of the epoch: every `world`-th one."""
+        state, begun = self.state, self.state.batch
+        batches = self.asked.batches.epoch(state.epoch, begun * self.world)
+        yield from islice(batches, self.rank, (self.steps - begun) * self.world, self.world)
+        if state.batch < self.steps:
+            raise TrainingError(f"epoch {state.epoch + 1} ended after {state.batch} of {self.steps} batches")
 
-    fill(weights, best)
-    model.eval()
-    return state.fit()
+    def _note(self, line: str) -> None:
+        self.log.say(f"note: {line}")
 
 
-def _share(batches: Batches, state: TrainingState, steps: int, world: int, rank: int) -> Iterator[Any]:
-    """This rank's remaining batches of the epoch: every `world`-th one."""
-    begun = state.batch
-    yield from islice(batches.epoch(state.epoch, begun * world), rank, (steps - begun) * world, world)
-    if state.batch < steps:
-        raise TrainingError(f"epoch {state.epoch + 1} ended after {state.batch} of {steps} batches")
+def _is_shown(name: str) -> bool:
+    """In the progress line: losses and what validation says, no single terms."""
+    return name != "epoch" and not name.endswith("gradient") and "train_loss/" not in name
 
 
 def _lay_channels_last(model: nn.Module) -> None:

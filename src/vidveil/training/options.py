@@ -12,7 +12,7 @@ PRECISIONS = ("auto", "32-true", "bf16-mixed")
 STRATEGIES = ("auto", "ddp")
 DEVICES = ("auto", "cpu", "cuda")
 LAST = "last"
-FREE = ("checkpoint_seconds", "device", "compile")
+FREE = ("checkpoint_seconds", "device", "compile", "graphs")
 """Options that may change between a run and its resumption: the trained weights do not depend on them."""
 
 
@@ -57,8 +57,11 @@ class Options:
     """Seconds between checkpoints: the most that is lost when a run is killed. 0: after every step."""
     log_every: int = 25
     """Steps between lines of the log. On CUDA also between checks that numbers are finite."""
-    compile: bool = False
-    """Whether to use torch.compile: slower to start, faster afterwards."""
+    compile: bool | None = None
+    """Whether torch compiles networks: slower to start, faster afterwards. None: on CUDA, in long trainings of networks
+    that say which of their parts are worth it."""
+    graphs: bool = True
+    """Whether CUDA replays recorded steps (`training.recorded`)."""
     channels_last: bool = False
     """Whether kernels of convolutions are in channels-last layout, which tensor cores and oneDNN are faster with."""
 

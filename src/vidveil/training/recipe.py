@@ -62,8 +62,10 @@ class LearningRecipe:
     """A device that is not there is an error."""
     checkpoint_seconds: float = 30.0
     """Seconds between checkpoints: the most that is lost when a run is killed."""
-    compile: bool = False
-    """Whether torch compiles the networks: worth it for long runs on an accelerator."""
+    compile: bool | None = None
+    """Whether torch compiles the networks. Empty: on an accelerator, in long trainings of large networks."""
+    graphs: bool = True
+    """Whether an accelerator replays recorded steps, which is faster; false needs less of its memory."""
 
     def __post_init__(self) -> None:
         for key in ("frames", "size", "stride", "epochs", "batch", "validate_every"):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from vidveil.core.errors import TrainingError
 from vidveil.training.options import LAST, Options
 
-OWN_METRICS = ("epoch", "train_loss")
-"""Names in a row of the history that are not those of validation."""
+OWN_METRICS = ("epoch", "train_loss", "gradient")
+"""Names in a row of the history that are not those of validation; likewise what begins with one of them and a slash."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,14 @@ class Fit:
     best: float
     """The monitored metric at that epoch; NaN where nothing was validated."""
     history: list[dict[str, float]]
-    """One row per epoch: epoch, train_loss, and what `validate` returned."""
+    """One row per epoch: epoch, train_loss, gradient, terms of the loss, and what `validate` returned. Of several
+    learners, the last three come with a name before a slash."""
     steps: int
     seconds: float
     """Of training, over all resumptions."""
     stopped_early: bool
+    problems: list[str]
+    """What went wrong without an error: a loss that diverged, an attacker that does not learn (`health`)."""
 
 
 @dataclass
@@ -41,14 +44,21 @@ class TrainingState:
     waited: int = 0
     """Validations since the best one."""
     averaged: int = 0
+    rule: int = 0
+    """The number of the update rule that is on."""
+    rule_batches: int = 0
+    """Batches that this rule has had."""
+    terms: dict[str, list[str]] = field(default_factory=dict)
+    """Names of the terms of each learner's loss."""
     seconds: float = 0.0
     finished: bool = False
     stopped_early: bool = False
     history: list[dict[str, float]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     def fit(self) -> Fit:
         best = math.nan if self.best is None else self.best
-        return Fit(self.best_epoch, best, self.history, self.step, self.seconds, self.stopped_early)
+        return Fit(self.best_epoch, best, self.history, self.step, self.seconds, self.stopped_early, self.problems)
 
     def is_time_to_validate(self, options: Options) -> bool:
         """Whether the epoch that just ended is validated."""
@@ -57,7 +67,7 @@ class TrainingState:
     def update_best(self, metrics: Mapping[str, float], options: Options) -> bool:
         """Record this epoch if it is the best so far, and return whether it is. Of equal epochs the later one counts,
         as it has trained for longer; for early stopping an equal epoch is no improvement."""
-        if clash := sorted(metrics.keys() & set(OWN_METRICS)):
+        if clash := sorted(name for name in metrics if name.partition("/")[0] in OWN_METRICS):
             raise TrainingError(
                 f"validation may not call a metric {', '.join(clash)}: the history has one of that name"
             )
@@ -79,6 +89,12 @@ class TrainingState:
         self.waited = 0 if better else self.waited + 1
         self.stopped_early = 0 < options.patience <= self.waited and self.epoch + 1 < options.epochs
         return as_good
+
+    def end_batch(self, batches: int, rules: int, reached: bool) -> None:
+        """After a batch: go on to the next of `rules` if this one had all of its `batches`, or its condition holds."""
+        self.rule_batches += 1
+        if self.rule_batches >= batches or reached:
+            self.rule, self.rule_batches = (self.rule + 1) % rules, 0
 
     def end_epoch(self, row: dict[str, float]) -> None:
         self.history.append(row)

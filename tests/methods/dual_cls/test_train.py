@@ -11,7 +11,7 @@ from vidveil.core.errors import RecipeError
 from vidveil.data.loader import Loader
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
-from vidveil.methods.dual_cls.train import DualCLSNetworks
+from vidveil.methods.dual_cls.train import SHARE_LEVELS, WARMUP_LEVELS, DualCLSNetworks
 from vidveil.methods.masking.train import BatchesWithProgress
 
 RECIPE = DualCLSRecipe(
@@ -42,6 +42,12 @@ def networks_of(data, way, **changes):
     return DualCLSNetworks(replace(RECIPE, **WAYS[way] | changes), data, "cpu")
 
 
+def total(made, batch, progress, number=0.5):
+    """The loss of a batch at this progress of training."""
+    setting = made.setting(progress, number)
+    return sum(made(batch.video, batch.index, torch.tensor(progress), setting).values())
+
+
 def moved(module):
     """Names of the parameters that a backward pass has reached."""
     return {name for name, p in module.named_parameters() if p.grad is not None and bool(p.grad.any())}
@@ -50,7 +56,7 @@ def moved(module):
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_gives_a_finite_loss_whose_gradients_reach_all_networks(data, batch, way):
     made = networks_of(data, way)
-    loss = made(batch.video, batch.index, 0.5)
+    loss = total(made, batch, 0.5)
     loss.backward()
     assert loss.ndim == 0
     assert loss.isfinite()
@@ -75,7 +81,7 @@ def test_a_few_steps_make_the_loss_smaller(data, batch, way):
     optimizer = torch.optim.Adam(made.parameters(), 3e-3)
     losses = []
     for _ in range(12):
-        losses.append(made(batch.video, batch.index, 0.0))
+        losses.append(total(made, batch, 0.0))
         optimizer.zero_grad()
         losses[-1].backward()
         optimizer.step()
@@ -86,7 +92,7 @@ def budget_gradients(made, batch, progress):
     """Of the privacy heads' part of the loss alone: the action head does not listen."""
     made.zero_grad()
     made.action.loss = lambda logits, _: 0 * logits.sum()
-    made(batch.video, batch.index, progress).backward()
+    total(made, batch, progress).backward()
     return {name: p.grad.clone() for name, p in made.anonymizer.named_parameters() if p.grad is not None}
 
 
@@ -185,11 +191,11 @@ def test_with_attribution_votes_learn_from_their_losses_alone_and_the_anonymizer
     output = made.anonymizer(batch.video, 0.8)
     of_votes, of_attention = made.attribution_losses(batch.video, batch.index, output)
     assert len(of_votes) == 3  # the action and two budgets
-    assert len(of_attention) == 2 * len(made.anonymizer.prune_at)
-    torch.stack(of_votes).sum().backward(retain_graph=True)
+    assert list(of_attention) == ["attention_action", "attention_privacy"]
+    sum(of_votes.values()).backward(retain_graph=True)
     assert {name.split(".")[0] for name in moved(made)} == {"votes"}
     made.zero_grad()
-    torch.stack(of_attention).sum().backward()
+    sum(of_attention.values()).backward()
     assert {name.split(".")[0] for name in moved(made)} == {"anonymizer"}
 
 
@@ -211,7 +217,7 @@ def test_each_attention_comes_to_where_the_votes_on_its_task_are_strong(data, ba
         output = made.anonymizer(batch.video, 1.0)
         optimizer.zero_grad()
         of_votes, of_attention = made.attribution_losses(batch.video, batch.index, output)
-        torch.stack(of_votes + of_attention).sum().backward()
+        sum((of_votes | of_attention).values()).backward()
         optimizer.step()
     first = made.anonymizer(batch.video, 1.0).selections[0]  # at random each attention would be 1 / 32
     assert (first.act.argmax(1) == 5).all()
@@ -232,12 +238,15 @@ def test_the_votes_of_a_tubelet_depend_on_its_pixels_alone(data, batch):
 
 
 def test_a_plain_token_learns_from_the_votes_on_its_own_task(data, batch):
-    made = networks_of(data, "attribution/plain")
+    made = networks_of(
+        data, "attribution/plain", fusion=False
+    )  # a fuse token would bring gradients of later selections
     made.votes = TwoTubelets()
     output = made.anonymizer(batch.video, 0.8)
     _, losses = made.attribution_losses(batch.video, batch.index, output)
     act, priv = (
-        torch.autograd.grad(loss, alpha)[0] for loss, alpha in zip(losses, output.selections[0][1:3], strict=False)
+        torch.autograd.grad(loss, alpha)[0]
+        for loss, alpha in zip(losses.values(), output.selections[0][1:3], strict=False)
     )
     for gradient, place in ((act, 5), (priv, 9)):
         assert (gradient[:, place] < 0).all()  # a step against it attends there more
@@ -256,7 +265,7 @@ def test_a_vote_half_as_strong_counts_half(data, batch):
     made.votes = Halved()
     output = made.anonymizer(batch.video, 1.0)
     _, losses = made.attribution_losses(batch.video, batch.index, output)
-    for loss, alpha, place in zip(losses, output.selections[0][1:3], (5, 9), strict=False):
+    for loss, alpha, place in zip(losses.values(), output.selections[0][1:3], (5, 9), strict=False):
         wanted = -torch.autograd.grad(loss, alpha, retain_graph=True)[0] * alpha  # the target, by clip
         torch.testing.assert_close(wanted[:, 20] / wanted[:, place], torch.full((6,), 0.5), rtol=1e-3, atol=0)
 
@@ -265,47 +274,52 @@ def test_a_vote_half_as_strong_counts_half(data, batch):
 def test_the_weight_of_attribution_is_linear_from_its_beginning_to_its_end(data, batch, progress, weight, monkeypatch):
     made = networks_of(data, "both/plain", attribution_weight=(1.0, 0.2))
     given = []
-    monkeypatch.setattr(made, "attribution_losses", lambda *words: given.append(words[-1]) or ([], []))
-    made(batch.video, batch.index, progress)
+    monkeypatch.setattr(made, "attribution_losses", lambda *words: given.append(float(words[-1])) or ({}, {}))
+    total(made, batch, progress)
     assert given == pytest.approx([weight])
 
 
 def test_attribution_without_weight_trains_the_votes_alone(data, batch):
     made = networks_of(data, "attribution/plain")
     of_votes, of_attention = made.attribution_losses(batch.video, batch.index, made.anonymizer(batch.video, 1.0), 0.0)
-    torch.stack(of_votes + of_attention).sum().backward()
+    sum((of_votes | of_attention).values()).backward()
     assert moved(made.votes)
     assert not moved(made.anonymizer)
 
 
 def test_the_keep_rate_falls_from_1_to_r_along_a_cosine(data):
     made = networks_of(data, "heads/reversed", keep=0.6, keep_warmup=(0.2, 0.6))
-    assert [made.keep_at(at) for at in (0.0, 0.1, 0.2)] == [1.0] * 3
-    assert made.keep_at(0.4) == pytest.approx(0.8)
-    assert made.keep_at(0.3) == pytest.approx(0.6 + 0.4 * 0.5 * (1 + math.cos(math.pi / 4)))
-    assert [made.keep_at(at) for at in (0.6, 0.9, 1.0)] == pytest.approx([0.6] * 3)
+    assert [made.setting(at, 0.5) for at in (0.0, 0.1, 0.2)] == [1.0] * 3
+    assert made.setting(0.4, 0.5) == pytest.approx(0.8)
+    assert [made.setting(at, 0.5) for at in (0.6, 0.9, 1.0)] == pytest.approx([0.6] * 3)
+    rates = [made.setting(0.2 + 0.4 * i / 200, 0.5) for i in range(201)]
+    assert rates == sorted(rates, reverse=True)
+    assert len(set(rates)) == WARMUP_LEVELS + 1  # a step is recorded for each
+    cosine = [0.6 + 0.4 * 0.5 * (1 + math.cos(math.pi * i / 200)) for i in range(201)]
+    assert rates == pytest.approx(cosine, abs=0.4 / WARMUP_LEVELS / 2 + 1e-6)
 
 
 @pytest.mark.parametrize("way", ["pixels/detector", "attribution/detector"])
 def test_drawn_keep_rates_leave_shares_in_the_range(data, way):
     made = networks_of(data, way, share_range=(0.2, 0.7))
-    shares = [made.keep_at(0.1) ** len(made.anonymizer.prune_at) for _ in range(300)]
-    assert 0.2 - 1e-6 <= min(shares) < 0.25
-    assert 0.65 < max(shares) <= 0.7 + 1e-6
+    shares = [made.setting(0.1, i / 300) ** len(made.anonymizer.prune_at) for i in range(300)]
+    assert min(shares) == pytest.approx(0.2)
+    assert max(shares) == pytest.approx(0.7)
+    assert len(set(shares)) == SHARE_LEVELS
 
 
 def test_batches_know_how_far_training_is_wherever_it_is_taken_up(data):
     loader = Loader(data, data.indices("train"), frames=FRAMES, size=SIZE, batch=3, seed=1, augment="light")
-    timed = BatchesWithProgress(loader, epochs=5)
+    timed = BatchesWithProgress(loader, 5, 0, lambda _, number: number)
     assert len(timed) == 4
     whole = [list(timed.epoch(epoch)) for epoch in (0, 2)]
-    assert [moment.progress for moment in whole[0]] == pytest.approx([0, 0.05, 0.1, 0.15])
-    assert [moment.progress for moment in whole[1]] == pytest.approx([0.4, 0.45, 0.5, 0.55])
+    assert [float(moment.progress) for moment in whole[0]] == pytest.approx([0, 0.05, 0.1, 0.15])
+    assert [float(moment.progress) for moment in whole[1]] == pytest.approx([0.4, 0.45, 0.5, 0.55])
     for start in range(5):
-        rest = list(BatchesWithProgress(loader, epochs=5).epoch(2, start=start))
+        rest = list(timed.epoch(2, start=start))
         assert len(rest) == 4 - start
         for again, first in zip(rest, whole[1][start:], strict=True):
-            assert again.progress == first.progress
+            assert (again.progress, again.setting) == (first.progress, first.setting)
             assert torch.equal(again.index, first.index)
             assert torch.equal(again.video, first.video)
 

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from tests.evaluation.made_features import WIDTH, directions, made, read
 from tests.evaluation.made_videos import BEND, anomaly_videos, detection_videos
+from tests.methods.splavu.test_train import total
 from vidveil.core.errors import DataError, RecipeError
 from vidveil.methods.splavu.long_videos import classes_of, fingerprint, means_of_classes
 from vidveil.methods.splavu.recipe import SplavuRecipe
@@ -75,19 +76,19 @@ def test_each_task_adds_its_loss_and_consistency_is_the_mean_over_batches(data, 
     latent = torch.stack([F.mse_loss(a, b) for a, b in zip(after, before, strict=True)]).mean()
     budget = nt_xent(*(adapt(z / scale) for z in drawn.static), 0.1).clamp(max=chance(10))
     wanted = 2.0 * (action + detecting + watching) - 0.7 * budget + 30.0 * latent
-    torch.testing.assert_close(model(drawn), wanted, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(total(model, drawn), wanted, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("task", ["detection", "anomaly"])
 @pytest.mark.parametrize("kind", [{}, {"adapter": "mlp"}, {"reference": True}])
 def test_what_a_task_wants_reaches_the_adapter_and_every_part_of_its_network(data, whole, task, kind):
     model = joint(data, whole, tasks=(task,), budget="none", latent_weight=0.0, **kind).train()
-    model(moment(data, model)).backward()
+    total(model, moment(data, model)).backward()
     for part in (model.adapter, *model.others):
         found = [parameter.grad for parameter in part.parameters()]
         assert sum(float(one.abs().sum()) for one in found if one is not None) > 1e-3
     silent = joint(data, whole, tasks=(task,), budget="none", latent_weight=0.0, task_weight=0.0, **kind)
-    silent(moment(data, silent)).backward()
+    total(silent, moment(data, silent)).backward()
     assert not any(one.grad is not None and one.grad.any() for one in silent.parameters())
 
 
@@ -116,7 +117,7 @@ def test_published_attention_looks_across_one_whole_video_at_a_time_as_in_evalua
 def test_any_subset_of_tasks_learns_and_each_has_its_own_videos(data, whole, tasks):
     model = joint(data, whole, tasks=tasks)
     drawn = moment(data, model)
-    assert model(drawn).isfinite()
+    assert total(model, drawn).isfinite()
     assert [one.name for one in model.others] == [task for task in tasks if task != "action"]
     assert list(model.heads) == ["action"] * ("action" in tasks)
     assert [videos.events is not None for videos in drawn.videos] == [one.name == "detection" for one in model.others]
@@ -131,7 +132,8 @@ def test_the_networks_get_features_of_size_one(data, whole):
     larger = replace(larger, static=replace(data.static, all=1000 * data.static.all))
     one, other = joint(data, whole), joint(larger, big)
     assert float(other.adapter.scale) == pytest.approx(1000 * float(one.adapter.scale))
-    torch.testing.assert_close(other(moment(larger, other)), one(moment(data, one)), atol=1e-3, rtol=1e-3)
+    a, b = total(other, moment(larger, other)), total(one, moment(data, one))
+    torch.testing.assert_close(a, b, atol=1e-3, rtol=1e-3)
 
 
 def same(one, other):

@@ -58,6 +58,11 @@ def without_test(data, value=99.0):
     return replace(data, clips=replace(data.clips, all=clips), static=replace(data.static, all=static))
 
 
+def total(model, moment):
+    """The loss of a batch."""
+    return torch.stack(list(model(moment).values())).sum()
+
+
 def gradients(loss, module):
     found = torch.autograd.grad(loss, list(module.parameters()), allow_unused=True, retain_graph=True)
     return torch.cat([torch.zeros(1) if one is None else one.flatten() for one in found])
@@ -78,7 +83,7 @@ def test_the_loss_is_that_of_the_paper_but_for_its_cap(data, adapter, reference)
     budget = plain(still, other, 0.1)
     latent = sum(((a - b) ** 2).sum() for a, b in zip(after, z, strict=True)) / z.numel()
     capped = budget if reference else torch.minimum(budget, torch.tensor(chance(len(z))))
-    torch.testing.assert_close(model(moment), 2.0 * task - 0.7 * capped + 30.0 * latent, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(total(model, moment), 2.0 * task - 0.7 * capped + 30.0 * latent, atol=1e-4, rtol=1e-4)
 
 
 def test_what_is_left_after_erasing_is_what_has_to_stay_and_what_is_hidden(data):
@@ -99,12 +104,12 @@ def opposites(data):
 def test_static_clips_that_are_farther_apart_than_chance_teach_nothing_more(data):
     model = joint(data, tasks=(), latent_weight=0.0)
     beyond, within = opposites(data), batch(data)
-    assert model(beyond).item() == pytest.approx(-chance(10), abs=1e-5)
-    assert not gradients(model(beyond), model.adapter).any()
-    assert gradients(model(within), model.adapter).abs().max() > 1e-4
+    assert total(model, beyond).item() == pytest.approx(-chance(10), abs=1e-5)
+    assert not gradients(total(model, beyond), model.adapter).any()
+    assert gradients(total(model, within), model.adapter).abs().max() > 1e-4
     published = joint(data, tasks=(), latent_weight=0.0, reference=True)
-    assert published(beyond).item() < -chance(10) - 1
-    assert gradients(published(beyond), published.adapter).abs().max() > 1e-4
+    assert total(published, beyond).item() < -chance(10) - 1
+    assert gradients(total(published, beyond), published.adapter).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("off", ["task", "budget", "latent"])
@@ -119,25 +124,28 @@ def test_a_weight_of_nothing_leaves_its_loss_out(data, off):
     torch.testing.assert_close(without.adapter.adapt(moment.clip), whole.adapter.adapt(moment.clip))
     if off != "task":  # the head is drawn after the adapter, so it is the same one
         without.heads.load_state_dict(whole.heads.state_dict())
-    torch.testing.assert_close(without(moment), zero(moment), atol=1e-5, rtol=1e-5)
-    assert not torch.isclose(without(moment), whole(batch(data)))
+    torch.testing.assert_close(total(without, moment), total(zero, moment), atol=1e-5, rtol=1e-5)
+    assert not torch.isclose(total(without, moment), total(whole, batch(data)))
 
 
 def test_a_supervised_budget_teaches_its_attacker_and_turns_the_adapter_against_it(data):
     model = joint(data, budget="supervised", tasks=(), latent_weight=0.0, budget_weight=3.0)
-    moment = batch(data, budget="supervised")._replace(progress=0.4)
+    moment = batch(data, budget="supervised")._replace(progress=torch.tensor(0.4))
     assert moment.static is None
     after = model.adapter.adapt(moment.clip / model.adapter.scale)
     truth = torch.from_numpy(data.labels.attributes)[moment.rows]
     plainly = F.binary_cross_entropy_with_logits(model.attacker(after), truth)
-    torch.testing.assert_close(model(moment), plainly)
-    strength = 3.0 * ramp(0.4)
-    torch.testing.assert_close(gradients(model(moment), model.attacker), gradients(plainly, model.attacker))
+    torch.testing.assert_close(total(model, moment), plainly)
+    strength = 3.0 * ramp(torch.tensor(0.4))
+    torch.testing.assert_close(gradients(total(model, moment), model.attacker), gradients(plainly, model.attacker))
     torch.testing.assert_close(
-        gradients(model(moment), model.adapter), -strength * gradients(plainly, model.adapter), atol=1e-6, rtol=1e-4
+        gradients(total(model, moment), model.adapter),
+        -strength * gradients(plainly, model.adapter),
+        atol=1e-6,
+        rtol=1e-4,
     )
-    first = moment._replace(progress=0.0)
-    assert not gradients(model(first), model.adapter).any()  # there is nobody to deceive yet
+    first = moment._replace(progress=torch.tensor(0.0))
+    assert not gradients(total(model, first), model.adapter).any()  # there is nobody to deceive yet
 
 
 def same(one: Moment, other: Moment) -> bool:
@@ -158,7 +166,7 @@ def test_batches_depend_on_the_seed_and_the_epoch_and_on_nothing_else(data):
     assert all_same(epoch[3:], drawn.epoch(2, 3))
     assert not same(epoch[0], next(drawn.epoch(1)))
     assert not same(epoch[0], next(draws(data, replace(RECIPE, seed=1)).epoch(2)))
-    assert [moment.progress for moment in epoch] == pytest.approx([(2 + i / 7) / 4 for i in range(7)])
+    assert [float(moment.progress) for moment in epoch] == pytest.approx([(2 + i / 7) / 4 for i in range(7)])
 
 
 def test_each_video_is_drawn_once_an_epoch_and_never_one_of_test_or_validation(data):
@@ -256,7 +264,7 @@ def test_several_actions_at_once_cannot_be_kept_on_purpose(data):
         refuse(replace(RECIPE, erase=0.5), several)
     refuse(replace(RECIPE, erase=0.5, tasks=()), several)
     refuse(RECIPE, several)
-    assert joint(several)(batch(several)).isfinite()
+    assert total(joint(several), batch(several)).isfinite()
 
 
 def test_features_that_are_all_nothing_are_refused(data):

@@ -35,7 +35,7 @@ def test_a_step_against_the_gradient_makes_the_head_better_and_the_backbone_wors
 
 
 def test_strength_rises_from_zero_to_nearly_one():
-    strengths = [ramp(step / 20) for step in range(21)]
+    strengths = [float(ramp(torch.tensor(step / 20))) for step in range(21)]
     assert strengths[0] == 0
     assert strengths == sorted(strengths)
     assert strengths[-1] == pytest.approx(1, abs=1e-4)

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.tubelets import grid, kept_count
-from vidveil.methods.dual_cls.attention import DualCLSAttention, PrivacyReader, average_neighbours
+from vidveil.methods.dual_cls.attention import Attended, DualCLSAttention, PrivacyReader, average_neighbours
 from vidveil.methods.masking.masker import Decision
 from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.models.layers.tubelet_projection import TubeletProjection
@@ -135,6 +135,18 @@ class Block(nn.Module):
                 width, heads, MLP(width), detached=not network.shared_keys, dropout=network.dropout
             )
 
+    def attend(self, x: Tensor, live: int) -> Attended:
+        return self.attn(self.norm1(x), live)  # type: ignore[no-any-return]
+
+    def after_attention(self, x: Tensor) -> Tensor:
+        """The second half of the block."""
+        return x + self.dropped(self.dropout(self.mlp(self.norm2(x))))
+
+    def compile_parts(self) -> None:
+        """In place, with any number of tokens: all blocks share what is compiled."""
+        self.attend = torch.compile(self.attend, dynamic=True)  # type: ignore[method-assign]
+        self.after_attention = torch.compile(self.after_attention, dynamic=True)  # type: ignore[method-assign]
+
     def dropped(self, x: Tensor) -> Tensor:
         """Stochastic depth: in training a clip skips this branch with probability `drop_path`."""
         if not self.training or self.drop_path == 0:
@@ -210,7 +222,7 @@ class DualCLS(MaskingNetwork):
         selections: list[Selection] = []
         for number, block in enumerate(self.blocks, 1):
             assert isinstance(block, Block)
-            attended = block.attn(block.norm1(x), live.shape[1])
+            attended = block.attend(x, live.shape[1])
             maps = attended.maps  # (B, 2, m), a detector's backbone: (B, 1, m)
             if block.reader is not None:
                 priv, priv_map = block.reader(priv, attended.keys, attended.values, live.shape[1])
@@ -223,7 +235,7 @@ class DualCLS(MaskingNetwork):
             x = x + block.dropped(attended.out)
             if number in self.prune_at:
                 x, live = self._prune(x, selections[-1])
-            x = x + block.dropped(block.dropout(block.mlp(block.norm2(x))))
+            x = block.after_attention(x)
         return x, priv, selections
 
     def score(self, act: Tensor, priv: Tensor, live: Tensor, weight: float | Tensor | None = None) -> Tensor:

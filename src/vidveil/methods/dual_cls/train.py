@@ -40,7 +40,9 @@ from vidveil.tasks import Task
 BACKBONE = tuple(f"anonymizer.{part}" for part in ("blocks.", "patch_embed.", "pos_embed", "cls_token", "norm."))
 VOTES_WIDTH = 256
 SHARE_LEVELS = 12
-"""Number of keep rates that are drawn from: an accelerator searches kernels anew for every new number of tokens."""
+"""Number of keep rates that are drawn from, and"""
+WARMUP_LEVELS = 8
+"""from 1 down to r: a step is recorded for each of them (`training.recorded`)."""
 
 
 class DualCLSNetworks(Networks):
@@ -64,62 +66,72 @@ class DualCLSNetworks(Networks):
             self.votes = Votes(embed, self.anonymizer.tubelet, VOTES_WIDTH, outputs)
 
     def attribution_losses(
-        self, video: Tensor, rows: Tensor, output: DualCLSOutput, weight: float = 1.0
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """One loss of the votes for each task; two attention losses, of α_act and α_priv, for each selection."""
+        self, video: Tensor, rows: Tensor, output: DualCLSOutput, weight: float | Tensor = 1.0
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """One loss of the votes for each task; two attention losses, of α_act and α_priv, over all selections."""
         assert self.votes is not None
         votes = self.votes(self.anonymizer.standardize(video))
         share = self.recipe.shown_share
         shown = random_tubelets(len(video), self.anonymizer.count, share, video.device)  # (B, M)
         tasks = (self.action, *self.budget)
-        vote_losses = [task.loss(sum_votes(votes[task.name], shown, share), rows) for task in tasks]
+        vote_losses = {
+            f"votes_{task.name}": task.loss(sum_votes(votes[task.name], shown, share), rows) for task in tasks
+        }
         strength = {name: vote_strength(each.detach(), several=name == "attributes") for name, each in votes.items()}
         useful = attribution_shares(strength["action"])
         private = torch.stack([attribution_shares(strength[task.name]) for task in self.budget]).mean(0)
-        attention_losses = [
-            weight * attention_loss(alpha, target, selection.live)
-            for selection in output.selections
-            for alpha, target in ((selection.act, useful), (selection.priv, private))
-        ]
-        return vote_losses, attention_losses
+        act, priv = (
+            torch.stack([attention_loss(alpha, target, live) for alpha, live in maps]).sum()
+            for target, maps in (
+                (useful, [(selection.act, selection.live) for selection in output.selections]),
+                (private, [(selection.priv, selection.live) for selection in output.selections]),
+            )
+        )
+        return vote_losses, {"attention_action": weight * act, "attention_privacy": weight * priv}
 
-    def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
-        """The loss of a batch."""
+    def forward(self, video: Tensor, rows: Tensor, progress: Tensor, setting: float) -> dict[str, Tensor]:
+        """The terms of the loss of a batch; `setting` is the keep rate."""
         recipe = self.recipe
-        output = self.anonymizer(video, self.keep_at(progress))
+        output = self.anonymizer(video, setting)
         pull = ramp(progress)
         features = output.privacy_features
         features = reverse_gradient(features, pull) if recipe.privacy_attention == "reversed" else features
-        losses = [self.action.loss(output.action, rows)]
-        losses += [task.loss(self.anonymizer.budget_heads[task.name](features), rows) for task in self.budget]
+        losses = {"action": self.action.loss(output.action, rows)}
+        for task in self.budget:
+            losses[task.name] = task.loss(self.anonymizer.budget_heads[task.name](features), rows)
         if recipe.train_on != "heads":
-            losses = [recipe.head_weight * loss for loss in losses]
+            losses = {name: recipe.head_weight * loss for name, loss in losses.items()}
         if self.votes is not None:
             begin, end = recipe.attribution_weight
-            vote_losses, attention_losses = self.attribution_losses(
-                video, rows, output, begin + (end - begin) * progress
-            )
-            losses += vote_losses + attention_losses
+            of_votes, of_attention = self.attribution_losses(video, rows, output, begin + (end - begin) * progress)
+            losses |= of_votes | of_attention
         if self.utility is not None and self.attacker is not None:
             for_utility, for_attacker = self.shown_clips(video, output, pull * recipe.budget_pull)
-            losses.append(self.action.loss(self.utility(for_utility)["action"], rows))
+            losses["masked_action"] = self.action.loss(self.utility(for_utility)["action"], rows)
             predictions = self.attacker(for_attacker)
-            losses += [task.loss(predictions[task.name], rows) for task in self.budget]
-        return torch.stack(losses).sum()
+            losses |= {f"masked_{task.name}": task.loss(predictions[task.name], rows) for task in self.budget}
+        return losses
 
-    def keep_at(self, progress: float) -> float:
-        """Heads: from 1 to r along a cosine. Else: drawn at random, so that one training serves all keep rates."""
+    def setting(self, progress: float, number: float) -> float:
+        """The keep rate. Heads: from 1 to r along a cosine, in steps. Else: drawn at random, so that one training
+        serves all keep rates."""
         recipe = self.recipe
         if recipe.train_on != "heads":
             low, high = recipe.share_range
-            share = low + (high - low) * int(torch.randint(SHARE_LEVELS, ())) / (SHARE_LEVELS - 1)
+            share = low + (high - low) * int(SHARE_LEVELS * number) / (SHARE_LEVELS - 1)
             return float(share ** (1 / len(self.anonymizer.prune_at)))
         begin, end = recipe.keep_warmup
         done = min(max((progress - begin) / max(end - begin, 1e-9), 0.0), 1.0)
-        return recipe.keep + (1 - recipe.keep) * 0.5 * (1 + math.cos(math.pi * done))
+        fallen = round(WARMUP_LEVELS * 0.5 * (1 - math.cos(math.pi * done))) / WARMUP_LEVELS
+        return 1 - (1 - recipe.keep) * fallen
+
+    def compile_parts(self) -> None:
+        """The blocks of the anonymizer."""
+        for block in self.anonymizer.blocks:
+            block.compile_parts()
 
     def shown_clips(
-        self, video: Tensor, output: DualCLSOutput, pull: float, *, random_masks: bool = True
+        self, video: Tensor, output: DualCLSOutput, pull: float | Tensor, *, random_masks: bool = True
     ) -> tuple[Tensor, Tensor]:
         """The inputs of f_T and f_B: the same pixels, with gradients to the mask that help f_T and make f_B fail."""
         network = self.anonymizer

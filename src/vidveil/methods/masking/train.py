@@ -21,6 +21,7 @@ from vidveil.data.description import data_description, utility_metric
 from vidveil.data.loader import Loader
 from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.video_parts import VIDEO_PARTS, check_video_part
+from vidveil.data.views import SETTING
 from vidveil.methods.anonymized_data import Setting, anonymized
 from vidveil.methods.masking.baselines import Grid
 from vidveil.methods.masking.ground_truth import ALL_KEPT, of_clips
@@ -40,24 +41,31 @@ from vidveil.weights.tensors import read_tensors
 class TrainingBatch:
     video: Tensor
     index: Tensor
-    progress: float
-    """Of training, from 0 to 1."""
+    progress: Tensor
+    """Of training, from 0 to 1: a scalar."""
+    setting: Any
+    """What the method sets for this step: a keep rate, say. Steps with the same setting can be replayed."""
 
 
 class BatchesWithProgress:
-    """Batches with the progress of training, computed from the step: a resumed run needs to remember nothing."""
+    """Batches with the progress of training, and what a method sets for each: computed from (seed, epoch, number), so
+    that a resumed run needs to remember nothing."""
 
-    def __init__(self, loader: Loader, epochs: int, before: int = 0) -> None:
-        """`epochs` of all phases, of which so many came `before` this one."""
-        self.loader, self.epochs, self.before = loader, epochs, before
+    def __init__(self, loader: Loader, epochs: int, before: int, setting: Callable[[float, float], Any]) -> None:
+        """`epochs` of all phases, of which so many came `before` this one. `setting` gets the progress, and a random
+        number in [0, 1)."""
+        self.loader, self.epochs, self.before, self.setting = loader, epochs, before, setting
 
     def __len__(self) -> int:
         return len(self.loader)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[TrainingBatch]:
         steps, epoch = len(self), epoch + self.before
+        drawn = np.random.default_rng((self.loader.seed, SETTING, epoch)).random(steps)
         for number, batch in enumerate(self.loader.epoch(epoch, start), start):
-            yield TrainingBatch(batch.video, batch.index, (epoch + number / steps) / self.epochs)
+            done = (epoch + number / steps) / self.epochs
+            progress = torch.full((), done, dtype=torch.float64, device=self.loader.device)
+            yield TrainingBatch(batch.video, batch.index, progress, self.setting(done, float(drawn[number])))
 
 
 class ValidationOutput(NamedTuple):
@@ -67,9 +75,9 @@ class ValidationOutput(NamedTuple):
     """(B, A) logits of the anonymizer's own head; None where that does not learn."""
     masked: Tensor | None
     """(B, A) logits of the recognizer that sees the anonymized clip; None where there is none."""
-    kept: Tensor
-    """(B, M) bool"""
-    scores: Tensor
+    kept: Tensor | None = None
+    """(B, M) bool; None where nothing is hidden by a mask."""
+    scores: Tensor | None = None
     """(B, M)"""
 
 
@@ -83,6 +91,8 @@ class Networks(nn.Module):
     """The anonymizer of a method, with the networks that it is trained with or against."""
 
     anonymizer: Any
+    phase = "train"
+    """The phase of training that is on, by its name."""
 
     def __init__(self, recipe: MaskerRecipe, data: ClipSet, device: str) -> None:
         super().__init__()
@@ -90,9 +100,13 @@ class Networks(nn.Module):
         self.action: Task = make_task("action", data, device, recipe.label_smoothing)
         self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
 
-    def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
-        """The loss of a batch."""
+    def forward(self, video: Tensor, rows: Tensor, progress: Tensor, setting: Any) -> Mapping[str, Tensor]:
+        """The terms of the loss of a batch."""
         raise NotImplementedError
+
+    def setting(self, progress: float, number: float) -> Any:  # noqa: ARG002
+        """What is set for a step, from the progress of training and a random number in [0, 1)."""
+        return None
 
     def validation_output(self, video: Tensor) -> ValidationOutput:
         """At the recipe's keep rate."""
@@ -164,10 +178,11 @@ def train(
         )
         batches, before = loader("train", "shuffle", recipe.augment), 0
         for phase, epochs in training.phases(recipe).items():
+            networks.phase = phase
             fit(
                 networks,
-                batches=BatchesWithProgress(batches, recipe.epochs, before),
-                loss=lambda model, batch: model(batch.video, batch.index, batch.progress),
+                batches=BatchesWithProgress(batches, recipe.epochs, before, networks.setting),
+                loss=lambda model, batch: model(batch.video, batch.index, batch.progress, batch.setting),
                 validate=validate,
                 options=replace(chosen, epochs=epochs, seed=chosen.seed + before),
                 folder=run.part(phase),
@@ -199,11 +214,13 @@ def validation_metrics(networks: Networks, loader: Loader, data: ClipSet) -> dic
             rows.append(batch.index)
     own = [output.action for output in outputs if output.action is not None]
     masked = [output.masked for output in outputs if output.masked is not None]
-    kept = torch.cat([output.kept for output in outputs]).view(-1, *network.grid)
-    scores = torch.cat([output.scores for output in outputs]).view(-1, *network.grid)
     utility = utility_metric(data)
     heads = {utility: own, utility.replace("action", "masked"): masked}
     found = {name: _score(networks.action, logits, rows) for name, logits in heads.items() if logits}
+    hidden = [(output.kept, output.scores) for output in outputs if output.kept is not None]
+    if not hidden:
+        return found
+    kept, scores = (torch.cat(parts).view(-1, *network.grid) for parts in zip(*hidden, strict=True))
     found[ALL_KEPT] = float(kept.float().mean())
     preprocess = loaded_unless_raw(networks.recipe.preprocess)
     in_place = preprocess is None or not preprocess.elsewhere

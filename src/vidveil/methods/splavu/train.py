@@ -59,8 +59,8 @@ class Moment(NamedTuple):
     """(B, D) twice, static clips."""
     rows: Tensor
     """(B,) of the set."""
-    progress: float
-    """From 0 to 1."""
+    progress: Tensor
+    """From 0 to 1: a scalar."""
     videos: tuple[Videos, ...] = ()
     """Whole ones, of each task that needs them."""
 
@@ -92,7 +92,7 @@ class SeededBatches:
             rows = order[number * self.batch : (number + 1) * self.batch]
             random = draw(seed, VIEW, epoch, rows, 3)  # (B, 3)
             static = data.static.two(rows, random[:, 1:]) if self.static and data.static is not None else None
-            done = (epoch + number / len(self)) / self.recipe.epochs
+            done = torch.tensor((epoch + number / len(self)) / self.recipe.epochs)
             videos = tuple(map(next, others))
             yield Moment(data.clips.one(rows, random[:, 0]), static, torch.from_numpy(rows), done, videos)
 
@@ -130,28 +130,30 @@ class SplavuNetworks(nn.Module):
         """The networks that learn on whole videos, in the order of tasks."""
         return [one for one in self.on_whole_videos if isinstance(one, WholeVideoTask)]
 
-    def forward(self, moment: Moment) -> Tensor:
-        """The loss of a batch."""
+    def forward(self, moment: Moment) -> dict[str, Tensor]:
+        """The terms of the loss of a batch."""
         recipe = self.recipe
         moving = [moment.clip, *(videos.clips for videos in moment.videos)]
         before = [features / self.adapter.scale for features in (*moving, *(moment.static or ()))]
         counts = [None, *(videos.counts for videos in moment.videos), *(None for _ in moment.static or ())]
         changed = self._after(before, counts)
         after, whole, static = changed[0], changed[1 : len(moving)], changed[len(moving) :]
-        losses = [recipe.task_weight * task.loss(self.heads[task.name](after), moment.rows) for task in self.tasks]
+        losses = {
+            task.name: recipe.task_weight * task.loss(self.heads[task.name](after), moment.rows) for task in self.tasks
+        }
         for one, features, videos in zip(self.others, whole, moment.videos, strict=True):
-            losses.append(recipe.task_weight * one.loss(features, videos))
+            losses[one.name] = recipe.task_weight * one.loss(features, videos)
         if recipe.latent_weight:
             moved = [F.mse_loss(a.float(), b) for a, b in zip((after, *whole), before, strict=False)]
-            losses.append(recipe.latent_weight * torch.stack(moved).mean())
+            losses["latent"] = recipe.latent_weight * torch.stack(moved).mean()
         if static:
             found = nt_xent(static[0], static[1], recipe.temperature)
             most = found if recipe.reference else found.clamp(max=chance(len(after)))
-            losses.append(-recipe.budget_weight * most)
+            losses["budget"] = -recipe.budget_weight * most
         if self.attacker is not None and self.budget is not None:
             features = reverse_gradient(after, recipe.budget_weight * ramp(moment.progress))
-            losses.append(self.budget.loss(self.attacker(features), moment.rows))
-        return torch.stack(losses).sum()
+            losses["attacker"] = self.budget.loss(self.attacker(features), moment.rows)
+        return losses
 
     def _after(self, features: list[Tensor], counts: Sequence[Sequence[int] | None]) -> list[Tensor]:
         """Features after the adapter, in one call unless clips attend across a batch, or BatchNorm averages over it.

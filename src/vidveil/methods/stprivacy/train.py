@@ -95,30 +95,35 @@ class STPrivacyNetworks(Networks):
     def __init__(self, recipe: STPrivacyRecipe, data: ClipSet, device: str) -> None:
         super().__init__(recipe, data, device)
         self.anonymizer = STPrivacy(network_of(recipe, len(data.actions)))
-        self.initialised = (phases(recipe).get(INITIALISE, 0) - 1e-6) / recipe.epochs
-        """The progress of training at which the recognizers start."""
-        self.own_head_learns = "train" not in phases(recipe)
-        """Later its own head stands still under a backbone that changes."""
         self.utility = _recognizer(recipe, [self.action])
         self.attacker = _recognizer(recipe, self.budget)
 
-    def forward(self, video: Tensor, rows: Tensor, progress: float) -> Tensor:
-        """The loss of a batch."""
-        output = self.anonymizer(video)
-        losses = [sparsity(output.decisions, self.recipe.alpha)] if output.decisions else []
-        self.own_head_learns = progress < self.initialised
-        if self.own_head_learns:
-            losses.append(self.action.loss(output.action, rows))
-        else:
-            losses += self.recognizer_losses(output, rows)
-        return torch.stack(losses).sum()
+    @property
+    def own_head_learns(self) -> bool:
+        """Later it stands still under a backbone that changes."""
+        return self.phase == INITIALISE
 
-    def recognizer_losses(self, output: STPrivacyOutput, rows: Tensor) -> list[Tensor]:
+    def forward(self, video: Tensor, rows: Tensor, progress: Tensor, setting: None) -> dict[str, Tensor]:  # noqa: ARG002
+        """The terms of the loss of a batch."""
+        output = self.anonymizer(video)
+        losses = {"sparsity": sparsity(output.decisions, self.recipe.alpha)} if output.decisions else {}
+        if self.own_head_learns:
+            return losses | {"action": self.action.loss(output.action, rows)}
+        return losses | self.recognizer_losses(output, rows)
+
+    def compile_parts(self) -> None:
+        """The blocks of all transformers; they share what is compiled."""
+        for network in (self.anonymizer, self.utility, self.attacker):
+            if isinstance(network, Backbone):
+                for block in network.blocks:
+                    block.compile(dynamic=True)
+
+    def recognizer_losses(self, output: STPrivacyOutput, rows: Tensor) -> dict[str, Tensor]:
         """L_action, and L_privacy, the mean over the budget; the anonymizer gets their gradients as in eq. 13."""
         action = self.predictions(self.utility, output, self.recipe.action_weight)["action"]
         private = self.predictions(self.attacker, output, -self.recipe.privacy_weight)
         privacy = torch.stack([task.loss(private[task.name], rows) for task in self.budget]).mean()
-        return [self.action.loss(action, rows), privacy]
+        return {"shown_action": self.action.loss(action, rows), "shown_privacy": privacy}
 
     def predictions(self, recognizer: nn.Module, output: STPrivacyOutput, pull: float = 0.0) -> dict[str, Tensor]:
         """A recognizer's logits for what is shown. Pixels and Î get `pull` times the gradient of its loss."""

@@ -5,7 +5,6 @@
 The network above learns to predict the attribute; the network below learns to make that impossible.
 """
 
-import math
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor
 
 class _Reverse(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, strength: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, strength: float | Tensor) -> Tensor:
         ctx.strength = strength
         return x.view_as(x)
 
@@ -23,11 +22,12 @@ class _Reverse(torch.autograd.Function):
         return -ctx.strength * gradient, None
 
 
-def reverse_gradient(x: Tensor, strength: float) -> Tensor:
+def reverse_gradient(x: Tensor, strength: float | Tensor) -> Tensor:
+    """`strength` is a number, or a tensor of one that may change between steps that are recorded."""
     reversed_: Tensor = _Reverse.apply(x, strength)  # type: ignore[no-untyped-call]
     return reversed_
 
 
-def ramp(progress: float) -> float:
+def ramp(progress: Tensor) -> Tensor:
     """Strength in [0, 1) at a share `progress` of training: 0 at first, so that the attacker learns first."""
-    return 2 / (1 + math.exp(-10 * progress)) - 1
+    return 2 / (1 + (-10 * progress).exp()) - 1
