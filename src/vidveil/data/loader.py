@@ -27,6 +27,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.store.resident import Resident
 from vidveil.data.temporal_controls import Control
 from vidveil.data.views import ORDER, VIEW, Augment, augmented, cropped, draw, even_picks, parse_views, training_picks
+from vidveil.training.transfer import to_device
 
 AHEAD = 2  # batches to prefetch
 PADDED = 2  # most pixels that are resized for a batch, over the pixels that it has
@@ -137,7 +138,7 @@ class Loader:
             if len(same) == len(rows):
                 video = views
             else:
-                video[torch.as_tensor(same, device=self.device)] = views
+                video[to_device(same, self.device)] = views
         if self.transform is not None:
             video = self.transform(video, rows, self.seed, epoch)
         return Batch(video, torch.as_tensor(rows))
@@ -155,7 +156,7 @@ class Loader:
                 whole=self.whole,
                 sides=_sides(shapes, same),
             )
-            video[torch.as_tensor(same, device=self.device)] = views
+            video[to_device(same, self.device)] = views
         if self.transform is not None:
             flat = self.transform(video.flatten(0, 1), np.repeat(rows, video.shape[1]), self.seed, None)
             video = flat.view(len(rows), -1, *flat.shape[1:])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vidveil.data.views import CONTROL, draw
+from vidveil.training.transfer import to_device
 
 TEST = 0  # used as the epoch in test; epochs of training are shifted by one
 
@@ -48,6 +49,6 @@ CONTROLS: dict[str, Control] = {"one_frame": one_frame, "shuffled": shuffled, "m
 
 def _ordered(video: Tensor, order: NDArray[np.int64]) -> Tensor:
     """video (B, C, T, H, W), order (B, T): frame order[b, t] at (b, t)."""
-    where = torch.as_tensor(order, device=video.device)  # (B, T)
+    where = to_device(order, video.device)  # (B, T)
     sample = torch.arange(len(video), device=video.device)[:, None]
     return video.transpose(1, 2)[sample, where].transpose(1, 2).contiguous()

@@ -33,6 +33,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidveil.core.errors import UsageError
+from vidveil.training.transfer import to_device
 
 Augment = Literal["none", "light", "crop", "squash", "turn"]
 Floats = NDArray[np.float64]
@@ -149,10 +150,10 @@ def _random_boxes(numbers: Floats, height: Side, width: Side, scale: tuple[float
 def _resized(clips: Tensor, boxes: Floats | Whole, size: int, mirror: NDArray[np.bool_]) -> Tensor:
     """uint8 (B, T, H, W, 3), boxes (B, 4) → (B, 3, T, size, size)."""
     b, t, height, width, _ = clips.shape
-    box = torch.as_tensor(boxes, dtype=torch.float32, device=clips.device)
+    box = to_device(boxes, clips.device, torch.float32)
     x = _filter(box[:, 0], box[:, 2], width, size)  # (B, size, W)
     y = _filter(box[:, 1], box[:, 3], height, size)  # (B, size, H)
-    back = torch.as_tensor(mirror, device=clips.device)[:, None, None]
+    back = to_device(mirror, clips.device)[:, None, None]
     x = torch.where(back, x.flip(1), x)
     out = clips.permute(0, 4, 1, 2, 3).float().reshape(b, 3 * t * height, width)
     out = torch.bmm(out, x.mT)  # (B, 3TH, size)
@@ -179,7 +180,7 @@ def _jittered(views: Tensor, numbers: Floats, mirror: NDArray[np.bool_]) -> Tens
     shifts = (numbers[:, 3:5] * (2 * reach + 1)).astype(int) - reach  # to the left, up
     x, y = np.clip(shifts.T[:, :, None] + np.arange(size), 0, size - 1)  # each (B, S): the pixel that comes here
     x = np.where(mirror[:, None], x[:, ::-1], x)
-    pixels = torch.as_tensor(y[:, :, None] * size + x[:, None, :], device=views.device).flatten(1)  # (B, S · S)
+    pixels = to_device(y[:, :, None] * size + x[:, None, :], views.device).flatten(1)  # (B, S · S)
     moved = views.flatten(3).gather(3, pixels[:, None, None].expand(*views.shape[:3], -1)).view(views.shape)
     brighter = _column(0.2 * numbers[:, 6] - 0.1, views)
     contrast = _column(0.8 + 0.4 * numbers[:, 7], views)
@@ -195,7 +196,7 @@ def turned(views: Tensor, numbers: Floats, mirror: NDArray[np.bool_]) -> Tensor:
     wide = np.where(mirror, -wide, wide)
     left, top = MOVE * either_way[:, 3:5].T
     rows = [[np.cos(angle) * wide, -np.sin(angle) * tall, left], [np.sin(angle) * wide, np.cos(angle) * tall, top]]
-    comes_from = torch.as_tensor(np.array(rows), dtype=views.dtype, device=views.device).permute(2, 0, 1)  # (B, 2, 3)
+    comes_from = to_device(np.array(rows), views.device, views.dtype).permute(2, 0, 1)  # (B, 2, 3)
     flat = views.flatten(1, 2)  # (B, 3·T, S, S)
     grid = F.affine_grid(comes_from, list(flat.shape), align_corners=False)
     seen = F.grid_sample(flat, grid, align_corners=False).view(views.shape)
@@ -203,4 +204,4 @@ def turned(views: Tensor, numbers: Floats, mirror: NDArray[np.bool_]) -> Tensor:
 
 
 def _column(values: Floats, like: Tensor) -> Tensor:
-    return torch.as_tensor(values, dtype=like.dtype, device=like.device).view(-1, 1, 1, 1, 1)
+    return to_device(values, like.device, like.dtype).view(-1, 1, 1, 1, 1)

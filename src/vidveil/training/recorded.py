@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from vidveil.training.seeds import restore, snapshot
+from vidveil.training.transfer import to_device
 
 MOST_KINDS = 64
 """Records, at most, and kinds of batch that are waited for to come again."""
@@ -37,7 +38,7 @@ class RecordedSteps:
 
     def __call__(self, batch: Any, rule: int) -> None:
         if self._device.type == "cuda":  # at once: an index on the host would make the device wait for each lookup
-            batch = with_tensors(batch, self._moved)
+            batch = with_tensors(batch, lambda tensor: to_device(tensor, self._device))
         if not self.enabled or (key := kind(batch, rule)) is None:
             self._step(batch, rule)
         elif key in self._records:
@@ -88,11 +89,6 @@ class RecordedSteps:
         self._records.clear()
         self._inputs.clear()
         self._say(f"steps are not recorded, and may be slower: {why}")
-
-    def _moved(self, tensor: Tensor) -> Tensor:
-        if tensor.device.type != "cpu":
-            return tensor
-        return tensor.pin_memory().to(self._device, non_blocking=True)
 
 
 def drawn_on_host(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> bool:

@@ -1,8 +1,8 @@
 """Videos as tensors on a device.
 
-A small set lies on the accelerator as a whole, in one flat tensor, and a video is a slice of it: no copy, no wait.
-A large one stays in its file, and each video that is asked for travels through pinned memory. On the CPU a video is
-a view of the mapped file, private to the process: writing into it changes neither the file nor anyone else's view.
+A small set lies on the accelerator as a whole, frame after frame, so that a batch of clips is one gather. A large one
+stays in its file, and each video that is asked for travels through pinned memory. On the CPU a video is a view of the
+mapped file, private to the process: writing into it changes neither the file nor anyone else's view.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from torch import Tensor
 from vidveil.core.progress import counted
 from vidveil.data.clips import Videos
 from vidveil.data.store.videos import VideoStore
+from vidveil.training.transfer import to_device
 
 SHARE = 0.4  # of the accelerator's free memory that videos may take by themselves: networks need the rest
 
@@ -28,21 +29,28 @@ class Resident:
         self.whole = False
         """Whether all videos are on the device."""
         self._flat: Tensor | None = None
+        """On the CPU: the bytes of all videos, as they are in the file."""
+        self._frames: Tensor | None = None
+        """On an accelerator: (F, H, W, 3), the frames of all videos. Smaller pictures lie at the left and top."""
         self._shapes = [tuple(shape) for shape in _shapes(videos)]
+        self._first = np.cumsum([0, *(shape[0] for shape in self._shapes)])  # frame of each video
         sizes = [int(np.prod(shape)) for shape in self._shapes]
         self._starts: list[int] = np.cumsum([0, *sizes]).tolist()
-        self._alike = len(set(self._shapes)) == 1
-        self.bytes = self._starts[-1]
+        canvas = (
+            int(self._first[-1]),
+            *(max((shape[axis] for shape in self._shapes), default=0) for axis in (1, 2)),
+            3,
+        )
+        self.bytes = int(np.prod(canvas)) if self.device.type == "cuda" else self._starts[-1]
         if self.device.type == "cpu":
             if isinstance(videos, VideoStore):
                 pages = np.memmap(videos.folder / "frames.bin", np.uint8, mode="c")
                 self._flat = torch.from_numpy(np.asarray(pages))
                 self.whole = True
         elif self.bytes <= (_room(self.device) if limit_bytes is None else limit_bytes):
-            self._flat = torch.empty(self.bytes, dtype=torch.uint8, device=self.device)
-            places = zip(self._starts[:-1], self._starts[1:], strict=True)
-            for i, (start, stop) in counted(enumerate(places), f"copying to {self.device}", len(sizes), "videos"):
-                self._flat[start:stop].copy_(torch.from_numpy(_own(videos.frames(i)).reshape(-1)))
+            self._frames = torch.zeros(canvas, dtype=torch.uint8, device=self.device)
+            for i, shape in counted(enumerate(self._shapes), f"copying to {self.device}", len(sizes), "videos"):
+                self._of(i, shape).copy_(torch.from_numpy(_own(videos.frames(i))))
             self.whole = True
 
     def __len__(self) -> int:
@@ -54,6 +62,8 @@ class Resident:
 
     def frames(self, i: int) -> Tensor:
         """uint8 (T, H, W, 3) on the device. Not to be written into."""
+        if self._frames is not None:
+            return self._of(i, self._shapes[i])
         if self._flat is not None:
             return self._flat[self._starts[i] : self._starts[i + 1]].view(self._shapes[i])
         video = torch.from_numpy(_own(self.videos.frames(i)))
@@ -63,12 +73,11 @@ class Resident:
 
     def clips(self, rows: Sequence[int] | NDArray[np.int64], picks: Sequence[NDArray[np.int64]]) -> Tensor:
         """uint8 (B, P, H, W, 3): `picks` (P,) of the frames of each row. Smaller pictures lie at the left and top."""
-        first = self._shapes[rows[0]]
-        every = np.arange(first[0])
-        if self._flat is not None and self._alike and all(np.array_equal(these, every) for these in picks):
-            return self._flat.view(len(self), *first)[torch.as_tensor(rows, device=self.device)]  # one gather
         high, wide = (max(self._shapes[row][axis] for row in rows) for axis in (1, 2))
         one_size = all(self._shapes[row][1:3] == (high, wide) for row in rows)
+        if self._frames is not None:
+            numbers = self._first[np.asarray(rows)][:, None] + np.stack(picks)  # (B, P) of the frames
+            return self._frames[to_device(numbers, self.device)][:, :, :high, :wide]
         if self._flat is not None and one_size:
             return torch.stack([_picked(self.frames(i), these) for i, these in zip(rows, picks, strict=True)])
         shape = (len(rows), len(picks[0]), high, wide, 3)
@@ -85,6 +94,10 @@ class Resident:
             read = self.videos.frames(int(i))[these]  # no others of a mapped file
             place.numpy()[:, :height, :width] = read
         return batch.to(self.device, non_blocking=pinned)
+
+    def _of(self, i: int, shape: tuple[int, ...]) -> Tensor:
+        assert self._frames is not None
+        return self._frames[self._first[i] : self._first[i + 1], : shape[1], : shape[2]]
 
 
 def _picked(video: Tensor, picks: NDArray[np.int64]) -> Tensor:
