@@ -4,7 +4,8 @@
     python benchmarks/training_speed.py --data FOLDER --source ../older/src --label before     another version's source
     python benchmarks/training_speed.py --quick                                                its logic, on any CPU
 
-Each case is a command line with a recipe that comes with vidveil. Videos are decoded before, and lie on the accelerator.
+Each case is a command line with a recipe that comes with vidveil. Videos are decoded before, and lie on the
+accelerator.
 
     steady     clips per second over the last half of training, without validation: steps, loading and checkpoints
     whole      clips per second from the first step to the end: with compilation, validation and the last checkpoint

@@ -227,6 +227,29 @@ def test_sizes_that_make_no_sense_are_refused(clips):
         loader(clips, stride=0)
 
 
+@pytest.mark.parametrize("augment", ["light", "crop", "turn"])
+def test_several_views_of_a_clip_are_different_ones_and_the_same_each_time(clips, augment):
+    def batches(start=0):
+        return list(loader(clips, augment=augment, views_per_clip=3, seed=5).epoch(2, start))
+
+    found = batches()
+    assert [tuple(batch.video.shape) for batch in found] == [(3, 3, 3, 4, 16, 16)] * 3
+    assert [len(batch.index) for batch in found] == [3] * 3
+    for batch in found:
+        for views in batch.video:
+            assert not torch.equal(views[0], views[1])
+            assert not torch.equal(views[1], views[2])
+    assert all(same(a, b) for a, b in zip(found[1:], batches(1), strict=True))
+
+
+def test_views_of_a_clip_are_of_that_clip():
+    frames = [np.full((6, 16, 16, 3), 20 * i, np.uint8) for i in range(8)]  # each video has a grey of its own
+    several = loader(clip_set(InMemory(frames)), augment="crop", views_per_clip=2, batch=4)
+    for batch in several.epoch(0):
+        for row, views in zip(batch.index.tolist(), batch.video, strict=True):
+            torch.testing.assert_close(views, torch.full_like(views, 20 * row / 255))
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("fits", [True, False])
 @pytest.mark.parametrize("augment", ["none", "light", "crop", "turn"])

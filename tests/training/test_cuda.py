@@ -1,12 +1,18 @@
 """Training on an accelerator, where the host does not wait for each step."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
+from tests.training.test_learners import ATTACKERS, HIDER, Networks
+from tests.training.test_learners import train as train_adversaries
 from tests.training.test_loop import Log
 from tests.training.toy import Sums, loss, network
 from vidveil.core.errors import TrainingError
+from vidveil.training.learner import Restart, UpdateRule
+from vidveil.training.log import Log as TrainingLog
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 
@@ -26,7 +32,7 @@ class OnDevice(Sums):
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_the_host_does_not_wait_for_a_step():
-    options = Options(epochs=2, log_every=1000, warmup_epochs=0, ema=0.9)
+    options = Options(epochs=2, log_every=1000, warmup_epochs=0, ema=0.9, graphs=False)
     waits = []
 
     def watched(model, batch):
@@ -71,3 +77,124 @@ def test_a_run_can_be_resumed_and_compiled(tmp_path):
     whole = network()
     fit(whole, batches=OnDevice(), loss=loss, validate=None, options=options)
     torch.testing.assert_close(model[0].weight, whole[0].weight, rtol=1e-2, atol=1e-3)
+
+
+def without_dropout(seed=0):
+    model = network(seed)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model
+
+
+def trained(batches, *, graphs, loss=loss, **options):
+    model, said = without_dropout(), []
+    outcome = fit(
+        model, batches=batches, loss=loss, validate=None, log=Lines(said),
+        options=Options(**{"epochs": 2, "lr": 0.01, "precision": "32-true", "graphs": graphs, **options}),
+    )  # fmt: skip
+    return model, outcome, said
+
+
+class Lines(TrainingLog):
+    def __init__(self, said):
+        super().__init__()
+        self.said = said
+
+    def say(self, line, style=""):  # noqa: ARG002
+        self.said.append(line)
+
+
+@pytest.mark.parametrize("place", [Sums, OnDevice])
+def test_recorded_steps_compute_what_steps_compute(place):
+    options = {"ema": 0.9, "warmup_epochs": 1, "clip_norm": 0.1}
+    one, outcome, said = trained(place(), graphs=True, **options)
+    other, expected, _ = trained(place(), graphs=False, **options)
+    assert not said
+    for name, tensor in other.state_dict().items():
+        torch.testing.assert_close(one.state_dict()[name], tensor, rtol=1e-4, atol=1e-5)
+    assert outcome.history[-1]["train_loss"] == pytest.approx(expected.history[-1]["train_loss"], rel=1e-4)
+
+
+def test_batches_of_several_shapes_are_recorded_each():
+    class TwoSizes(Sums):
+        def draw(self, seed):
+            x, y = super().draw(seed)
+            return (x, y) if seed % 2 else (x[:8], y[:8])
+
+    one, _, said = trained(TwoSizes(), graphs=True)
+    other, _, _ = trained(TwoSizes(), graphs=False)
+    assert not said
+    torch.testing.assert_close(one[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
+
+
+def test_a_number_in_a_batch_is_part_of_the_record():
+    class Weighted(Sums):
+        def epoch(self, epoch, start=0):
+            for number, (x, y) in enumerate(super().epoch(epoch, start), start):
+                yield x, y, float(number % 3)
+
+    def weighted(model, batch):
+        return batch[2] * loss(model, batch[:2])
+
+    one, _, said = trained(Weighted(), graphs=True, loss=weighted)
+    other, _, _ = trained(Weighted(), graphs=False, loss=weighted)
+    assert not said
+    torch.testing.assert_close(one[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["draws", "waits"])
+def test_steps_that_cannot_be_recorded_are_run_as_usual_and_the_user_is_informed(how):
+    calls = []
+
+    def awkward(model, batch):
+        calls.append(1)
+        factor = float(torch.rand(())) if how == "draws" else 1.0 + 0.0 * batch[0].sum().item()
+        return factor * loss(model, batch)
+
+    model, outcome, said = trained(OnDevice(), graphs=True, loss=awkward)
+    assert len(calls) >= 20
+    assert "steps are not recorded" in said[0]
+    assert len(said) == 1
+    assert outcome.steps == 20
+    other, _, _ = trained(OnDevice(), graphs=False, loss=awkward if how == "waits" else loss)
+    if how == "waits":
+        torch.testing.assert_close(model[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
+
+
+def test_random_numbers_of_recorded_steps_differ_from_step_to_step():
+    noise = []
+
+    def noisy(model, batch):
+        found = torch.rand(4, device="cuda")
+        noise.append(found)
+        return loss(model, batch) + 0 * found.sum()
+
+    class Same(OnDevice):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+
+        def epoch(self, epoch, start=0):
+            for batch in super().epoch(epoch, start):
+                yield batch
+                self.seen.append(noise[-1].clone())
+
+    batches = Same()
+    fit(network(), batches=batches, loss=noisy, validate=None, options=Options(epochs=2))
+    assert len({tuple(each.tolist()) for each in batches.seen}) == 20
+
+
+def test_adversaries_are_recorded_too():
+    rules = [UpdateRule("attackers", batches=2), UpdateRule("hider")]
+    found = []
+    for graphs in (True, False):
+        model = Networks()
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 0.0
+        restarted = replace(ATTACKERS, restart=Restart(15, lambda: Networks().attackers))
+        options = Options(epochs=3, device="cuda", precision="32-true", graphs=graphs, ema=0.9)
+        found.append(train_adversaries(model=model, learners=(HIDER, restarted), rules=rules, options=options)[0])
+    for name, tensor in found[1].state_dict().items():
+        torch.testing.assert_close(found[0].state_dict()[name], tensor, rtol=1e-3, atol=1e-4)

@@ -26,7 +26,18 @@ from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
 from vidveil.data.store.resident import Resident
 from vidveil.data.temporal_controls import Control
-from vidveil.data.views import ORDER, VIEW, Augment, augmented, cropped, draw, even_picks, parse_views, training_picks
+from vidveil.data.views import (
+    DRAWS,
+    ORDER,
+    VIEW,
+    Augment,
+    augmented,
+    cropped,
+    draw,
+    even_picks,
+    parse_views,
+    training_picks,
+)
 from vidveil.training.transfer import to_device
 
 AHEAD = 2  # batches to prefetch
@@ -36,7 +47,7 @@ PADDED = 2  # most pixels that are resized for a batch, over the pixels that it 
 @dataclass(frozen=True, slots=True)
 class Batch:
     video: Tensor
-    """(B, 3, T, H, W), or (B, V, 3, T, H, W) where there are views; float in [0, 1]."""
+    """(B, 3, T, H, W), or (B, V, 3, T, H, W) where there are several views; float in [0, 1]."""
     index: Tensor
     """(B,) int64: rows of the clip set, on the CPU."""
 
@@ -48,6 +59,7 @@ class Loader:
     augment: of the batches of an epoch; `views` are never augmented.
     whole: `views` are of the whole picture, squashed, instead of squares of it.
     order: `shuffle` draws a new order each epoch and leaves out an incomplete last batch, if it is not the only one.
+    views_per_clip: of the batches of an epoch, if more than one: each from a random time and augmented by itself.
     transform: applied to every batch, see `temporal_controls`.
     prefetch: number of batches made ahead by a thread; by default only if videos are not kept on the device.
     """
@@ -68,17 +80,21 @@ class Loader:
         seed: int = 0,
         device: torch.device | str = "cpu",
         order: Literal["shuffle", "sequential"] = "shuffle",
+        views_per_clip: int = 1,
         transform: Control | None = None,
         prefetch: int | None = None,
     ) -> None:
-        if min(frames, size, stride, batch) < 1:
-            raise UsageError(f"frames, size, stride and batch are 1 or more, not {frames}, {size}, {stride}, {batch}")
+        if min(frames, size, stride, batch, views_per_clip) < 1:
+            raise UsageError(
+                "frames, size, stride, batch and views_per_clip are 1 or more, "
+                f"not {frames}, {size}, {stride}, {batch} and {views_per_clip}"
+            )
         self.clips = clips
         self.indices = np.asarray(indices, np.int64)
         self.frames, self.size, self.stride, self.batch = frames, size, stride, batch
         self.augment, self.scale, self.flip, self.seed = augment, scale, flip, seed
         self.whole = whole
-        self.order, self.transform = order, transform
+        self.order, self.views_per_clip, self.transform = order, views_per_clip, transform
         self.device = torch.device(device)
         self.resident = _shared(clips, self.device)
         self.prefetch = (
@@ -118,8 +134,10 @@ class Loader:
         return prefetched(batches, self.prefetch) if self.prefetch else batches
 
     def _training_batch(self, rows: NDArray[np.int64], epoch: int) -> Batch:
-        numbers = draw(self.seed, VIEW, epoch, rows)
-        shapes = [self.resident.shape(i) for i in rows]
+        each, count = rows, self.views_per_clip
+        numbers = draw(self.seed, VIEW, epoch, rows, count * DRAWS).reshape(-1, DRAWS)
+        rows = np.repeat(rows, count)  # (B · V,)
+        shapes = [self.resident.shape(int(i)) for i in rows]
         if self.augment == "none":
             picks = [even_picks(shape[0], self.frames, self.stride, 1)[0] for shape in shapes]
         else:
@@ -141,7 +159,7 @@ class Loader:
                 video[to_device(same, self.device)] = views
         if self.transform is not None:
             video = self.transform(video, rows, self.seed, epoch)
-        return Batch(video, torch.as_tensor(rows))
+        return Batch(video if count == 1 else video.view(len(each), count, *video.shape[1:]), torch.as_tensor(each))
 
     def _test_batch(self, rows: NDArray[np.int64], clips: int, crops: int) -> Batch:
         shapes = [self.resident.shape(i) for i in rows]

@@ -28,6 +28,7 @@ from vidveil.core.progress import Phase
 from vidveil.core.typed import from_values
 from vidveil.training import health
 from vidveil.training.average import Average, fill
+from vidveil.training.batches import Batches
 from vidveil.training.checkpoints import Checkpoint, CheckpointManager, fill_optimizer, optimizer_tensors
 from vidveil.training.finite import explain, find_origin
 from vidveil.training.learner import Learner, Loss, UpdateRule, learners_of
@@ -46,18 +47,6 @@ if TYPE_CHECKING:
 Validate = Callable[[nn.Module], Mapping[str, float]]
 LONG = 2000
 """Steps of a training for which compiling pays, unless the options say whether to compile."""
-
-
-class Batches(Protocol):
-    """Batches in an order that depends on the epoch alone."""
-
-    def __len__(self) -> int:
-        """Batches an epoch."""
-        ...
-
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
-        """The batches of this epoch (from 0) without the first `start`: the same each time, on the training device."""
-        ...
 
 
 @runtime_checkable
