@@ -88,29 +88,29 @@ def without_dropout(seed=0):
 
 
 def trained(batches, *, graphs, loss=loss, **options):
-    model, said = without_dropout(), []
+    model, notes = without_dropout(), []
     outcome = fit(
-        model, batches=batches, loss=loss, validate=None, log=Lines(said),
+        model, batches=batches, loss=loss, validate=None, log=Lines(notes),
         options=Options(**{"epochs": 2, "lr": 0.01, "precision": "32-true", "graphs": graphs, **options}),
     )  # fmt: skip
-    return model, outcome, said
+    return model, outcome, notes
 
 
 class Lines(TrainingLog):
-    def __init__(self, said):
+    def __init__(self, notes):
         super().__init__()
-        self.said = said
+        self.notes = notes
 
     def say(self, line, style=""):  # noqa: ARG002
-        self.said.append(line)
+        self.notes.append(line)
 
 
 @pytest.mark.parametrize("place", [Sums, OnDevice])
 def test_recorded_steps_compute_what_steps_compute(place):
     options = {"ema": 0.9, "warmup_epochs": 1, "clip_norm": 0.1}
-    one, outcome, said = trained(place(), graphs=True, **options)
+    one, outcome, notes = trained(place(), graphs=True, **options)
     other, expected, _ = trained(place(), graphs=False, **options)
-    assert not said
+    assert not notes
     for name, tensor in other.state_dict().items():
         torch.testing.assert_close(one.state_dict()[name], tensor, rtol=1e-4, atol=1e-5)
     assert outcome.history[-1]["train_loss"] == pytest.approx(expected.history[-1]["train_loss"], rel=1e-4)
@@ -122,9 +122,9 @@ def test_batches_of_several_shapes_are_recorded_each():
             x, y = super().draw(seed)
             return (x, y) if seed % 2 else (x[:8], y[:8])
 
-    one, _, said = trained(TwoSizes(), graphs=True)
+    one, _, notes = trained(TwoSizes(), graphs=True)
     other, _, _ = trained(TwoSizes(), graphs=False)
-    assert not said
+    assert not notes
     torch.testing.assert_close(one[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
 
 
@@ -137,9 +137,9 @@ def test_a_number_in_a_batch_is_part_of_the_record():
     def weighted(model, batch):
         return batch[2] * loss(model, batch[:2])
 
-    one, _, said = trained(Weighted(), graphs=True, loss=weighted)
+    one, _, notes = trained(Weighted(), graphs=True, loss=weighted)
     other, _, _ = trained(Weighted(), graphs=False, loss=weighted)
-    assert not said
+    assert not notes
     torch.testing.assert_close(one[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
 
 
@@ -152,10 +152,10 @@ def test_steps_that_cannot_be_recorded_are_run_as_usual_and_the_user_is_informed
         factor = float(torch.rand(())) if how == "draws" else 1.0 + 0.0 * batch[0].sum().item()
         return factor * loss(model, batch)
 
-    model, outcome, said = trained(OnDevice(), graphs=True, loss=awkward)
+    model, outcome, notes = trained(OnDevice(), graphs=True, loss=awkward)
     assert len(calls) >= 20
-    assert "steps are not recorded" in said[0]
-    assert len(said) == 1
+    assert "steps are not recorded" in notes[0]
+    assert len(notes) == 1
     assert outcome.steps == 20
     other, _, _ = trained(OnDevice(), graphs=False, loss=awkward if how == "waits" else loss)
     if how == "waits":

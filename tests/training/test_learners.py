@@ -230,7 +230,7 @@ def test_a_restart_forgets_moments_and_the_running_average():
 
 
 @pytest.mark.parametrize(
-    ("learners", "rules", "said"),
+    ("learners", "rules", "message"),
     [
         ((HIDER, HIDER), (), "two learners have one name"),
         ((HIDER,), (), "attackers.0.0.weight is of no learner"),
@@ -241,8 +241,8 @@ def test_a_restart_forgets_moments_and_the_running_average():
         ((HIDER, replace(ATTACKERS, restart=Restart(0, nn.Identity))), (), "restart is after one batch or more"),
     ],
 )
-def test_mistakes_are_named_before_or_when_they_matter(learners, rules, said):
-    with pytest.raises(TrainingError, match=said):
+def test_mistakes_are_named_before_or_when_they_matter(learners, rules, message):
+    with pytest.raises(TrainingError, match=message):
         train(learners=learners, rules=rules)
 
 
