@@ -99,6 +99,6 @@ def test_a_worker_that_dies_is_an_error_and_leaves_nothing_behind(monkeypatch, c
     monkeypatch.setattr(build, "FEW", 0)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(DataError, match="worker process ended early"):
-        build.store(World(share=0.02, frames=1, size=32), workers=2)
+        build.store(World(share=0.02, frames=1, size=32), processes=2)
     assert not [path for path in cache.iterdir() if path.is_dir()]
     capfd.readouterr()

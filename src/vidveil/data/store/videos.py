@@ -57,13 +57,14 @@ class VideoStore:
         self.about = about
         self.failed = dict(failed or {})
         """Rows of videos that could not be decoded: `frames` has none of them."""
-        self._rows_dropped = False
+        self.rows_dropped = False
+        """Whether rows that could not be decoded are left out."""
         self._arrays = arrays
         self._starts = {name: np.cumsum([0, *these.sizes()]) for name, these in arrays.items()}
         self._maps = {name: _map(folder / file_name(name)) for name in arrays}
 
     def __reduce__(self) -> tuple[Callable[[Path], "VideoStore"], tuple[Path]]:
-        opened = _open_without_failed if self._rows_dropped else VideoStore.open
+        opened = _open_without_failed if self.rows_dropped else VideoStore.open
         return opened, (self.folder,)  # to another process by name: it maps the same pages
 
     def __len__(self) -> int:
@@ -99,7 +100,7 @@ class VideoStore:
             for name, these in self._arrays.items()
         }
         left = VideoStore(self.folder, self.about, arrays)
-        left._rows_dropped = True
+        left.rows_dropped = True
         return left
 
     def side(self, name: str, i: int) -> NDArray[Any]:
