@@ -11,6 +11,7 @@ from tests.training.test_learners import train as train_adversaries
 from tests.training.test_loop import Log
 from tests.training.toy import Sums, loss, network
 from vidveil.core.errors import TrainingError
+from vidveil.training import compiling
 from vidveil.training.learner import Restart, UpdateRule
 from vidveil.training.log import Log as TrainingLog
 from vidveil.training.loop import fit
@@ -198,3 +199,40 @@ def test_adversaries_are_recorded_too():
         found.append(train_adversaries(model=model, learners=(HIDER, restarted), rules=rules, options=options)[0])
     for name, tensor in found[1].state_dict().items():
         torch.testing.assert_close(found[0].state_dict()[name], tensor, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("graphs", [True, False])
+def test_after_a_step_that_could_not_be_recorded_random_numbers_can_be_drawn(graphs):
+    def waits(model, batch):
+        return (1.0 + 0.0 * batch[0].sum().item()) * loss(model, batch)
+
+    notes = []
+    fit(network(), batches=OnDevice(), loss=waits, validate=None, options=Options(epochs=2), log=Lines(notes))
+    assert "steps are not recorded" in notes[0]
+    again = network()  # with dropout
+    outcome = fit(again, batches=OnDevice(), loss=loss, validate=None, options=Options(epochs=2, graphs=graphs))
+    assert outcome.steps == 20
+
+
+def test_parts_that_are_compiled_in_the_middle_of_a_training_are_recorded_anew(monkeypatch):
+    class Compiles(nn.Sequential):
+        compiled = 0
+
+        def compile_parts(self):
+            self.compiled += 1
+            self[0].compile(dynamic=True)
+
+    monkeypatch.setattr(compiling, "SETTLED", (5, 8))
+    monkeypatch.setattr(compiling, "PAYS", 0.0)
+    model = Compiles(*without_dropout())
+    fit(model, batches=OnDevice(), loss=loss, validate=None, options=Options(epochs=2, precision="32-true"))
+    assert model.compiled == 1
+    other = without_dropout()
+    fit(
+        other,
+        batches=OnDevice(),
+        loss=loss,
+        validate=None,
+        options=Options(epochs=2, precision="32-true", graphs=False),
+    )
+    torch.testing.assert_close(model[4].weight, other[4].weight, rtol=1e-3, atol=1e-4)

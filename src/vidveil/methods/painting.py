@@ -42,7 +42,7 @@ def _is_built_in(spec: str) -> bool:
 
 
 def painted_by_workers(videos: VideoStore, spec: str, method: "Anonymizer", count: int) -> Iterator[NDArray[np.uint8]]:
-    """Every video as the method leaves it, in order. What a worker could not do is done here, where its error counts."""
+    """Every video as the method leaves it, in order. What a worker could not do is done here, with its error."""
     task = {"folder": str(videos.folder), "method": spec, "without_failed": videos.rows_dropped}
     with workers("vidveil.methods.painting_worker", task, count) as pipes:
         for row, shape in enumerate(videos.shapes):

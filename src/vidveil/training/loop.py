@@ -30,6 +30,7 @@ from vidveil.training import health
 from vidveil.training.average import Average, fill
 from vidveil.training.batches import Batches
 from vidveil.training.checkpoints import Checkpoint, CheckpointManager, fill_optimizer, optimizer_tensors
+from vidveil.training.compiling import Compiling
 from vidveil.training.finite import explain, find_origin
 from vidveil.training.learner import Learner, Loss, UpdateRule, learners_of
 from vidveil.training.learner import check as check_learners
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 Validate = Callable[[nn.Module], Mapping[str, float]]
-LONG = 2000
-"""Steps of a training for which compiling pays, unless the options say whether to compile."""
 
 
 @runtime_checkable
@@ -54,13 +53,6 @@ class HasFeatures(Protocol):
     """A model whose loss may also call `features`."""
 
     def features(self, clip: Tensor) -> Tensor: ...
-
-
-@runtime_checkable
-class CompilesParts(Protocol):
-    """A model that knows which of its parts are worth compiling: blocks that it repeats are compiled once."""
-
-    def compile_parts(self) -> None: ...
 
 
 def fit(
@@ -149,8 +141,9 @@ class _Loop:
         if options.channels_last:
             _lay_channels_last(model)
         check_backbone(model, options)
+        self.compiling = Compiling(model, options.compile, fabric.device)
         self.learners = learner_states(model, asked.learners, options, fabric.device)
-        self.net, *optimizers = fabric.setup(self._compiled(), *(one.optimizer for one in self.learners))
+        self.net, *optimizers = fabric.setup(self.compiling.begin(), *(one.optimizer for one in self.learners))
         if isinstance(model, HasFeatures):
             self.net.mark_forward_method("features")
         called = self.net if len(self.learners) == 1 else model
@@ -170,14 +163,6 @@ class _Loop:
         }  # fmt: skip
         self.manager = CheckpointManager(asked.folder, options.checkpoint_seconds)
         self.began = monotonic()
-
-    def _compiled(self) -> Any:
-        model, compile_it = self.asked.model, self.asked.options.compile
-        if isinstance(model, CompilesParts):
-            if compile_it or (compile_it is None and self.fabric.device.type == "cuda" and self.total >= LONG):
-                model.compile_parts()
-            return model
-        return torch.compile(model) if compile_it else model
 
     def run(self) -> Fit:
         asked, state = self.asked, self.state
@@ -206,6 +191,9 @@ class _Loop:
         state, options = self.state, self.asked.options
         self.update.set_rates(state.step, self.total, self.steps)
         rule = self.asked.rules[state.rule]
+        if self.compiling.before_step(self.total - state.step):
+            self.step.forget()
+            self.log.write("compiled", fit=self.asked.label, step=state.step)
         self.step(batch, number := state.rule)
         if self.average is not None:
             self.average.update()

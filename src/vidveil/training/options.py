@@ -58,8 +58,8 @@ class Options:
     log_every: int = 25
     """Steps between lines of the log. On CUDA also between checks that numbers are finite."""
     compile: bool | None = None
-    """Whether torch compiles networks: slower to start, faster afterwards. None: on CUDA, in long trainings of networks
-    that say which of their parts are worth it."""
+    """Whether torch compiles networks: slower to start, faster afterwards. None: on CUDA, where enough time is left to
+    gain by it, networks that say which of their parts are worth it."""
     graphs: bool = True
     """Whether CUDA replays recorded steps (`training.recorded`)."""
     channels_last: bool = False

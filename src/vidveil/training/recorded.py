@@ -36,6 +36,11 @@ class RecordedSteps:
         self._inputs: dict[Hashable, Tensor] = {}  # which all records read from, by place, shape and type
         self._pool: Any = None
 
+    def forget(self) -> None:
+        """What was recorded no longer holds, since the networks were compiled."""
+        self._records.clear()
+        self._seen.clear()
+
     def __call__(self, batch: Any, rule: int) -> None:
         if self._device.type == "cuda":  # at once: an index on the host would make the device wait for each lookup
             batch = with_tensors(batch, lambda tensor: to_device(tensor, self._device))
@@ -68,6 +73,7 @@ class RecordedSteps:
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 self._step(given, rule)
         except (RuntimeError, torch.cuda.OutOfMemoryError) as error:
+            _renew_generators(before)
             self._give_up(str(error).splitlines()[0])
         else:
             if drawn_on_host(before, snapshot()):
@@ -86,9 +92,19 @@ class RecordedSteps:
 
     def _give_up(self, why: str) -> None:
         self.enabled = False
-        self._records.clear()
+        self.forget()
         self._inputs.clear()
         self._say(f"steps are not recorded, and may be slower: {why}")
+
+
+def _renew_generators(states: Mapping[str, Tensor]) -> None:
+    """A recording that broke off leaves generators of accelerators in the state of being recorded, in which they refuse
+    to draw. They get a new state with the old numbers."""
+    for number, generator in enumerate(torch.cuda.default_generators):
+        if (state := states.get(f"cuda{number}")) is not None:
+            fresh = torch.Generator(f"cuda:{number}")
+            fresh.set_state(state)
+            generator.graphsafe_set_state(fresh.graphsafe_get_state())
 
 
 def drawn_on_host(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> bool:
