@@ -25,8 +25,8 @@ from vidveil.cli.app import app
 from vidveil.core.anonymizer import Chain, FrameMethod
 from vidveil.core.errors import UsageError
 from vidveil.detect.settings import DetectionSettings
+from vidveil.methods.learned.windows import small_picture
 from vidveil.methods.masking.masker import tuned
-from vidveil.methods.masking.windows import small_picture
 from vidveil.methods.stprivacy.anonymizer import frames_of, yuv
 from vidveil.video.write import MAX_RATIO, pixel_shape
 

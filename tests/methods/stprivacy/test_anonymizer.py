@@ -20,9 +20,9 @@ from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.yuv import rgb
 from vidveil.detect.settings import DETECTORS
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
-from vidveil.methods.masking import stream as stretch
+from vidveil.methods.learned import stream as stretch
+from vidveil.methods.learned.windows import Plan, laid_over, small_picture
 from vidveil.methods.masking.masker import TubeletMasker, tuned
-from vidveil.methods.masking.windows import Plan, laid_over, small_picture
 from vidveil.methods.stprivacy.anonymizer import STPrivacyAnonymizer, frames_of, read_network, resized, yuv
 from vidveil.models import checkpoint
 from vidveil.models.checkpoint import find

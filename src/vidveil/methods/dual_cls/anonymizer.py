@@ -9,8 +9,8 @@ from vidveil.core.anonymizer import Anonymized
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.methods.dual_cls.model import DualCLS, Network
+from vidveil.methods.learned.network import rebuilt
 from vidveil.methods.masking.masker import RAW, TubeletMasker
-from vidveil.methods.masking.network import rebuilt
 from vidveil.models.checkpoint import OLD_LAYOUT, Checkpoint, network_of
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from vidveil.methods.dual_cls.supervision import (
     sum_votes,
     vote_strength,
 )
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput
+from vidveil.methods.learned.train import Networks, Training, ValidationOutput
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.models.layers.tubelets import over_pixels
 from vidveil.models.recognizers import build

@@ -19,8 +19,8 @@ from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.core.tubelets import FILLS
 from vidveil.methods import load
-from vidveil.methods.masking.stream import StreamSegment
-from vidveil.methods.masking.windows import Plan, laid_over, spread, squashed_clips
+from vidveil.methods.learned.stream import StreamSegment
+from vidveil.methods.learned.windows import Plan, laid_over, spread, squashed_clips
 
 if TYPE_CHECKING:
     import torch

@@ -23,10 +23,10 @@ from vidveil.core.errors import UsageError
 from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, CellScores, Frame, Plane, SafeFrame
 from vidveil.core.rotation import turn_of
 from vidveil.core.yuv import yuv
+from vidveil.methods.learned.network import rebuilt
+from vidveil.methods.learned.stream import PendingFrame, StreamSegment
+from vidveil.methods.learned.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
 from vidveil.methods.masking.masker import AT_ONCE, Decision, Scorer, TubeletMasker, check_clips, check_knobs
-from vidveil.methods.masking.network import rebuilt
-from vidveil.methods.masking.stream import PendingFrame, StreamSegment
-from vidveil.methods.masking.windows import Grid, Window, laid_over, rectangles, spread, squashed_clips, stored
 from vidveil.methods.stprivacy.model import Network, STPrivacy, refuse_privacy_weight
 from vidveil.models.checkpoint import Checkpoint, network_of
 

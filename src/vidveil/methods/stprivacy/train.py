@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput
+from vidveil.methods.learned.train import Networks, Training, ValidationOutput
 from vidveil.methods.stprivacy.model import Backbone, Network, STPrivacy, STPrivacyOutput
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.token_retention import averages, sparsity

@@ -23,10 +23,10 @@ from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.video_parts import VIDEO_PARTS, check_video_part
 from vidveil.data.views import SETTING
 from vidveil.methods.anonymized_data import Setting, anonymized
+from vidveil.methods.learned.recipe import MaskerRecipe
 from vidveil.methods.masking.baselines import Grid
 from vidveil.methods.masking.ground_truth import ALL_KEPT, of_clips
 from vidveil.methods.masking.masker import loaded_unless_raw
-from vidveil.methods.masking.recipe import MaskerRecipe
 from vidveil.methods.trained import Trained, Validation, finish, training_fingerprint
 from vidveil.statistics.floors import largest_class, prevalence
 from vidveil.tasks import Identity, Predictions, Task, make_task

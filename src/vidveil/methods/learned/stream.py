@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.frame import CellScores, Frame, SafeFrame
 from vidveil.core.rotation import turn_of
-from vidveil.methods.masking.windows import Grid, Window, hide_cells, small_picture, stored
+from vidveil.methods.learned.windows import Grid, Window, hide_cells, small_picture, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
