@@ -18,7 +18,7 @@ from vidveil.methods.dual_cls import train as dual_cls_training
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 from vidveil.methods.dual_cls.train import DualCLSNetworks, run
 from vidveil.methods.learned import train as train_method
-from vidveil.methods.learned.train import validation_floors, validation_metrics
+from vidveil.methods.learned.validation import validation_floors, validation_metrics
 from vidveil.models.checkpoint import find
 from vidveil.training.runs import list_runs
 

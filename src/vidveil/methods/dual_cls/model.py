@@ -23,8 +23,8 @@ from torch.nn import functional as F
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.tubelets import grid, kept_count
 from vidveil.methods.dual_cls.attention import Attended, DualCLSAttention, PrivacyReader, average_neighbours
-from vidveil.methods.learned.network import MaskingNetwork
 from vidveil.methods.masking.masker import Decision
+from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.models.layers.tubelet_projection import TubeletProjection
 from vidveil.models.layers.tubelets import as_mask
 from vidveil.models.recognizers.recognizer import Standardize

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vidveil.core.errors import RecipeError
-from vidveil.methods.learned.recipe import MaskerRecipe
+from vidveil.methods.masking.recipe import MaskerRecipe
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,9 @@ from vidveil.methods.dual_cls.supervision import (
     sum_votes,
     vote_strength,
 )
-from vidveil.methods.learned.train import Networks, Training, ValidationOutput
+from vidveil.methods.learned.train import Networks, Training
+from vidveil.methods.learned.validation import ValidationOutput
+from vidveil.methods.masking.train import picture_weights
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.models.layers.tubelets import over_pixels
 from vidveil.models.recognizers import build
@@ -178,9 +180,8 @@ def check(recipe: DualCLSRecipe) -> None:
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
 
 
-def prepare(
-    recipe: DualCLSRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
-) -> DualCLSNetworks:
+def prepare(recipe: DualCLSRecipe, data: ClipSet, device: str) -> DualCLSNetworks:
+    pictures = picture_weights(recipe)
     networks = DualCLSNetworks(recipe, data, device)
     if pictures is not None:
         load_picture_weights(networks.anonymizer, pictures)
@@ -235,4 +236,4 @@ def network_of(recipe: DualCLSRecipe, actions: int, budget: Mapping[str, int]) -
     )
 
 
-run = Training(check, published, backbone, prepare, several_actions=False).run
+run = Training(prepare=prepare, check=check, published=published, backbone=backbone).run

@@ -1,4 +1,4 @@
-"""What every network that masks tubelets has in common, and how it is rebuilt from its checkpoint."""
+"""How the network of a learned method is rebuilt from its checkpoint."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,17 +8,19 @@ from torch import nn
 
 from vidveil.core.errors import RecipeError, WeightsError
 from vidveil.core.text import printable
-from vidveil.methods.masking.masker import RAW, Scorer
+from vidveil.methods.learned.anonymizer import RAW, LearnedNetwork
 from vidveil.models.checkpoint import ABOUT, MOST, Checkpoint, does_not_fit, fill
 from vidveil.models.recognizers.recognizer import Standardize
-from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 
 
-class MaskingNetwork(nn.Module, Scorer):
-    standardize: Standardize
+class PictureNetwork(nn.Module, LearnedNetwork):
+    """A network of a learned method. `about` says how it is built, and is in its checkpoint."""
+
+    def about(self) -> dict[str, Any]:
+        raise NotImplementedError
 
 
-Built = TypeVar("Built", bound=MaskingNetwork)
+Built = TypeVar("Built", bound=PictureNetwork)
 
 
 def rebuilt(checkpoint: Checkpoint, build: Callable[[], Built]) -> Built:
@@ -27,14 +29,17 @@ def rebuilt(checkpoint: Checkpoint, build: Callable[[], Built]) -> Built:
         with torch.device("meta"):
             network = build()
         fill(network, checkpoint.tensors())
+        for module in network.modules():
+            if isinstance(module, Standardize):  # constants are no part of a checkpoint
+                module.restore()
+        if lost := [name for name, tensor in (*network.named_parameters(), *network.named_buffers()) if tensor.is_meta]:
+            raise ValueError(f"{lost[0]} is not in it")
     except (TypeError, ValueError, RuntimeError, OverflowError, ZeroDivisionError, RecipeError) as error:
         raise does_not_fit(checkpoint, error) from error
     recipe = checkpoint.about["recipe"]
     network.stride = _stride(checkpoint, recipe.get("deploy_stride") or recipe.get("stride") or 1)
     network.preprocess = str(recipe.get("preprocess", RAW))
-    network.learned = checkpoint.learned
-    network.trained_on_puppets = str(recipe.get("data", "")).partition(":")[0] == "puppets"
-    network.standardize = Standardize(IMAGENET_MEAN, IMAGENET_DEVIATION, 3)  # constants are no part of a checkpoint
+    network.limits = checkpoint.limits
     return network.eval().requires_grad_(False)
 
 

@@ -1,4 +1,4 @@
-"""What recipes of methods that mask tubelets share."""
+"""What recipes of learned methods on pixels share."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,16 +8,11 @@ from vidveil.training.recipe import LearningRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskerRecipe(LearningRecipe):
-    """`vidveil train` of the anonymizer. How well it works is measured by `vidveil evaluate`."""
+class LearnedRecipe(LearningRecipe):
+    """`vidveil train` of an anonymizer. How well it works is measured by `vidveil evaluate`."""
 
     method: str
     """What is trained."""
-    network: Literal["mini", "vit_ti", "vit_s", "vit_b"] = "mini"
-    """mini: tubelets of 8 × 8 pixels, for clips of 8 × 64 × 64; the others: tubelets of 16 × 16 pixels."""
-    pretrained: bool = False
-    """Whether it starts from published weights of pictures (`vidveil fetch vits14`, for vit_s), and so do its
-    recognizers of the same kind."""
     part: Literal["whole", "person_crop"] = "whole"
     """Of recorded video, what it is trained on: all of it, or a square around the person detected with the highest
     score. It cuts nothing itself: give it such squares later, too."""
@@ -35,8 +30,6 @@ class MaskerRecipe(LearningRecipe):
             raise RecipeError(f"deploy_stride is 0 or more, got {self.deploy_stride}")
         if not self.budget:
             raise RecipeError("budget must name attributes, identity or both")
-        if self.pretrained and self.network != "vit_s":
-            raise RecipeError("there are published weights of vit_s alone: leave out pretrained")
 
     @property
     def preprocess(self) -> str:
@@ -45,5 +38,5 @@ class MaskerRecipe(LearningRecipe):
 
     @property
     def shows_filmed(self) -> bool:
-        """Whether kept tubelets are shown as they were filmed, not drawn by the network."""
-        return True
+        """Whether parts of a video are shown as they were filmed, and not drawn by the network."""
+        return False

@@ -1,12 +1,23 @@
-"""`vidveil train` of a method that masks tubelets: the last epoch is kept, as a checkpoint that `--method` takes.
+"""`vidveil train` of a learned method on pixels: a checkpoint that `--method` takes.
 
-Validation metrics are reported, and nothing is chosen by them: attackers that are trained anew evaluate a method.
+A method gives its networks, who of them learns from which loss, and what validation needs to know:
+
+    class BlendNetworks(Networks):
+        anonymizer: ...                     the network that is kept
+        learners(), update_rules()          one loss, or several learners with optimizers of their own
+        validation_output(video)
+
+    TRAINING = Training(prepare=lambda recipe, data, device: BlendNetworks(recipe, data, device))
+    TRAININGS["blend"] = Runnable(BlendRecipe, TRAINING.run)
+
+The weights of the last epoch are kept, or those of the epoch with the best of a validation metric that the method
+names. Other metrics are reported, and nothing is chosen by them: attackers that are trained anew evaluate a method.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,24 +28,21 @@ from vidveil.core.errors import DataError, RecipeError
 from vidveil.core.recipe import as_values
 from vidveil.data import load_data
 from vidveil.data.clips import ClipSet
-from vidveil.data.description import data_description, utility_metric
+from vidveil.data.description import data_description
 from vidveil.data.loader import Loader
-from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.video_parts import VIDEO_PARTS, check_video_part
 from vidveil.data.views import SETTING
 from vidveil.methods.anonymized_data import Setting, anonymized
-from vidveil.methods.learned.recipe import MaskerRecipe
-from vidveil.methods.masking.baselines import Grid
-from vidveil.methods.masking.ground_truth import ALL_KEPT, of_clips
-from vidveil.methods.masking.masker import loaded_unless_raw
+from vidveil.methods.learned.anonymizer import loaded_unless_raw
+from vidveil.methods.learned.recipe import LearnedRecipe
+from vidveil.methods.learned.validation import ValidationOutput, validation_floors, validation_metrics
 from vidveil.methods.trained import Trained, Validation, finish, training_fingerprint
-from vidveil.statistics.floors import largest_class, prevalence
-from vidveil.tasks import Identity, Predictions, Task, make_task
+from vidveil.tasks import Identity, Task, make_task
+from vidveil.training.learner import Learner, Loss, UpdateRule
 from vidveil.training.loop import fit
 from vidveil.training.options import LAST, options_of
 from vidveil.training.runs import Run
-from vidveil.weights import describe, weights
-from vidveil.weights.tensors import read_tensors
+from vidveil.weights import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +76,6 @@ class BatchesWithProgress:
             yield TrainingBatch(batch.video, batch.index, progress, self.setting(done, float(drawn[number])))
 
 
-class ValidationOutput(NamedTuple):
-    """What validation needs to know about a batch."""
-
-    action: Tensor | None
-    """(B, A) logits of the anonymizer's own head; None where that does not learn."""
-    masked: Tensor | None
-    """(B, A) logits of the recognizer that sees the anonymized clip; None where there is none."""
-    kept: Tensor | None = None
-    """(B, M) bool; None where nothing is hidden by a mask."""
-    scores: Tensor | None = None
-    """(B, M)"""
-
-
 def budget_task(name: str, data: ClipSet, device: str, label_smoothing: float) -> Task:
     if name == "identity":
         return Identity(data, device, label_smoothing, within_action=data.gallery == "same action")
@@ -91,44 +86,64 @@ class Networks(nn.Module):
     """The anonymizer of a method, with the networks that it is trained with or against."""
 
     anonymizer: Any
+    """The network that the checkpoint holds: an nn.Module with `about`."""
     phase = "train"
     """The phase of training that is on, by its name."""
 
-    def __init__(self, recipe: MaskerRecipe, data: ClipSet, device: str) -> None:
+    def __init__(self, recipe: LearnedRecipe, data: ClipSet, device: str) -> None:
         super().__init__()
         self.recipe = recipe
         self.action: Task = make_task("action", data, device, recipe.label_smoothing)
         self.budget: list[Task] = [budget_task(name, data, device, recipe.label_smoothing) for name in recipe.budget]
 
     def forward(self, video: Tensor, rows: Tensor, progress: Tensor, setting: Any) -> Mapping[str, Tensor]:
-        """The terms of the loss of a batch."""
+        """The terms of the one loss of a batch, where there is one."""
         raise NotImplementedError
+
+    def learners(self) -> Loss | Sequence[Learner]:
+        """One loss, from `forward`, for all parameters; or learners, whose losses get these networks and a
+        `TrainingBatch`. Asked for in every phase."""
+        return lambda model, batch: model(batch.video, batch.index, batch.progress, batch.setting)
+
+    def update_rules(self) -> Sequence[UpdateRule]:
+        """Which learners are updated on which batches; none: all on every batch."""
+        return ()
 
     def setting(self, progress: float, number: float) -> Any:  # noqa: ARG002
         """What is set for a step, from the progress of training and a random number in [0, 1)."""
         return None
 
     def validation_output(self, video: Tensor) -> ValidationOutput:
-        """At the recipe's keep rate."""
+        """With the recipe's knobs."""
         raise NotImplementedError
 
+    def more_metrics(self, metrics: Mapping[str, float], floors: Mapping[str, float]) -> dict[str, float]:  # noqa: ARG002
+        """Further metrics of validation, from those that there are: a trade-off to choose the epoch by, say."""
+        return {}
 
-@dataclass(frozen=True)
+
+def nothing(recipe: Any) -> tuple[()]:  # noqa: ARG001
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Training:
     """How a method is trained, where methods differ."""
 
-    check: Callable[[Any], None]
+    prepare: Callable[[Any, ClipSet, str], Networks]
+    """The networks at the start, from recipe, data and device."""
+    check: Callable[[Any], Any] = nothing
     """Refuses contradictions in a recipe, before clips are loaded."""
-    published: Callable[[Any], tuple[str, ...]]
+    published: Callable[[Any], tuple[str, ...]] = nothing
     """Names of the published weights that a recipe starts from."""
-    backbone: Callable[[Any], tuple[str, ...]]
+    backbone: Callable[[Any], tuple[str, ...]] = nothing
     """Prefixes of the names of the parameters that these fill."""
-    prepare: Callable[[Any, ClipSet, str, Mapping[str, Tensor] | None], Networks]
-    """The networks at the start, from recipe, data, device and the tensors of a picture ViT."""
-    several_actions: bool
+    several_actions: bool = False
     """Whether clips may show several actions at once."""
     phases: Callable[[Any], dict[str, int]] = lambda recipe: {"train": recipe.epochs}
     """Name of each phase, and its epochs."""
+    monitor: str = LAST
+    """The metric of validation that chooses the epoch of the last phase, higher is better; `last`: the last one."""
 
     def run(
         self,
@@ -144,7 +159,7 @@ class Training:
 
 
 def train(
-    recipe: MaskerRecipe, training: Training, *, root: Path | None, resume: bool, strict: bool, console: Console | None
+    recipe: LearnedRecipe, training: Training, *, root: Path | None, resume: bool, strict: bool, console: Console | None
 ) -> Trained:
     training.check(recipe)
     start = ":pretrained" if training.published(recipe) else ""
@@ -160,8 +175,7 @@ def train(
     data = VIDEO_PARTS[recipe.part](data)
     data = anonymized(data, Setting(method=recipe.preprocess))
     torch.manual_seed(recipe.seed)
-    pictures = read_tensors(weights("vits14")) if recipe.pretrained else None
-    networks: Networks = training.prepare(recipe, data, device, pictures)
+    networks = training.prepare(recipe, data, device)
 
     def loader(split: Any, order: Any, augment: Any) -> Loader:
         return Loader(
@@ -176,21 +190,27 @@ def train(
         fingerprint = training_fingerprint(
             recipe, clips=data.videos.fingerprint, published=[describe(name) for name in training.published(recipe)]
         )
-        batches, before = loader("train", "shuffle", recipe.augment), 0
-        for phase, epochs in training.phases(recipe).items():
+        batches, before, problems = loader("train", "shuffle", recipe.augment), 0, []
+        phases = training.phases(recipe)
+        for number, (phase, epochs) in enumerate(phases.items(), 1):
             networks.phase = phase
-            fit(
+            monitor = training.monitor if number == len(phases) else LAST
+            found = fit(
                 networks,
                 batches=BatchesWithProgress(batches, recipe.epochs, before, networks.setting),
-                loss=lambda model, batch: model(batch.video, batch.index, batch.progress, batch.setting),
+                loss=networks.learners(),
+                update_rules=networks.update_rules(),
                 validate=validate,
-                options=replace(chosen, epochs=epochs, seed=chosen.seed + before),
+                options=replace(chosen, epochs=epochs, seed=chosen.seed + before, monitor=monitor),
                 folder=run.part(phase),
                 fingerprint=fingerprint,
                 log=run.log,
                 label=recipe.name if phase == "train" else phase,
             )
+            problems += [problem if phase == "train" else f"{phase}: {problem}" for problem in found.problems]
             before += epochs
+            if found.best_epoch < len(found.history):  # the metrics of the weights that are kept
+                validate.last = {}
         metrics = validate.metrics()
         return finish(
             run,
@@ -198,62 +218,13 @@ def train(
             networks.anonymizer,
             metrics,
             validation_floors(metrics, data),
+            problems=problems,
             data=data_description(data),
             shows_filmed=recipe.shows_filmed and (preprocess is None or not preprocess.elsewhere),
         )
 
 
-def validation_metrics(networks: Networks, loader: Loader, data: ClipSet) -> dict[str, float]:
-    """At the recipe's keep rate: scores of the action head and of f_T, and what the masks hide where that is known."""
-    network = networks.eval().anonymizer
-    outputs: list[ValidationOutput] = []
-    rows = []
-    with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):  # as it is deployed
-        for batch in loader.views("1x1"):
-            outputs.append(networks.validation_output(batch.video[:, 0]))
-            rows.append(batch.index)
-    own = [output.action for output in outputs if output.action is not None]
-    masked = [output.masked for output in outputs if output.masked is not None]
-    utility = utility_metric(data)
-    heads = {utility: own, utility.replace("action", "masked"): masked}
-    found = {name: _score(networks.action, logits, rows) for name, logits in heads.items() if logits}
-    hidden = [(output.kept, output.scores) for output in outputs if output.kept is not None]
-    if not hidden:
-        return found
-    kept, scores = (torch.cat(parts).view(-1, *network.grid) for parts in zip(*hidden, strict=True))
-    found[ALL_KEPT] = float(kept.float().mean())
-    preprocess = loaded_unless_raw(networks.recipe.preprocess)
-    in_place = preprocess is None or not preprocess.elsewhere
-    if in_place and isinstance(data, PuppetClips) and data.world.view == "all" and loader.stride == 1:
-        every = masks(data)
-        kinds = [every[row] for row in torch.cat(rows).tolist()]
-        found |= of_clips(kinds, kept.cpu().numpy(), scores.cpu().numpy(), Grid(*network.tubelet[:2]))
-    return found
-
-
-def _score(task: Task, logits: list[Tensor], rows: list[Tensor]) -> float:
-    """The task's score of the logits of all batches."""
-    probabilities = task.probabilities(torch.cat(logits)).cpu().numpy()
-    clips = torch.cat(rows).cpu().numpy()
-    return task.score(Predictions(clips, np.empty((len(clips), 0), np.float32), {task.name: probabilities}))
-
-
-def validation_floors(metrics: Mapping[str, float], data: ClipSet) -> dict[str, float]:
-    """The chance level of each metric that has one."""
-    rows = data.indices("val")
-    if data.action_labels is None:
-        chance = largest_class(data.action[rows])
-    else:
-        shares = prevalence(data.action_labels[rows].T)
-        chance = float(shares[(shares > 0) & (shares < 1)].mean())  # of the labels that cMAP is the mean over
-    utility = utility_metric(data)
-    found = {utility: chance, utility.replace("action", "masked"): chance}
-    if (kept := metrics.get(ALL_KEPT)) is not None:
-        found |= {"identity_hidden": 1 - kept, "action_kept": kept, "score_auroc": 0.5}
-    return {name: value for name, value in found.items() if name in metrics}
-
-
-def _check_labels(recipe: MaskerRecipe, training: Training, data: ClipSet) -> None:
+def _check_labels(recipe: LearnedRecipe, training: Training, data: ClipSet) -> None:
     if data.action_labels is not None and not training.several_actions:
         raise DataError(f"{data.name} shows several actions at once, and {recipe.method} learns one a clip")
     people, attributes = bool((data.person >= 0).any()), bool(len(data.attribute_names))

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.tubelets import grid
-from vidveil.methods.learned.network import MaskingNetwork
 from vidveil.methods.masking.masker import Decision
+from vidveil.methods.masking.network import MaskingNetwork
 from vidveil.methods.stprivacy.masked_attention import MaskedAttention
 from vidveil.methods.stprivacy.token_retention import Predictor, averages, sampled
 from vidveil.models.layers.tubelet_projection import TubeletProjection
@@ -150,6 +150,8 @@ class Backbone(nn.Module):
 
 
 class STPrivacy(Backbone, MaskingNetwork):
+    tubelet: tuple[int, int, int]
+
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         self.own = {"keep": network.alpha} if network.sparsify else {}
