@@ -9,7 +9,8 @@ from vidveil.core.anonymizer import Anonymized
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.methods.dual_cls.model import DualCLS, Network
-from vidveil.methods.learned.anonymizer import RAW, as_float
+from vidveil.methods.learned.anonymizer import RAW
+from vidveil.methods.learned.clips import as_float
 from vidveil.methods.learned.network import rebuilt
 from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.models.checkpoint import OLD_LAYOUT, Checkpoint, network_of

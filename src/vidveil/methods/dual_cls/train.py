@@ -161,10 +161,12 @@ class DualCLSNetworks(Networks):
 
     def validation_output(self, video: Tensor) -> ValidationOutput:
         output = self.anonymizer(video)
-        masked = None
+        masked = pictures = None
         if self.utility is not None:
-            masked = self.utility(self.shown_clips(video, output, 0.0, random_masks=False)[0])["action"]
-        return ValidationOutput(output.action, masked, output.kept, output.scores)
+            shown, _ = self.shown_clips(video, output, 0.0, random_masks=False)
+            masked = self.utility(shown)["action"]
+            pictures = None if self.anonymizer.decoder is None else shown
+        return ValidationOutput(output.action, masked, output.kept, output.scores, pictures)
 
 
 def published(recipe: DualCLSRecipe) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from vidveil.core.errors import DeviceError, UsageError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.core.tubelets import FILLS
 from vidveil.methods import load
+from vidveil.methods.learned.clips import check_clips, check_output
 from vidveil.methods.learned.windows import Plan
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class LearnedAnonymizer(Anonymizer):
             clips = self._preprocessed(clips)
         with torch.no_grad():
             found = self.process(clips.to(self.device), keep, privacy_weight)
-            _check_output(found, clips)
+            check_output(found, clips)
             video = found.video
             if clips.dtype == torch.uint8 and video.dtype != torch.uint8:
                 video = (video * 255).round()
@@ -237,41 +238,11 @@ class LearnedAnonymizer(Anonymizer):
         return (shown * 255).round().to(torch.uint8) if whole else shown
 
 
-def as_float(clips: "Tensor") -> "Tensor":
-    """float32 in [0, 1]."""
-    import torch
-
-    return clips.float() / 255 if clips.dtype == torch.uint8 else clips.float()
-
-
-def check_clips(clips: "Tensor") -> None:
-    import torch
-
-    if clips.ndim != 5 or clips.shape[1] != 3 or not (clips.is_floating_point() or clips.dtype == torch.uint8):
-        raise ValueError(f"clips are (B, 3, T, H, W), float or uint8, got {clips.dtype} {tuple(clips.shape)}")
-    if not clips.numel():
-        raise ValueError(f"there is nothing in clips of {tuple(clips.shape)}")
-
-
 def check_knobs(keep: float | None, privacy_weight: float | None) -> None:
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"keep is a share in (0, 1], got {keep:g}")
     if privacy_weight is not None and not privacy_weight >= 0:
         raise UsageError(f"the privacy weight is 0 or more, got {privacy_weight:g}")
-
-
-def _check_output(found: Anonymized, clips: "Tensor") -> None:
-    import torch
-
-    if found.video.shape != clips.shape:
-        raise ValueError(f"the network made {tuple(found.video.shape)} of clips of {tuple(clips.shape)}")
-    if not found.video.isfinite().all():
-        raise ValueError("the network made values that are not numbers")
-    pixels = (clips.shape[0], *clips.shape[2:])
-    if found.mask is not None and (found.mask.dtype != torch.bool or found.mask.shape != pixels):
-        raise ValueError(f"a mask is bool {pixels}, got {found.mask.dtype} {tuple(found.mask.shape)}")
-    if found.scores is not None and (found.scores.shape != pixels or found.scores.isnan().any()):
-        raise ValueError(f"scores are {pixels}, and numbers, got {tuple(found.scores.shape)}")
 
 
 def learned_in(method: Anonymizer) -> LearnedAnonymizer | None:

@@ -21,8 +21,9 @@ from vidveil.core.anonymizer import Anonymized
 from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.core.rotation import turn_of
-from vidveil.methods.learned.anonymizer import AT_ONCE, LearnedAnonymizer, as_float
+from vidveil.methods.learned.anonymizer import AT_ONCE, LearnedAnonymizer
 from vidveil.methods.learned.cells import CellDecision, decisions, laid_over, spread
+from vidveil.methods.learned.clips import as_float
 from vidveil.methods.learned.drawings import drawn_alone, drawn_over, resized
 from vidveil.methods.learned.stream import StreamSegment
 from vidveil.methods.learned.windows import Window, frames_of, squashed_clips, stored

@@ -110,7 +110,7 @@ def _of_masks(
 
 
 def _score(task: Task, logits: list[Tensor], rows: list[Tensor]) -> float:
-    """The task's score of the logits of all batches; people whom an attacker was not trained on are told apart by its
+    """The task's score of the logits of all batches; people whom an attacker was not trained on are ranked by its
     logits."""
     together = torch.cat(logits).float()
     probabilities = task.probabilities(together).cpu().numpy()

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from vidveil.core.anonymizer import Anonymized
 from vidveil.core.tubelets import kept_count
-from vidveil.methods.learned.anonymizer import AT_ONCE, LearnedAnonymizer, LearnedNetwork, as_float
+from vidveil.methods.learned.anonymizer import AT_ONCE, LearnedAnonymizer, LearnedNetwork
 from vidveil.methods.learned.cells import laid_over, spread
+from vidveil.methods.learned.clips import as_float
 from vidveil.methods.learned.windows import squashed_clips
 from vidveil.methods.masking.stream import MaskedSegment
 

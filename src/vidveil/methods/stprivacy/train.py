@@ -145,7 +145,9 @@ class STPrivacyNetworks(Networks):
         kept = torch.ones_like(output.scores) if output.decision is None else output.decision
         own = output.action if self.own_head_learns else None
         masked = None if self.own_head_learns else self.predictions(self.utility, output)["action"]
-        return ValidationOutput(own, masked, kept > 0.5, output.scores)
+        drawn = self.recipe.anonymize and not self.own_head_learns  # before, nobody teaches it to draw
+        pictures = self.anonymizer.shown(output) if drawn else None
+        return ValidationOutput(own, masked, kept > 0.5, output.scores, pictures)
 
 
 def phases(recipe: STPrivacyRecipe) -> dict[str, int]:
