@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from vidveil.methods.learned.stream import StreamSegment
 
 RAW = "raw"  # no preprocessing
-AT_ONCE = 64  # windows of a long clip in one call of the network
 
 
 class LearnedNetwork:
@@ -47,6 +46,8 @@ class LearnedNetwork:
     """Of a long video it is shown every so many-th frame."""
     preprocess = RAW
     """The method that is applied to videos before it."""
+    at_once = 64
+    """Windows of long clips in one call of it, or pictures if it sees single ones: fewer need less memory."""
     weights: str | None = None
     """Name and hash of its weights, for manifests."""
     limits: tuple[str, ...] = ()

@@ -7,6 +7,9 @@ from vidveil.core.anonymizer import Anonymized
 if TYPE_CHECKING:
     from torch import Tensor
 
+ROUNDING = 1e-3
+"""By so much a value may leave [0, 1]: it is the same byte."""
+
 
 def as_float(clips: "Tensor") -> "Tensor":
     """float32 in [0, 1]."""
@@ -29,8 +32,10 @@ def check_output(found: Anonymized, clips: "Tensor") -> None:
 
     if found.video.shape != clips.shape:
         raise ValueError(f"the network made {tuple(found.video.shape)} of clips of {tuple(clips.shape)}")
-    if not found.video.isfinite().all():
-        raise ValueError("the network made values that are not numbers")
+    if found.video.is_floating_point():
+        low, high = (float(value) for value in found.video.aminmax())  # NaN if any value is
+        if not (low >= -ROUNDING and high <= 1 + ROUNDING):
+            raise ValueError(f"the network made values that are not numbers in [0, 1], from {low:g} to {high:g}")
     pixels = (clips.shape[0], *clips.shape[2:])
     if found.mask is not None and (found.mask.dtype != torch.bool or found.mask.shape != pixels):
         raise ValueError(f"a mask is bool {pixels}, got {found.mask.dtype} {tuple(found.mask.shape)}")

@@ -21,7 +21,7 @@ from vidveil.core.anonymizer import Anonymized
 from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.core.rotation import turn_of
-from vidveil.methods.learned.anonymizer import AT_ONCE, LearnedAnonymizer
+from vidveil.methods.learned.anonymizer import LearnedAnonymizer
 from vidveil.methods.learned.cells import CellDecision, decisions, laid_over, spread
 from vidveil.methods.learned.clips import as_float
 from vidveil.methods.learned.drawings import drawn_alone, drawn_over, resized
@@ -79,8 +79,8 @@ class ImageToImage(LearnedAnonymizer):
         keep = self.keep if keep is None else keep
         privacy_weight = self.privacy_weight if privacy_weight is None else privacy_weight
         with torch.no_grad():
-            at_once = AT_ONCE if single else len(pictures)
-            parts = [self.ask(part.to(self.device), keep, privacy_weight) for part in torch.split(pictures, at_once)]
+            split = torch.split(pictures, self.network.at_once)
+            parts = [self.ask(part.to(self.device), keep, privacy_weight) for part in split]
             video = torch.cat([part.video for part in parts])
             if video.shape != pictures.shape:
                 raise ValueError(f"the network drew {tuple(video.shape)} instead of {tuple(pictures.shape)}")
@@ -129,20 +129,17 @@ class ImageToImage(LearnedAnonymizer):
         windows = self.plan.windows(length)
         small = squashed_clips(video, self.network.size)  # (B, 3, T, size, size)
         clips = torch.cat([small[:, :, list(window.samples)] for window in windows])  # (windows · B, 3, frames, …)
-        parts = [self.draw(part, keep, privacy_weight) for part in torch.split(clips, max(AT_ONCE, count))]
-        pictures = torch.cat([part.video for part in parts])
+        pictures, kept, scores = self.draw(clips, keep, privacy_weight)
         shown = torch.zeros_like(small)
-        masked = [(part.kept, part.scores) for part in parts if part.kept is not None and part.scores is not None]
         all_kept = lowest = None
-        if masked:
-            kept, scores = (torch.cat(each) for each in zip(*masked, strict=True))  # (windows · B, L, h, w)
+        if kept is not None and scores is not None:
             all_kept = torch.ones(count, length, *kept.shape[-2:], dtype=torch.bool, device=kept.device)
             lowest = torch.full(all_kept.shape, torch.inf, device=kept.device)
         done: set[int] = set()
         for number, window in enumerate(windows):
             own = slice(number * count, (number + 1) * count)
             for frame, layer, picture in frames_of(window, self.plan.depth):
-                if all_kept is not None and lowest is not None:
+                if kept is not None and scores is not None and all_kept is not None and lowest is not None:
                     all_kept[:, frame] &= kept[own, layer]
                     lowest[:, frame] = torch.minimum(lowest[:, frame], scores[own, layer])
                 if frame not in done:

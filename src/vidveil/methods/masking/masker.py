@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from vidveil.core.anonymizer import Anonymized
 from vidveil.core.tubelets import kept_count
-from vidveil.methods.learned.anonymizer import AT_ONCE, LearnedAnonymizer, LearnedNetwork
+from vidveil.methods.learned.anonymizer import LearnedAnonymizer, LearnedNetwork
 from vidveil.methods.learned.cells import laid_over, spread
 from vidveil.methods.learned.clips import as_float
 from vidveil.methods.learned.windows import squashed_clips
@@ -121,7 +121,7 @@ class TubeletMasker(LearnedAnonymizer):
         windows = self.plan.windows(length)
         small = squashed_clips(video, self.scorer.size)  # (B, 3, T, size, size)
         shown = torch.cat([small[:, :, list(window.samples)] for window in windows])  # (windows · B, 3, frames, …)
-        found = [self.ask(part, keep, privacy_weight) for part in torch.split(shown, max(AT_ONCE, count))]
+        found = [self.ask(part, keep, privacy_weight) for part in torch.split(shown, max(self.scorer.at_once, count))]
         kept = torch.cat([decision.kept for decision in found])  # (windows · B, L, h, w)
         scores = torch.cat([decision.scores for decision in found]).float()
         cells = kept.shape[-2:]
