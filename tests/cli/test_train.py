@@ -6,7 +6,7 @@ import pytest
 
 from tests.command import vidveil
 from vidveil.methods.dual_cls import train as dual_cls
-from vidveil.methods.masking.masker import loaded_unless_raw
+from vidveil.methods.learned.anonymizer import loaded_unless_raw
 from vidveil.methods.stprivacy import train as stprivacy
 from vidveil.methods.trained import Trained
 

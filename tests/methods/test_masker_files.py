@@ -19,7 +19,8 @@ from vidveil.cli.app import app
 from vidveil.core.anonymizer import Chain
 from vidveil.core.errors import UsageError
 from vidveil.detect.settings import DETECTORS
-from vidveil.methods.masking.masker import TubeletMasker, tuned
+from vidveil.methods.learned.anonymizer import tuned
+from vidveil.methods.masking.masker import TubeletMasker
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from tests.detect.stage import TURNS, frame_of, matrix_of, stored_as
 from tests.methods.known_masks import CELL, FRAMES, SIZE, KeepsBrightest, frames, masker, only
 from vidveil.core.errors import UsageError
 from vidveil.core.yuv import rgb
-from vidveil.methods.masking import stream as stretch
+from vidveil.methods.learned import stream as stretch
+from vidveil.methods.learned.windows import small_picture
 from vidveil.methods.masking.masker import Decision
-from vidveil.methods.masking.windows import small_picture
 
 
 def black(frame):

@@ -24,10 +24,10 @@ from vidveil.app.task import unstretched
 from vidveil.cli.app import app
 from vidveil.core.anonymizer import Chain, FrameMethod
 from vidveil.core.errors import UsageError
+from vidveil.core.yuv import yuv
 from vidveil.detect.settings import DetectionSettings
-from vidveil.methods.masking.masker import tuned
-from vidveil.methods.masking.windows import small_picture
-from vidveil.methods.stprivacy.anonymizer import frames_of, yuv
+from vidveil.methods.learned.anonymizer import tuned
+from vidveil.methods.learned.windows import frames_of, small_picture
 from vidveil.video.write import MAX_RATIO, pixel_shape
 
 BROKEN = "could not be anonymized (RuntimeError)"
@@ -63,9 +63,9 @@ def network_drew(method, raw):
     small = np.stack([small_picture(frame, SIZE) for frame in raw], 1)  # (3, T, size, size)
     drawn, stays = {}, np.ones((len(raw), SIZE // CELL, SIZE // CELL), bool)
     for window in method.plan.windows(len(raw)):
-        video, decision = method.draw(torch.from_numpy(small[:, list(window.samples)])[None])
+        video, mask, _ = method.draw(torch.from_numpy(small[:, list(window.samples)])[None])
         for frame, layer, picture in frames_of(window, method.plan.depth):
-            stays[frame] &= decision.kept[0, layer].numpy()
+            stays[frame] &= mask[0, layer].numpy()
             drawn.setdefault(frame, (video[0, :, picture] * 255).round().byte().movedim(0, -1).numpy())
     shown = stays.repeat(CELL, 1).repeat(CELL, 2)[..., None]
     assert 0 < shown.mean() < 1

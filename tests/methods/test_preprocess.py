@@ -17,7 +17,8 @@ from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.methods.anonymized_data import Setting, anonymized
 from vidveil.methods.dual_cls.anonymizer import read_network
-from vidveil.methods.masking.masker import TubeletMasker, tuned
+from vidveil.methods.learned.anonymizer import tuned
+from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels, paint
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vidveil.core.frame import Box, Frame, Plane, SafeFrame, plane_views
 from vidveil.core.rotation import Rotation, turn_of
-from vidveil.methods.masking.windows import rectangles
+from vidveil.methods.learned.cells import rectangles
 from vidveil.video.probe import PREVIEW
 from vidveil.video.read import Reader
 from vidveil.video.write import Mp4Writer

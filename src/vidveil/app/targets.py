@@ -11,7 +11,7 @@ from vidveil.app.task import Task
 from vidveil.core.atomic import part_of
 from vidveil.core.bounded import is_folder
 from vidveil.core.errors import OutputError, UsageError
-from vidveil.methods.masking.masker import masker_in
+from vidveil.methods.learned.anonymizer import learned_in
 from vidveil.video.sources import Source
 
 Named = Sequence[tuple[Source, Path]]
@@ -37,8 +37,9 @@ def check_extra_files(task: Task, found: Sequence[Source], named: Named, output:
     if preview is not None:
         _check_extra("--preview", preview, ".mp4", found, named)
     if heatmap is not None:
-        if masker_in(task.named) is None:
-            raise UsageError(f"--heatmap shows scores of learned methods, and {task.spec} has none")
+        learned = learned_in(task.named)
+        if learned is None or learned.tubelet is None:
+            raise UsageError(f"--heatmap shows scores of learned methods with a mask, and {task.spec} has none")
         _check_extra("--heatmap", heatmap, ".mp4", found, named)
         if preview is not None and _same(preview, heatmap):
             raise UsageError("--heatmap and --preview name the same file")

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from vidveil.app.options import Options
 from vidveil.core.anonymizer import Chain, FrameMethod
 from vidveil.core.errors import UsageError
 from vidveil.detect.settings import TRACKS, DetectionSettings, RegionSource, kind_of
 from vidveil.methods import Anonymizer, load
-from vidveil.methods.masking.masker import masker_in
+from vidveil.methods.learned.anonymizer import LearnedAnonymizer, learned_in
 from vidveil.methods.regional import InRegions, in_regions, paints
 
 
@@ -39,8 +39,7 @@ class Task:
     @property
     def knobs(self) -> dict[str, Any] | None:
         """How a learned method is set."""
-        masker = masker_in(self.named)
-        return None if masker is None else masker.knobs
+        return self.named.knobs
 
     @property
     def extras(self) -> list[Path]:
@@ -65,18 +64,18 @@ class Task:
 
 def task_of(method: Anonymizer, options: Options) -> Task:
     """The task of a run. Raises UsageError where the method cannot do what the options ask for."""
-    masker = masker_in(method)
+    learned = learned_in(method)
     if options.size == "network":
         bound = unstretched(method)
         region = _over_the_whole_frame(options, method)
-    elif masker is not None and not masker.stretched:
+    elif learned is not None and not learned.stretched:
         raise UsageError(f"{method.spec} draws at the network's size here: say size='network', or load it anew")
     else:
         bound, region = method, _region(options.detection, method)
     detection = replace(options.detection, region=region)
     options = replace(options, detection=detection)
-    if masker is not None:
-        options = replace(options, device=str(masker.device))  # where its network is, whatever the options say
+    if method.device is not None:
+        options = replace(options, device=str(method.device))  # where its network is, whatever the options say
     return Task(method, options, _bound(bound, detection), detection.region_source())
 
 
@@ -121,12 +120,10 @@ def _over_the_whole_frame(options: Options, method: Anonymizer) -> str:
 
 def unstretched(method: Anonymizer) -> Anonymizer:
     """The method, with what its network draws at the network's size. Refuses those that do not end with a drawing."""
-    from vidveil.methods.stprivacy.anonymizer import STPrivacyAnonymizer  # PyTorch loads here
-
     stages = method.stages if isinstance(method, Chain) else (method,)
     drawn = False
     for stage in stages:
-        if isinstance(stage, STPrivacyAnonymizer):
+        if _draws_videos(stage):
             drawn = True
         elif drawn and not stage.unchanged:
             why = f"is what the network draws, and {stage.spec} would change it afterwards"
@@ -134,8 +131,12 @@ def unstretched(method: Anonymizer) -> Anonymizer:
     if not drawn:
         why = f"and {method.spec} does not: leave it out"
         raise UsageError(f"--size network is for networks that draw (--method stprivacy:RUN), {why}")
-    small = [stage.unstretched() if isinstance(stage, STPrivacyAnonymizer) else stage for stage in stages]
+    small = [stage.unstretched() if _draws_videos(stage) else stage for stage in stages]
     return Chain(small) if isinstance(method, Chain) else small[0]
+
+
+def _draws_videos(stage: Anonymizer) -> TypeGuard[LearnedAnonymizer]:
+    return isinstance(stage, LearnedAnonymizer) and stage.drawn_at is not None
 
 
 def _bound(method: Anonymizer, detection: DetectionSettings) -> Anonymizer:

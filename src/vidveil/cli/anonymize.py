@@ -14,11 +14,10 @@ from vidveil.cli.reported import reported
 from vidveil.core.errors import UsageError
 from vidveil.core.registry import DEFAULT
 from vidveil.core.text import printable
-from vidveil.core.tubelets import kept_count
 from vidveil.video.x264 import CRF, PRESET, PRESETS
 
 if TYPE_CHECKING:
-    from vidveil.methods.masking.masker import TubeletMasker
+    from vidveil.methods.learned.anonymizer import LearnedAnonymizer
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -175,7 +174,7 @@ def anonymize(
     from vidveil.cli.stores import anonymize_stores, refuse_features
     from vidveil.detect.settings import DetectionSettings
     from vidveil.methods import load, works_on_features
-    from vidveil.methods.masking.masker import masker_in, tuned
+    from vidveil.methods.learned.anonymizer import learned_in, tuned
 
     if works_on_features(method):
         of_video = {
@@ -191,12 +190,11 @@ def anonymize(
     if preset not in PRESETS:
         raise UsageError(f"x264 has no preset {printable(repr(preset))}; there are {', '.join(PRESETS)}")
     anonymizer = load(method)
-    learned = masker_in(anonymizer) is not None
-    place = device_for(device, learned=learned)
+    place = device_for(device, learned=learned_in(anonymizer) is not None)
     anonymizer = tuned(anonymizer, keep, privacy_weight, place)
-    masker = masker_in(anonymizer)
-    if masker is not None and also_hide == "none":
-        _refuse_to_hide_nothing(masker)
+    learned = learned_in(anonymizer)
+    if learned is not None and also_hide == "none":
+        _refuse_to_hide_nothing(learned)
     detection = DetectionSettings(
         region=region,
         also_hide=also_hide,
@@ -232,7 +230,7 @@ def anonymize(
     )
     task = task_of(anonymizer, options)
     cv2.setNumThreads(1)  # decoder and encoder keep all cores busy; more threads would only take them turns
-    if learned:
+    if learned is not None or anonymizer.weights is not None:
         import torch
 
         # For the same reason: on busy cores, threads that wait for each other take longer than one by itself.
@@ -266,11 +264,9 @@ def _seconds(text: str | None) -> Fraction | None:
     return seconds
 
 
-def _refuse_to_hide_nothing(masker: "TubeletMasker") -> None:
+def _refuse_to_hide_nothing(method: "LearnedAnonymizer") -> None:
     """Nobody should find the original under the name of an anonymized file. In Python it may be asked for: measuring
     what a mask costs needs a mask that hides nothing."""
-    scorer, keep = masker.scorer, masker.knobs["keep"]
-    times, height, width = scorer.tubelet
-    count = (scorer.frames // times) * (scorer.size // height) * (scorer.size // width)
-    if keep is not None and kept_count(count, keep) == count and masker.preprocess is None and not masker.draws:
-        raise UsageError(f"{masker.spec} hides nothing at keep {keep:g}: take a smaller --keep, or --also-hide faces")
+    if method.shows_everything:
+        keep = (method.knobs or {})["keep"]
+        raise UsageError(f"{method.spec} hides nothing at keep {keep:g}: take a smaller --keep, or --also-hide faces")

@@ -57,6 +57,8 @@ def _say_what_next(made: "Trained", data: Path | None) -> None:
     typer.echo(
         "on validation: " + "  ".join(f"{name} {v:.3f}{guessed.get(name, '')}" for name, v in made.metrics.items())
     )
+    for problem in made.problems:
+        typer.echo(f"warning: {problem}", err=True)
     known = made.data.partition(":")[0].replace("features", "store")
     named = f"{made.method}:{made.name}"
     tables = [f"{made.method}_{known}_table", *(["splavu_vp_table"] if made.on_features else [])]

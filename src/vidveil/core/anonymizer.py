@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from vidveil.core.errors import UsageError
 from vidveil.core.frame import Frame, Plane, SafeFrame
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 
@@ -43,10 +44,29 @@ class Anonymizer(ABC):
     """The method that this one applies to videos before its own network."""
     elsewhere = False
     """Whether the output shows things at other positions than the source: boxes on the source do not fit the output."""
+    draws = False
+    """Whether a network draws all that is shown, and no pixel of the video is. What is hidden on top changes nothing of
+    a drawing, and so does not silence its caution."""
+    device: "torch.device | None" = None
+    """Where the network of a learned method is, if it says so."""
+    limits: tuple[str, ...] = ()
+    """What the checkpoint of a learned method says against its weights: `predicted the action no better than chance`.
+    Whoever loads a method from a checkpoint sets it, whatever its class."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
         """The method as written: `blur:strong`."""
+
+    @property
+    def knobs(self) -> dict[str, Any] | None:
+        """How a learned method is set, for the manifest; None for methods without knobs."""
+        return None
+
+    def warnings(self) -> list[str]:
+        """What whoever shares an output must know, whatever the video shows: of the method's weights, and of the method
+        before its network. Overrides add to it."""
+        before = [] if self.preprocess is None else self.preprocess.warnings()
+        return [*before, *(f"{self.spec} {limit}" for limit in self.limits)]
 
     @abstractmethod
     def anonymize(
@@ -114,11 +134,24 @@ class Chain(Anonymizer):
         self.weights = " + ".join(stage.weights for stage in stages if stage.weights) or None
         self.unchanged = all(stage.unchanged for stage in stages)
         self.elsewhere = any(stage.elsewhere for stage in stages)
+        self.draws = any(stage.draws for stage in stages)
+        self.device = next((stage.device for stage in stages if stage.device is not None), None)
+
+    @property
+    def knobs(self) -> dict[str, Any] | None:
+        """Those of its first stage that has any."""
+        return next((stage.knobs for stage in self.stages if stage.knobs is not None), None)
+
+    def warnings(self) -> list[str]:
+        return list(dict.fromkeys(warning for stage in self.stages for warning in stage.warnings()))
 
     def caution(self, short_side: int) -> str | None:
         painting = [stage for stage in self.stages if not stage.unchanged] or self.stages
-        cautions = [stage.caution(short_side) for stage in painting]
-        return None if None in cautions else cautions[-1]  # one stage that hides is enough
+        cautions = {stage: stage.caution(short_side) for stage in painting}
+        if None not in cautions.values():
+            return cautions[painting[-1]]
+        # one stage that hides is enough, but not over a drawing
+        return next((caution for stage, caution in cautions.items() if stage.draws and caution is not None), None)
 
     def keeps(self, index: int) -> bool:
         return all(stage.keeps(index) for stage in self.stages)

@@ -112,10 +112,10 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """A kind of recipe: `module:name` of its dataclass, and of the function that runs it."""
+    """A kind of recipe: its dataclass and the function that runs it, or `module:name` of each."""
 
-    recipe: str
-    run: str
+    recipe: str | type
+    run: str | Callable[..., Any]
     """Takes the recipe; root, resume, strict and console by keyword."""
 
 

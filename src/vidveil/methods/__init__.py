@@ -102,6 +102,9 @@ def _built(name: str, spec: str, argument: str | None) -> Anonymizer:
     if checkpoint.method != name:
         raise UsageError(f"{printable(argument, 300)} is a checkpoint of {printable(checkpoint.method)}, not of {name}")
     learned: Anonymizer = method.build(checkpoint)
+    learned.limits = checkpoint.limits  # whatever its class, also of other packages
+    if learned.weights is None:
+        learned.weights = checkpoint.weights
     return learned
 
 

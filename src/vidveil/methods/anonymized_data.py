@@ -32,6 +32,7 @@ from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, created
 from vidveil.data.store.videos import Item, VideoStore, cache_folder
+from vidveil.methods.learned.anonymizer import LearnedAnonymizer, learned_in
 from vidveil.methods.masking.baselines import (
     CONTROLS,
     PruningControl,
@@ -39,7 +40,6 @@ from vidveil.methods.masking.baselines import (
     pruning_control,
     with_random_pruning,
 )
-from vidveil.methods.masking.masker import TubeletMasker, masker_in
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -134,8 +134,8 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
         method = _load(tried, find_regions=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
-        masker = masker_in(method)
-        frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
+        learned = learned_in(method)
+        frames, size = (learned.network.frames, learned.network.size) if learned else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
         # knobs are refused when they are used
         method.anonymize(_tensor(empty), keep=share, privacy_weight=tried.privacy_weight)
@@ -192,7 +192,7 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
     if control := pruning_control(setting.method, setting.keep):
         return _pruned(data, control, setting.fill or "black")
     method = _load(setting)
-    if isinstance(method, TubeletMasker):
+    if isinstance(method, LearnedAnonymizer):
         return _learned(data, method, setting, device)
     knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
     known = setting.region != "frame" and not isinstance(method, Chain)  # a stage of a chain may leave frames out
@@ -245,7 +245,7 @@ def _load(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anony
     if is_random_pruning(setting.method):
         method = with_random_pruning(method, setting.method)
     if setting.fill is not None:
-        if not isinstance(method, TubeletMasker):
+        if not isinstance(method, LearnedAnonymizer) or method.tubelet is None:
             raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
         if method.draws and setting.fill != "mask":
             raise UsageError(f"{setting.method} draws what it shows, whatever the fill: leave it out, or take mask")
@@ -278,15 +278,15 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
     return Painter(paint, tubelet=(grid.frames, grid.side), as_filmed=fill != "mask")
 
 
-def _learned(data: ClipSet, method: TubeletMasker, setting: Setting, device: str) -> Painter:
-    """A method with a mask, many clips at a time."""
-    scorer = method.scorer
-    own_shape = (scorer.frames, scorer.size, scorer.size, 3)
+def _learned(data: ClipSet, method: LearnedAnonymizer, setting: Setting, device: str) -> Painter:
+    """A learned method, many clips at a time, with its mask if it has one."""
+    network = method.network
+    own_shape = (network.frames, network.size, network.size, 3)
     tubelet: tuple[int, int] | None = None  # the mask is laid over clips of another size: no grid fits it
-    in_place = not method.elsewhere  # else what is kept says nothing about what was filmed there
-    if in_place and all(data.videos.frames(row).shape == own_shape for row in range(len(data))):
-        tubelet = (scorer.tubelet[0], scorer.tubelet[1])
-    elif in_place and isinstance(data, PuppetClips):  # small, and their ground truth is known for each pixel
+    mask = None if method.elsewhere else method.tubelet  # elsewhere, it says nothing about what was filmed there
+    if mask is not None and all(data.videos.frames(row).shape == own_shape for row in range(len(data))):
+        tubelet = mask[:2]
+    elif mask is not None and isinstance(data, PuppetClips):  # small, and their ground truth is known for each pixel
         tubelet = (1, 1)
     changed = method.draws or method.preprocess is not None or method.fill == "mask"
     if method.preprocess is not None:  # what masks lie over is made once for all of them, as for training
@@ -300,7 +300,8 @@ def _learned(data: ClipSet, method: TubeletMasker, setting: Setting, device: str
             clips = _tensor(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
             found = method.anonymize_batch(clips, keep=setting.keep, privacy_weight=setting.privacy_weight)
             shown = _pixels(found.video, shape, setting.method)
-            made |= dict(zip(alike, zip(shown, _sides(found, tubelet), strict=True), strict=True))
+            items = shown if found.mask is None else zip(shown, _sides(found, tubelet), strict=True)
+            made |= dict(zip(alike, items, strict=True))
         for i in range(len(rows)):
             yield made[i]
 

@@ -59,6 +59,9 @@ class InRegions(FrameMethod):
         """Mosaics and small pictures are coarse in a region, however fine they are in a frame; a weak blur is weak."""
         return self.method.caution(short_side) if isinstance(self.method, Blur) else None
 
+    def warnings(self) -> list[str]:
+        return self.method.warnings()
+
     def paint(self, source: Plane, target: Plane, shrink: int, /) -> None:
         raise NotImplementedError("a region is needed: see hide")
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,13 +30,15 @@ class Trained:
     folder: Path
     """Of the checkpoint."""
     metrics: Mapping[str, float]
-    """On validation, after the last epoch."""
+    """On validation, of the weights that are kept."""
     floors: Mapping[str, float]
     """Chance levels of these: the largest class, random tubelets."""
     on_features: bool = False
     """Whether it is for stored features, not for video."""
     shows_filmed: bool = True
     """Whether kept parts of a video are shown as they were filmed."""
+    problems: tuple[str, ...] = ()
+    """What went wrong in training without an error (`training.health`)."""
 
 
 def training_fingerprint(recipe: "LearningRecipe", **inputs: Any) -> str:
@@ -80,6 +82,7 @@ def finish(
     *,
     on_features: bool = False,
     shows_filmed: bool = True,
+    problems: Sequence[str] = (),
     **about: Any,
 ) -> Trained:
     """Write the checkpoint of the network into the folder of its run."""
@@ -92,6 +95,7 @@ def finish(
         recipe=as_values(recipe),
         metrics=metrics,
         floors=floors,
+        problems=list(problems),
         **about,
     )
     return Trained(
@@ -103,4 +107,5 @@ def finish(
         floors=floors,
         on_features=on_features,
         shows_filmed=shows_filmed,
+        problems=tuple(problems),
     )

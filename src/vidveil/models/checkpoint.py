@@ -50,6 +50,7 @@ class _Entries:
     floors: dict[str, float] = field(default_factory=dict)
     encoder: dict[str, Any] | None = None
     data: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,20 @@ class Checkpoint:
         return digest.hexdigest()
 
     @property
-    def learned(self) -> bool:
-        return is_above_chance(self.about.get("metrics", {}), self.about.get("floors", {}))
+    def weights(self) -> str:
+        """Name and hash, for manifests."""
+        return f"{self.name} {self.sha256[:16]}"
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What whoever shares an output of these weights must know: each goes after the name of the method."""
+        found = []
+        if str(self.about["recipe"].get("data", "")).partition(":")[0] == "puppets":
+            found.append("was trained on synthetic people: on other videos it is an experiment")
+        if not is_above_chance(self.about.get("metrics", {}), self.about.get("floors", {})):
+            found.append("predicted the action no better than chance: train it longer")
+        problems = [printable(problem, 300) for problem in self.about.get("problems", [])]
+        return (*found, *(f"had a problem in its training: {problem}" for problem in problems))
 
     def tensors(self) -> "dict[str, Tensor]":
         return read_tensors(self.folder / WEIGHTS)

@@ -16,7 +16,8 @@ from vidveil.core.anonymizer import Chain
 from vidveil.core.errors import UsageError
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
 from vidveil.methods.dual_cls.anonymizer import Decoder, read_network
-from vidveil.methods.masking.masker import TubeletMasker, tuned
+from vidveil.methods.learned.anonymizer import tuned
+from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels, paint
 

@@ -183,3 +183,10 @@ def test_how_often_it_looks_travels_with_the_network(tmp_path):
     assert TubeletMasker("ward", CompiledScorer(network, backend="eager")).stride == 5
     assert TubeletMasker("ward", network).stride == 5
     assert TubeletMasker("ward", network, stride=3).stride == 3
+
+
+def test_what_its_checkpoint_says_against_it_travels_with_the_network(tmp_path):
+    network = built()
+    network.limits = ("predicted nothing",)
+    for scorer in (exported(network, tmp_path, "onnx"), CompiledScorer(network, backend="eager"), network):
+        assert TubeletMasker("ward", scorer).warnings() == ["ward predicted nothing"]

@@ -12,7 +12,7 @@ from vidveil.data.loader import Loader
 from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 from vidveil.methods.dual_cls.train import SHARE_LEVELS, WARMUP_LEVELS, DualCLSNetworks
-from vidveil.methods.masking.train import BatchesWithProgress
+from vidveil.methods.learned.train import BatchesWithProgress
 
 RECIPE = DualCLSRecipe(
     name="t", data="puppets", frames=FRAMES, size=SIZE, network="mini", budget=("attributes", "identity"), keep=0.8

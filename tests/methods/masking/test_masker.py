@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.methods.known_masks import CELL, FRAMES, GRID, SIZE, KeepsBrightest, clip, masker, only
 from vidveil.core.errors import UsageError
+from vidveil.methods.learned.cells import rectangles
+from vidveil.methods.learned.windows import Plan, area_weights, squashed, squashed_clips
 from vidveil.methods.masking.masker import Decision
-from vidveil.methods.masking.windows import Plan, area_weights, rectangles, squashed, squashed_clips
 
 PLANS = st.builds(
     lambda segments, depth, stride: Plan(segments * depth, depth, stride),

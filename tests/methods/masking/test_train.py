@@ -17,8 +17,8 @@ from vidveil.methods.dual_cls import model as dual_cls
 from vidveil.methods.dual_cls import train as dual_cls_training
 from vidveil.methods.dual_cls.recipe import DualCLSRecipe
 from vidveil.methods.dual_cls.train import DualCLSNetworks, run
-from vidveil.methods.masking import train as train_method
-from vidveil.methods.masking.train import validation_floors, validation_metrics
+from vidveil.methods.learned import train as train_method
+from vidveil.methods.learned.validation import validation_floors, validation_metrics
 from vidveil.models.checkpoint import find
 from vidveil.training.runs import list_runs
 

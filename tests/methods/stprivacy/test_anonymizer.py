@@ -17,13 +17,16 @@ from tests.methods.made_checkpoint import FRAMES, SIZE, clips, drawing_network
 from vidveil import load
 from vidveil.cli.app import app
 from vidveil.core.errors import UsageError, WeightsError
-from vidveil.core.yuv import rgb
+from vidveil.core.yuv import rgb, yuv
 from vidveil.detect.settings import DETECTORS
 from vidveil.methods.anonymized_data import Setting, anonymized, check_method
-from vidveil.methods.masking import stream as stretch
-from vidveil.methods.masking.masker import TubeletMasker, tuned
-from vidveil.methods.masking.windows import Plan, laid_over, small_picture
-from vidveil.methods.stprivacy.anonymizer import STPrivacyAnonymizer, frames_of, read_network, resized, yuv
+from vidveil.methods.learned import stream as stretch
+from vidveil.methods.learned.anonymizer import tuned
+from vidveil.methods.learned.cells import laid_over
+from vidveil.methods.learned.drawings import resized
+from vidveil.methods.learned.windows import Plan, frames_of, small_picture
+from vidveil.methods.masking.masker import TubeletMasker
+from vidveil.methods.stprivacy.anonymizer import STPrivacyAnonymizer, read_network
 from vidveil.models import checkpoint
 from vidveil.models.checkpoint import find
 from vidveil.models.layers.tubelets import over_pixels
@@ -165,7 +168,7 @@ def test_a_clip_of_another_size_is_drawn_at_its_own_size_and_no_hidden_cell_show
     found = method.anonymize_batch(video)
     assert found.video.shape == video.shape
     assert 0 <= found.video.min() <= found.video.max() <= 1
-    small, stays, _ = method._drawn(video, None, None)
+    small, stays, _ = method.drawn(video, None, None)
     mask = laid_over(stays, height, width)
     assert torch.equal(found.mask, mask)
     torch.testing.assert_close(found.video, resized(small, height, width) * mask.unsqueeze(1))
@@ -279,7 +282,7 @@ def test_black_is_the_frames_own_black(runs):
 
 def breaking(method, at):
     """The network breaks when it is asked for the `at`-th time."""
-    asked, draw = [0], method.scorer.draw
+    asked, draw = [0], method.network.draw
 
     def draws(*words):
         asked[0] += 1
@@ -287,7 +290,7 @@ def breaking(method, at):
             raise RuntimeError("broken")
         return draw(*words)
 
-    method.scorer.draw = draws
+    method.network.draw = draws
     return method
 
 
@@ -301,7 +304,7 @@ def test_a_network_that_breaks_blackens_the_frames_of_its_window_and_no_others(r
 def test_a_network_that_draws_no_numbers_blackens_everything(runs):
     kept(runs)
     method = load("mine")
-    method.scorer.decoder.bias.data.fill_(torch.nan)
+    method.network.decoder.bias.data.fill_(torch.nan)
     assert reasons_of(method.stream(frames(6))) == ["could not be anonymized (ValueError)"] * 6
     with pytest.raises(ValueError, match="values that are not numbers"):
         method.anonymize_batch(clips())

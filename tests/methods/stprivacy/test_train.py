@@ -11,7 +11,7 @@ from tests.evaluation.stopped import bits, events, same, stop_at
 from vidveil import load
 from vidveil.core.errors import RecipeError, UsageError
 from vidveil.core.recipe import as_values
-from vidveil.methods.masking import train as train_method
+from vidveil.methods.learned import train as train_method
 from vidveil.methods.stprivacy import model as stprivacy
 from vidveil.methods.stprivacy import train as stprivacy_training
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe

@@ -9,8 +9,10 @@ from vidveil.core.anonymizer import Anonymized
 from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.frame import Frame, SafeFrame
 from vidveil.methods.dual_cls.model import DualCLS, Network
-from vidveil.methods.masking.masker import RAW, TubeletMasker
-from vidveil.methods.masking.network import rebuilt
+from vidveil.methods.learned.anonymizer import RAW
+from vidveil.methods.learned.clips import as_float
+from vidveil.methods.learned.network import rebuilt
+from vidveil.methods.masking.masker import TubeletMasker
 from vidveil.models.checkpoint import OLD_LAYOUT, Checkpoint, network_of
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ def load(checkpoint: Checkpoint) -> TubeletMasker:
     return kind(
         f"dual_cls:{checkpoint.name}",
         network,
-        weights=f"{checkpoint.name} {checkpoint.sha256[:16]}",
+        weights=checkpoint.weights,
         fill=network.network.fill,
     )
 
@@ -48,9 +50,7 @@ class Decoder(TubeletMasker):
     def stream(self, frames: Iterable[Frame]) -> Iterator[SafeFrame]:  # noqa: ARG002
         raise UsageError(f"{self.spec} draws small clips, not videos: train one with output: mask for those")
 
-    def anonymize_batch(
-        self, clips: "Tensor", *, keep: float | None = None, privacy_weight: float | None = None
-    ) -> Anonymized:
+    def process(self, clips: "Tensor", keep: float | None, privacy_weight: float | None) -> Anonymized:
         """(B, 3, T, H, W) of the network's own size: it cannot draw larger pictures."""
         network = self.scorer
         assert isinstance(network, DualCLS)
@@ -59,14 +59,10 @@ class Decoder(TubeletMasker):
                 f"{self.spec} draws clips of {network.frames} × {network.size} × {network.size}, not "
                 f"{tuple(clips.shape[2:])}: for other videos train one with output: mask"
             )
-        masked = super().anonymize_batch(clips, keep=keep, privacy_weight=privacy_weight)
+        masked = super().process(clips, keep, privacy_weight)
         if self.fill == "mask":  # to evaluate how much masks alone reveal
             return masked
         with torch.inference_mode():
-            whole = clips.to(self.device)
-            whole = whole.float() / 255 if clips.dtype == torch.uint8 else whole.float()
             weight = self.privacy_weight if privacy_weight is None else privacy_weight
-            output = network(whole, self.keep if keep is None else keep, weight)
-            video = network.decode(output).to(clips.device)
-        video = (video * 255).round().to(torch.uint8) if clips.dtype == torch.uint8 else video.to(clips.dtype)
-        return Anonymized(video, masked.mask, masked.scores)
+            output = network(as_float(clips), self.keep if keep is None else keep, weight)
+            return Anonymized(network.decode(output), masked.mask, masked.scores)

@@ -31,7 +31,8 @@ from vidveil.core.errors import InputError, UsageError
 from vidveil.core.text import printable
 from vidveil.methods.dual_cls.fast import PRIVACY_ONLY, in_batches
 from vidveil.methods.dual_cls.model import DualCLS
-from vidveil.methods.masking.masker import RAW, Decision, Scorer
+from vidveil.methods.learned.anonymizer import RAW
+from vidveil.methods.masking.masker import Decision, Scorer
 from vidveil.models.checkpoint import MOST
 
 OPSET = 17
@@ -170,6 +171,7 @@ class ExportedScorer(Scorer):
             }
             self.frames, self.size = int(self.about["frames"]), int(self.about["size"])
             self.stride, self.preprocess = int(self.about.get("stride", 2)), str(self.about.get("after", RAW))
+            self.limits = tuple(printable(limit, 400) for limit in self.about.get("limits", ()))
             times, height, width = self.about["tubelet"]
             self.tubelet = (int(times), int(height), int(width))
             numbers = (self.frames, self.size, self.stride, *self.tubelet, int(self.about["batch"]))
@@ -245,6 +247,7 @@ def _about(network: DualCLS, keep: float | None, privacy_weight: float | None, b
         "tubelet": list(network.tubelet),
         "stride": network.stride,
         "after": network.preprocess,
+        "limits": list(network.limits),
         "network": network.about(),
     }
 

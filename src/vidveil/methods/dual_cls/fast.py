@@ -100,7 +100,7 @@ class CompiledScorer(Scorer):
         self.network = fast.to(self.device)
         self.frames, self.size, self.tubelet = network.frames, network.size, network.tubelet
         self.batch, self.own = batch, network.own
-        self.stride, self.preprocess = network.stride, network.preprocess
+        self.stride, self.preprocess, self.limits = network.stride, network.preprocess, network.limits
         arguments = compiling(graphs=graphs)
         if backend != "inductor":
             arguments["options"] = {}

@@ -28,7 +28,9 @@ from vidveil.methods.dual_cls.supervision import (
     sum_votes,
     vote_strength,
 )
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput
+from vidveil.methods.learned.train import Networks, Training
+from vidveil.methods.learned.validation import ValidationOutput
+from vidveil.methods.masking.train import picture_weights
 from vidveil.models.layers.gradient_reversal import ramp, reverse_gradient
 from vidveil.models.layers.tubelets import over_pixels
 from vidveil.models.recognizers import build
@@ -159,10 +161,12 @@ class DualCLSNetworks(Networks):
 
     def validation_output(self, video: Tensor) -> ValidationOutput:
         output = self.anonymizer(video)
-        masked = None
+        masked = pictures = None
         if self.utility is not None:
-            masked = self.utility(self.shown_clips(video, output, 0.0, random_masks=False)[0])["action"]
-        return ValidationOutput(output.action, masked, output.kept, output.scores)
+            shown, _ = self.shown_clips(video, output, 0.0, random_masks=False)
+            masked = self.utility(shown)["action"]
+            pictures = None if self.anonymizer.decoder is None else shown
+        return ValidationOutput(output.action, masked, output.kept, output.scores, pictures)
 
 
 def published(recipe: DualCLSRecipe) -> tuple[str, ...]:
@@ -178,9 +182,8 @@ def check(recipe: DualCLSRecipe) -> None:
         DualCLS(network_of(recipe, 1, dict.fromkeys(recipe.budget, 1)))
 
 
-def prepare(
-    recipe: DualCLSRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
-) -> DualCLSNetworks:
+def prepare(recipe: DualCLSRecipe, data: ClipSet, device: str) -> DualCLSNetworks:
+    pictures = picture_weights(recipe)
     networks = DualCLSNetworks(recipe, data, device)
     if pictures is not None:
         load_picture_weights(networks.anonymizer, pictures)
@@ -235,4 +238,4 @@ def network_of(recipe: DualCLSRecipe, actions: int, budget: Mapping[str, int]) -
     )
 
 
-run = Training(check, published, backbone, prepare, several_actions=False).run
+run = Training(prepare=prepare, check=check, published=published, backbone=backbone).run

@@ -172,7 +172,7 @@ def with_random_pruning(method: Anonymizer, spec: str) -> TubeletMasker:
     """The masker, which chooses at random from now on."""
     if not isinstance(method, TubeletMasker) or not method.scorer.prune_at:
         raise UsageError(f"{spec}: random pruning replaces the choice of a dual-CLS network, and this is not one")
-    method.scorer = RandomPruning(method.scorer)
+    method.network = RandomPruning(method.scorer)
     return method
 
 

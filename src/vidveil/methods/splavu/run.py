@@ -65,7 +65,7 @@ def run(
                 log=made.log,
                 label="identity",
             )
-        fit(
+        found = fit(
             joint,
             batches=SeededBatches(data, recipe, joint.adapter, static=recipe.budget == "static", others=joint.others),
             loss=lambda model, moment: model(moment),
@@ -86,6 +86,7 @@ def run(
             data=data_description(data.labels),
             encoder=dict(data.store.about["encoder"]),
             on_features=True,
+            problems=found.problems,
         )
 
 

@@ -150,6 +150,8 @@ class Backbone(nn.Module):
 
 
 class STPrivacy(Backbone, MaskingNetwork):
+    tubelet: tuple[int, int, int]
+
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         self.own = {"keep": network.alpha} if network.sparsify else {}

@@ -30,7 +30,9 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import UsageError
 from vidveil.data.clips import ClipSet
-from vidveil.methods.masking.train import Networks, Training, ValidationOutput
+from vidveil.methods.learned.train import Networks, Training
+from vidveil.methods.learned.validation import ValidationOutput
+from vidveil.methods.masking.train import picture_weights
 from vidveil.methods.stprivacy.model import Backbone, Network, STPrivacy, STPrivacyOutput
 from vidveil.methods.stprivacy.recipe import STPrivacyRecipe
 from vidveil.methods.stprivacy.token_retention import averages, sparsity
@@ -143,7 +145,9 @@ class STPrivacyNetworks(Networks):
         kept = torch.ones_like(output.scores) if output.decision is None else output.decision
         own = output.action if self.own_head_learns else None
         masked = None if self.own_head_learns else self.predictions(self.utility, output)["action"]
-        return ValidationOutput(own, masked, kept > 0.5, output.scores)
+        drawn = self.recipe.anonymize and not self.own_head_learns  # before, nobody teaches it to draw
+        pictures = self.anonymizer.shown(output) if drawn else None
+        return ValidationOutput(own, masked, kept > 0.5, output.scores, pictures)
 
 
 def phases(recipe: STPrivacyRecipe) -> dict[str, int]:
@@ -178,9 +182,8 @@ def backbone(recipe: STPrivacyRecipe) -> tuple[str, ...]:
     return own + tuple(f"{name}.recognizer." for name in recognizers)
 
 
-def prepare(
-    recipe: STPrivacyRecipe, data: ClipSet, device: str, pictures: Mapping[str, Tensor] | None
-) -> STPrivacyNetworks:
+def prepare(recipe: STPrivacyRecipe, data: ClipSet, device: str) -> STPrivacyNetworks:
+    pictures = picture_weights(recipe)
     networks = STPrivacyNetworks(recipe, data, device)
     for network in (networks.anonymizer, networks.utility, networks.attacker):
         if pictures is not None and isinstance(network, Backbone):
@@ -221,4 +224,6 @@ def network_of(recipe: STPrivacyRecipe, actions: int) -> Network:
     )
 
 
-run = Training(check, published, backbone, prepare, several_actions=True, phases=phases).run
+run = Training(
+    prepare=prepare, check=check, published=published, backbone=backbone, several_actions=True, phases=phases
+).run

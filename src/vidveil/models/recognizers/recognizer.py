@@ -60,9 +60,13 @@ class Standardize(nn.Module):
     def __init__(self, mean: Sequence[float], deviation: Sequence[float], channels: int) -> None:
         super().__init__()
         more = channels - len(mean)  # a mask: 0 and 1 stay 0 and 1
-        shape = (1, channels, 1, 1, 1)
-        self.register_buffer("mean", torch.tensor([*mean, *[0.0] * more]).view(shape), persistent=False)
-        self.register_buffer("deviation", torch.tensor([*deviation, *[1.0] * more]).view(shape), persistent=False)
+        self.constants = {"mean": [*mean, *[0.0] * more], "deviation": [*deviation, *[1.0] * more]}
+        self.restore()
+
+    def restore(self) -> None:
+        """Make the constants anew: a network that was built on the meta device has none."""
+        for name, values in self.constants.items():
+            self.register_buffer(name, torch.tensor(values).view(1, -1, 1, 1, 1), persistent=False)
 
     def forward(self, clip: Tensor) -> Tensor:
         return (clip.contiguous(memory_format=torch.channels_last_3d) - self.mean) / self.deviation

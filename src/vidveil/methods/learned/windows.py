@@ -1,4 +1,4 @@
-"""Which frames a network sees together, and which pixels its decisions cover.
+"""Which frames a network sees together, and how they are made as small as its input.
 
 A network sees `frames` pictures of `size` × `size` pixels. A video is longer, and larger. So the network is shown every
 `stride`-th frame, scaled to a square, in windows that begin half a window apart:
@@ -8,19 +8,24 @@ A network sees `frames` pictures of `size` × `size` pixels. A video is longer, 
     window 1            [------------------)
     the last                        [------------------)     moved back, so that it ends with the video
 
-A tubelet decides about every frame that it spans, also about those that the network was not shown. A frame lies in one
-or two windows. What either of them hides is hidden.
+What a network returns is about every frame that a window spans, also about those that it was not shown. A frame lies in
+one or two windows.
+
+A network that draws single pictures needs neither overlap nor whole windows: its windows are `ROW` frames that it is
+given as a batch, next to each other, the last one as many as are left.
 """
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.frame import FULL_BLACK, LIMITED_BLACK, NEUTRAL, Frame, Plane, SafeFrame
+from vidveil.core.frame import Frame, Plane
 from vidveil.core.rotation import Rotation, turn_of
 from vidveil.core.yuv import rgb
 
@@ -28,11 +33,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Cell = TypeVar("Cell", bound=np.generic)
-
-Grid = NDArray[np.bool_]
-"""(h, w) of cells: the positions of tubelets in a picture."""
-Rectangle = tuple[int, int, int, int]
-"""Top, bottom, left, right in whole pixels; bottom and right lie outside."""
+ROW = 8
+"""Frames of a stream that a network of single pictures is given at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Window:
     samples: tuple[int, ...]
     """The frames that the network is shown."""
     spans: tuple[tuple[int, int], ...]
-    """Of each layer of tubelets, the frames that it decides: from, to. Layers of short videos overlap."""
+    """Of each layer, a picture or the pictures of a tubelet, the frames that it decides: from, to. Layers of short
+    videos overlap."""
 
     def layers(self, index: int) -> list[int]:
         """The layers that decide about a frame."""
@@ -49,37 +52,45 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Windows of a network that sees `frames` frames, each `stride`-th of the video, in tubelets of `depth` of them."""
+    """Windows of a network that sees `frames` frames, each `stride`-th of the video, in layers of `depth` of them."""
 
     frames: int
     depth: int
     stride: int
+    single: bool = False
+    """Whether the network maps each picture to one of its own, whichever others are in the window."""
 
     @property
     def span(self) -> int:
         """Frames of the video in a window."""
-        return self.frames * self.stride
+        return (ROW if self.single else self.frames) * self.stride
 
     @property
     def hop(self) -> int:
         """Frames of the video from one window to the next."""
-        return max(1, self.frames // 2) * self.stride
+        return self.span if self.single else max(1, self.frames // 2) * self.stride
 
     def whole(self, start: int) -> Window:
-        return self._window([start + i * self.stride for i in range(self.frames)], start, start + self.span)
+        return self._window(range(start, start + self.span, self.stride), start, start + self.span)
 
     def short(self, length: int) -> Window:
         """One window for a video that is no longer than a window: its frames evenly spaced, repeated if too few."""
+        if self.single:
+            return self._window(range(0, length, self.stride), 0, length)
         return self._window([i * length // self.frames for i in range(self.frames)], 0, length)
 
     def last(self, length: int, first: int) -> Window:
-        """The window that ends with the video. It decides from `first` on: earlier frames have two windows already."""
+        """The window that ends with the video. It decides from `first` on: earlier frames have two windows already, or
+        need no other one."""
+        if self.single:
+            return self._window(range(first, length, self.stride), first, length)
         start = -(-(length - self.span) // self.stride) * self.stride
         return self._window([start + i * self.stride for i in range(self.frames)], first, length)
 
     def windows(self, length: int) -> list[Window]:
-        """For a video of this length. One of `frames` frames is shown without a stride, as in training."""
-        if length <= self.span:
+        """For a video of this length. One of `frames` frames is shown without a stride, as in training; single
+        pictures of a video are one window."""
+        if length <= self.span or self.single:
             return [self.short(length)]
         starts = range(0, length - self.span + 1, self.hop)
         found = [self.whole(start) for start in starts]
@@ -87,13 +98,23 @@ class Plan:
             found.append(self.last(length, starts[-1] + self.hop))
         return found
 
-    def _window(self, samples: list[int], first: int, end: int) -> Window:
+    def _window(self, samples: Sequence[int], first: int, end: int) -> Window:
         spans = []
-        for begin in range(0, self.frames, self.depth):
-            after = samples[begin + self.depth] if begin + self.depth < self.frames else end
+        for begin in range(0, len(samples), self.depth):
+            after = samples[begin + self.depth] if begin + self.depth < len(samples) else end
             until = max(after, samples[begin + self.depth - 1] + 1)
             spans.append((max(first, samples[begin]), min(end, until)))
         return Window(tuple(samples), tuple(spans))
+
+
+def frames_of(window: Window, depth: int) -> Iterator[tuple[int, int, int]]:
+    """Each frame that a window decides, with its layer and its picture in the window: of those of its layer the last
+    that is not later."""
+    for layer, (begin, end) in enumerate(window.spans):
+        first = layer * depth
+        samples = window.samples[first : first + depth]
+        for frame in range(begin, end):
+            yield frame, layer, first + max(0, bisect_right(samples, frame) - 1)
 
 
 @lru_cache(64)
@@ -124,28 +145,6 @@ def squashed_clips(video: "Tensor", size: int) -> "Tensor":
     return (down @ video @ across.T).clamp(0, 1)
 
 
-def laid_over(kept: "Tensor", height: int, width: int) -> "Tensor":
-    """(..., h, w) cells → (..., H, W) pixels: True for those that no hidden cell touches."""
-    import torch
-
-    rows, columns = (
-        torch.from_numpy(overlap(cells, side) > 0).to(kept.device, torch.float32)  # (cells, side)
-        for cells, side in zip(kept.shape[-2:], (height, width), strict=True)
-    )
-    return rows.T @ (~kept).float() @ columns == 0
-
-
-def spread(scores: "Tensor", height: int, width: int) -> "Tensor":
-    """(..., h, w) cells → (..., H, W) pixels: for each the value of the cell in which its middle lies."""
-    import torch
-
-    rows, columns = (
-        (2 * torch.arange(side, device=scores.device) + 1) * cells // (2 * side)
-        for cells, side in zip(scores.shape[-2:], (height, width), strict=True)
-    )
-    return scores[..., rows, :][..., columns]
-
-
 def squashed(plane: Plane, size: int) -> Plane:
     """A plane as a square of size × size pixels, each the mean of the area that it covers."""
     height, width = plane.shape
@@ -166,50 +165,7 @@ def small_picture(frame: Frame, size: int) -> NDArray[np.float32]:
     return rgb(upright, int(frame.picture.colorspace), full_range=frame.full_range).transpose(2, 0, 1)
 
 
-def rectangles(kept: Grid, width: int, height: int) -> list[Rectangle]:
-    """The hidden parts of a picture, rounded outwards to pairs of pixels, so that luma and chroma cover the same."""
-    rows, columns = _edges(height, kept.shape[0]), _edges(width, kept.shape[1])
-    found = []
-    for (top, bottom), row in zip(rows, kept, strict=True):
-        begin = None
-        for i, shown in enumerate([*row, True]):
-            if not shown and begin is None:
-                begin = columns[i][0]
-            elif shown and begin is not None:
-                found.append((top, bottom, begin, columns[i - 1][1]))
-                begin = None
-    return found
-
-
-@cache
-def _edges(size: int, cells: int) -> tuple[tuple[int, int], ...]:
-    """The pixels that each cell touches: from, to."""
-    outer = [(i * size // cells, -(-(i + 1) * size // cells)) for i in range(cells)]
-    return tuple((begin - begin % 2, end + end % 2) for begin, end in outer)
-
-
 def stored(cells: NDArray[Cell], turn: Rotation) -> NDArray[Cell]:
-    """Cells of the upright picture as they lie on the stored one: the inverse of `Turn.upright`."""
+    """Cells, or pixels, of the upright picture as they lie on the stored one: the inverse of `Turn.upright`."""
     turned = np.rot90(cells, turn.quarters)
     return turned[:, ::-1] if turn.mirrored else turned
-
-
-def hide_cells(frame: Frame, kept: Grid, fill: str) -> SafeFrame:
-    """The frame with its hidden cells painted over: `black`, or the `mean` colour of what is kept of the frame."""
-    places = rectangles(kept, frame.width, frame.height)
-
-    def paint(source: Plane, target: Plane, shrink: int) -> None:
-        def cover(plane: Plane, value: float) -> None:
-            for top, bottom, left, right in places:
-                plane[top // shrink : bottom // shrink, left // shrink : right // shrink] = value
-
-        np.copyto(target, source)
-        black = FULL_BLACK if frame.full_range else LIMITED_BLACK
-        colour: float = NEUTRAL if shrink == 2 else black
-        if fill == "mean" and kept.any():
-            cover(shown := np.ones(source.shape, np.uint8), 0)
-            if shown.any():
-                colour = round(cv2.mean(source, shown)[0])
-        cover(target, colour)
-
-    return frame.paint(paint)
