@@ -9,7 +9,7 @@ from vidveil.training.compiling import SETTLED, Compiling
 
 
 class Parts(nn.Module):
-    compiled = 0
+    compiled, parts_are_compiled = 0, False
 
     def compile_parts(self):
         self.compiled += 1
@@ -57,3 +57,31 @@ def test_a_choice_counts_from_the_first_step_on(clock, choice, device, times):
 
 def test_a_model_that_names_no_parts_is_left_as_it_is(clock):
     assert clock(nn.Linear(2, 2), None, 100, 10_000) == []
+
+
+def test_parts_are_compiled_once_although_a_model_is_trained_in_two_phases(clock):
+    model = Parts()
+    clock(model, True, 10, 10)
+    clock(model, True, 10, 10)
+    clock(model, None, 300, 2000)
+    assert model.compiled == 1
+
+
+def test_what_is_compiled_for_training_computes_the_same_and_is_left_out_without_gradients(monkeypatch):
+    calls = []
+
+    def compiled(function, **_):
+        def fast(*arguments):
+            calls.append(1)
+            return function(*arguments)
+
+        return fast
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    double = compiling.compiled_in_training(lambda x: 2 * x)
+    x = torch.ones(3, requires_grad=True)
+    assert torch.equal(double(x), 2 * x)
+    assert len(calls) == 1
+    with torch.no_grad():
+        assert torch.equal(double(x), 2 * x)
+    assert len(calls) == 1

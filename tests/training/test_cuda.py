@@ -216,7 +216,7 @@ def test_after_a_step_that_could_not_be_recorded_random_numbers_can_be_drawn(gra
 
 def test_parts_that_are_compiled_in_the_middle_of_a_training_are_recorded_anew(monkeypatch):
     class Compiles(nn.Sequential):
-        compiled = 0
+        compiled, parts_are_compiled = 0, False
 
         def compile_parts(self):
             self.compiled += 1

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.errors import DataError, UsageError
+from vidveil.core.errors import UsageError
 from vidveil.core.progress import counted, phase
 from vidveil.core.version import __version__
 from vidveil.data.clips import ClipSet
@@ -40,10 +41,9 @@ from vidveil.methods.masking.baselines import (
     pruning_control,
     with_random_pruning,
 )
+from vidveil.methods.painting import clip_of, painted, painted_by_workers, pixels, worker_count
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from vidveil.methods import Anonymized, Anonymizer
     from vidveil.methods.regional import FindRegions
 
@@ -83,6 +83,8 @@ class Painter:
     weights: str | None = None
     tubelet: tuple[int, int] | None = None
     """Frames and pixels a side of what `kept` and `scores` have one entry of; None where there are none."""
+    paint_all: Callable[[], Iterable[Item]] | None = None
+    """All videos of the set at once, where that is faster."""
     at_once: int = 1
     as_filmed: bool = True
     """Whether what a mask keeps is shown as it was filmed."""
@@ -111,7 +113,8 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
 
     def make() -> Iterator[Item]:
         made_now.append(True)
-        return _all(painter, chunks, f"painting {data.name} after {setting}")
+        each = chain.from_iterable(map(painter.paint, chunks)) if painter.paint_all is None else painter.paint_all()
+        yield from counted(each, f"painting {data.name} after {setting}", len(data), "clips")
 
     videos = AnonymizedVideos.cached(folder, about, make)
     if not made_now:  # the code of a method may have changed since: look at some
@@ -138,7 +141,7 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         frames, size = (learned.network.frames, learned.network.size) if learned else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
         # knobs are refused when they are used
-        method.anonymize(_tensor(empty), keep=share, privacy_weight=tried.privacy_weight)
+        method.anonymize(clip_of(empty), keep=share, privacy_weight=tried.privacy_weight)
 
 
 def _refuse_knobs_of_controls(setting: Setting) -> None:
@@ -166,10 +169,6 @@ def _chunks(data: ClipSet, at_once: int) -> list[range]:
             held = 0
         held += size
     return [range(start, stop) for start, stop in pairwise([*starts, len(data)])]
-
-
-def _all(painter: Painter, chunks: Sequence[Sequence[int]], title: str) -> Iterator[Item]:
-    yield from counted(chain.from_iterable(map(painter.paint, chunks)), title, sum(map(len, chunks)), "clips")
 
 
 def _same(videos: VideoStore, row: int, item: Item) -> bool:
@@ -205,18 +204,24 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
 
     def one(row: int) -> NDArray[np.uint8]:
         frames = data.videos.frames(row)
-        done = _pixels(for_row(row).anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
-        video: NDArray[np.uint8] = done[0]
-        return video
+        return painted(for_row(row), frames, **knobs)
 
     alone = where is None and method.weights is not None  # networks, and who follows people, go in order
+    videos, paint_all = data.videos, None
+    if (
+        where is None
+        and not alone
+        and isinstance(videos, VideoStore)
+        and (count := worker_count(videos, setting.method))
+    ):
+        paint_all = partial(painted_by_workers, videos, setting.method, method, count)
     workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
 
     def paint(rows: Sequence[int]) -> list[Item]:
         with one_thread_each(workers), ThreadPoolExecutor(workers, thread_name_prefix="vidveil-paint") as pool:
             return list(pool.map(one, rows))
 
-    return Painter(paint, method.weights, at_once=2 * workers)
+    return Painter(paint, method.weights, paint_all=paint_all, at_once=2 * workers)
 
 
 @contextmanager
@@ -257,7 +262,7 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
     """A control of tubelets; all clips of a set have the tubelets that suit its first one."""
     import torch
 
-    from vidveil.models.layers.tubelets import paint as painted
+    from vidveil.models.layers.tubelets import paint as filled
 
     grid = control.grid(*data.videos.frames(0).shape[1:3])
     control = PruningControl(control.name, grid.side, control.keep)
@@ -271,8 +276,8 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
             if fill == "black":
                 video = frames * shown[..., None]
             else:
-                made = painted(_tensor(frames)[None], torch.from_numpy(shown.copy())[None], fill)
-                (video,) = _pixels(made, frames.shape, control.name)
+                made = filled(clip_of(frames)[None], torch.from_numpy(shown.copy())[None], fill)
+                (video,) = pixels(made, frames.shape, control.name)
             yield video, {KEPT: kept.astype(np.uint8), SCORES: scores.astype(np.float32)}
 
     return Painter(paint, tubelet=(grid.frames, grid.side), as_filmed=fill != "mask")
@@ -297,15 +302,15 @@ def _learned(data: ClipSet, method: LearnedAnonymizer, setting: Setting, device:
         made: dict[int, Item] = {}
         for shape in dict.fromkeys(video.shape for video in videos):
             alike = [i for i, video in enumerate(videos) if video.shape == shape]
-            clips = _tensor(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
+            clips = clip_of(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
             found = method.anonymize_batch(clips, keep=setting.keep, privacy_weight=setting.privacy_weight)
-            shown = _pixels(found.video, shape, setting.method)
+            shown = pixels(found.video, shape, setting.method)
             items = shown if found.mask is None else zip(shown, _sides(found, tubelet), strict=True)
             made |= dict(zip(alike, items, strict=True))
         for i in range(len(rows)):
             yield made[i]
 
-    return Painter(paint, method.weights, tubelet, AT_ONCE, as_filmed=not changed)
+    return Painter(paint, method.weights, tubelet, at_once=AT_ONCE, as_filmed=not changed)
 
 
 def _sides(found: "Anonymized", tubelet: tuple[int, int] | None) -> list[dict[str, NDArray[Any]]]:
@@ -321,23 +326,6 @@ def _sides(found: "Anonymized", tubelet: tuple[int, int] | None) -> list[dict[st
         return [{KEPT: each} for each in kept]
     scores = found.scores[corner].float().cpu().numpy().astype(np.float32)
     return [{KEPT: each, SCORES: score} for each, score in zip(kept, scores, strict=True)]
-
-
-def _tensor(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":
-    """(..., T, H, W, 3) bytes → (..., 3, T, H, W) in [0, 1]."""
-    import torch
-
-    return torch.from_numpy(np.array(frames)).to(device).movedim(-1, -4).float() / 255  # bytes travel, not floats
-
-
-def _pixels(video: "Tensor", shape: tuple[int, ...], method: str) -> NDArray[np.uint8]:
-    """(B, 3, T, H, W) in [0, 1] → (B, T, H, W, 3) bytes."""
-    import torch
-
-    if video.shape[3:] != shape[1:3] or not bool(((video >= 0) & (video <= 1)).all()):
-        raise DataError(f"{method} changed the size {tuple(shape)} of a clip, or left [0, 1]")
-    found: NDArray[np.uint8] = (video * 255).round().to(torch.uint8).movedim(1, -1).contiguous().cpu().numpy()
-    return found
 
 
 def _noise(frames: NDArray[np.uint8], row: int) -> NDArray[np.uint8]:

@@ -54,10 +54,11 @@ def painted_by_workers(videos: VideoStore, spec: str, method: "Anonymizer", coun
                 yield np.frombuffer(data, np.uint8).reshape(shape)
 
 
-def painted(method: "Anonymizer", frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def painted(method: "Anonymizer", frames: NDArray[np.uint8], **knobs: float | None) -> NDArray[np.uint8]:
     """(T, H, W, 3) bytes → the same, as the method leaves them."""
-    video: NDArray[np.uint8] = pixels(method.anonymize(clip_of(frames)).video[None], frames.shape, method.spec)[0]
-    return video
+    video = method.anonymize(clip_of(frames), **knobs).video[None]
+    found: NDArray[np.uint8] = pixels(video, frames.shape, method.spec)[0]
+    return found
 
 
 def clip_of(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":

@@ -30,6 +30,7 @@ from vidveil.models.layers.tubelets import as_mask
 from vidveil.models.recognizers.recognizer import Standardize
 from vidveil.models.recognizers.resnet import IMAGENET_DEVIATION, IMAGENET_MEAN
 from vidveil.models.recognizers.vit import MLP, ConvolvedTubelets
+from vidveil.training.compiling import compiled_in_training
 
 SIZES = {  # width, depth, heads, where it prunes, tubelet
     "mini": (96, 6, 3, (2, 4, 6), (2, 8, 8)),
@@ -144,8 +145,8 @@ class Block(nn.Module):
 
     def compile_parts(self) -> None:
         """In place, with any number of tokens: all blocks share what is compiled."""
-        self.attend = torch.compile(self.attend, dynamic=True)  # type: ignore[method-assign]
-        self.after_attention = torch.compile(self.after_attention, dynamic=True)  # type: ignore[method-assign]
+        self.attend = compiled_in_training(self.attend)  # type: ignore[method-assign]
+        self.after_attention = compiled_in_training(self.after_attention)  # type: ignore[method-assign]
 
     def dropped(self, x: Tensor) -> Tensor:
         """Stochastic depth: in training a clip skips this branch with probability `drop_path`."""

@@ -38,6 +38,7 @@ from vidveil.methods.learned.recipe import LearnedRecipe
 from vidveil.methods.learned.validation import ValidationOutput, validation_floors, validation_metrics
 from vidveil.methods.trained import Trained, Validation, finish, training_fingerprint
 from vidveil.tasks import Identity, Task, make_task
+from vidveil.training.batches import Batches
 from vidveil.training.learner import Learner, Loss, UpdateRule
 from vidveil.training.loop import fit
 from vidveil.training.options import LAST, options_of
@@ -89,6 +90,10 @@ class Networks(nn.Module):
     """The network that the checkpoint holds: an nn.Module with `about`."""
     phase = "train"
     """The phase of training that is on, by its name."""
+    parts_are_compiled = False
+    """Those of `compile_parts`, which networks may have (`training.compiling`)."""
+    views_per_clip = 1
+    """Views of each clip in a batch, for losses that compare them: then clips of a batch are (B, V, 3, T, H, W)."""
 
     def __init__(self, recipe: LearnedRecipe, data: ClipSet, device: str) -> None:
         super().__init__()
@@ -108,6 +113,10 @@ class Networks(nn.Module):
     def update_rules(self) -> Sequence[UpdateRule]:
         """Which learners are updated on which batches; none: all on every batch."""
         return ()
+
+    def batches(self, clips: Batches) -> Batches:
+        """What losses get: `TrainingBatch`es of clips, or these together with others (`BatchesTogether`)."""
+        return clips
 
     def setting(self, progress: float, number: float) -> Any:  # noqa: ARG002
         """What is set for a step, from the progress of training and a random number in [0, 1)."""
@@ -177,10 +186,11 @@ def train(
     torch.manual_seed(recipe.seed)
     networks = training.prepare(recipe, data, device)
 
-    def loader(split: Any, order: Any, augment: Any) -> Loader:
+    def loader(split: Any, order: Any, augment: Any, views: int = 1) -> Loader:
         return Loader(
             data, data.indices(split), frames=recipe.frames, size=recipe.size, stride=recipe.stride, batch=recipe.batch,
             augment=augment, whole=recipe.augment == "squash", seed=recipe.seed, device=device, order=order,
+            views_per_clip=views,
         )  # fmt: skip
 
     validation = loader("val", "sequential", "none")
@@ -190,14 +200,15 @@ def train(
         fingerprint = training_fingerprint(
             recipe, clips=data.videos.fingerprint, published=[describe(name) for name in training.published(recipe)]
         )
-        batches, before, problems = loader("train", "shuffle", recipe.augment), 0, []
+        batches = loader("train", "shuffle", recipe.augment, networks.views_per_clip)
+        before, problems = 0, []
         phases = training.phases(recipe)
         for number, (phase, epochs) in enumerate(phases.items(), 1):
             networks.phase = phase
             monitor = training.monitor if number == len(phases) else LAST
             found = fit(
                 networks,
-                batches=BatchesWithProgress(batches, recipe.epochs, before, networks.setting),
+                batches=networks.batches(BatchesWithProgress(batches, recipe.epochs, before, networks.setting)),
                 loss=networks.learners(),
                 update_rules=networks.update_rules(),
                 validate=validate,

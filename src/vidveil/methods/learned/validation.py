@@ -60,7 +60,7 @@ def validation_metrics(networks: "Networks", loader: Loader, data: ClipSet) -> d
     rows: list[Tensor] = []
     pictures: list[Tensor] = []
     every = -(-len(loader.indices) // PICTURES)  # validation clips of a person follow each other: spread over all
-    with torch.inference_mode(), torch.autocast(loader.device.type, enabled=False):  # as it is deployed
+    with torch.inference_mode():
         for batch in loader.views("1x1"):
             output = networks.validation_output(batch.video[:, 0])
             if output.pictures is not None:

@@ -43,6 +43,7 @@ from vidveil.models.recognizers.pretrained import fill_backbone, grown
 from vidveil.models.recognizers.recognizer import Classifier
 from vidveil.models.recognizers.vit import ConvolvedTubelets
 from vidveil.tasks import Task
+from vidveil.training.compiling import compiled_in_training
 
 RECOGNIZER_PARTS = ("utility", "attacker")
 BACKBONE = ("blocks.", "patch_embed.", "pos_embed", "norm.")
@@ -118,7 +119,7 @@ class STPrivacyNetworks(Networks):
         for network in (self.anonymizer, self.utility, self.attacker):
             if isinstance(network, Backbone):
                 for block in network.blocks:
-                    block.compile(dynamic=True)
+                    block.forward = compiled_in_training(block.forward)
 
     def recognizer_losses(self, output: STPrivacyOutput, rows: Tensor) -> dict[str, Tensor]:
         """L_action, and L_privacy, the mean over the budget; the anonymizer gets their gradients as in eq. 13."""
