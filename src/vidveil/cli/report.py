@@ -1,5 +1,6 @@
 """`vidveil report`: results as a table and a picture."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,14 +32,21 @@ def report(
     Two methods or more are also compared on the same clips, the first with each of the others: differences, leakage at
     equal retention, and the area of their trade-off, where `per_clip.safetensors` stands next to their results.
 
+    Of a run that trained a method: the curves of its training (also of one that goes on, or broke off).
+
     \b
     vidveil report raw_puppets                                the table, on the terminal
     vidveil report blur_puppets random_puppets -o compared.md writes compared.md and compared.png
     vidveil report runs/blur_puppets elsewhere/results.json   folders and files, too
+    vidveil report dual_cls_puppets -o curves.md              losses, gradients and validation, epoch by epoch
     """
     if output is not None:
         _check_name(output)
         _refuse_to_replace(output)
+
+    if len(runs) == 1 and (folder := _training(runs[0])) is not None:
+        _report_training(folder, output)
+        return
 
     from vidveil.report.compared import section
     from vidveil.report.tables import table
@@ -52,11 +60,36 @@ def report(
 
     from vidveil.report.plot import trade_off
 
+    _write(output, lambda picture: trade_off(results, picture), lambda name: f"{text}\n\n![trade-off]({name})\n")
+
+
+def _training(run: str) -> Path | None:
+    """The folder of a run that has no results, and the log of a training."""
+    from vidveil.training.runs import runs_folder
+
+    folders = [folder for folder in (Path(run), runs_folder() / run) if is_file(folder / "log.jsonl")]
+    return folders[0] if folders and not is_file(folders[0] / "results.json") else None
+
+
+def _report_training(folder: Path, output: Path | None) -> None:
+    from vidveil.report.curves import curves, read_curves, text_of
+
+    trainings = read_curves(folder)
+    if not trainings:
+        raise DataError(f"run {folder.name!r} has no two epochs of a training yet: there is no curve to draw")
+    if output is None:
+        typer.echo(text_of(trainings, "").rstrip())
+        return
+    _write(output, lambda picture: curves(trainings, picture), lambda name: text_of(trainings, name))
+
+
+def _write(output: Path, draw: Callable[[Path], None], text: Callable[[str], str]) -> None:
+    """The report and its picture."""
     picture = output.with_suffix(".png")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        trade_off(results, picture)
-        write_text(output, f"{text}\n\n![trade-off]({picture.name})\n")
+        draw(picture)
+        write_text(output, text(picture.name))
     except OSError as error:
         raise OutputError(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from error
     typer.echo(f"wrote {output} and {picture}")
@@ -66,7 +99,8 @@ def _refuse_to_replace(output: Path) -> None:
     """A report may take the place of a report, and of nothing else."""
     picture = output.with_suffix(".png")
     try:
-        ours = f"![trade-off]({picture.name})" in read_text(output, RESULTS_BYTES)
+        old = read_text(output, RESULTS_BYTES)
+        ours = any(f"![{what}]({picture.name})" in old for what in ("trade-off", "curves"))
     except (OSError, ValueError):  # mostly since there is none
         ours = False
     there = next((path for path in (output, picture) if path.exists()), None)
