@@ -3,7 +3,7 @@
     curves(run_folder, Path("curves.png"))
 
 A row of panels for each training of the run that has several epochs. Losses of several networks are in one panel, each
-network in a colour of its own; terms of a loss are dashed. A vertical line is a restart, a cross at the top a problem.
+network in a colour of its own; terms of a loss are dashed, the sum over networks is grey. A vertical line is a restart, a cross at the top a problem.
 """
 
 import json
@@ -25,6 +25,7 @@ ROWS = 12
 """Trainings that are drawn, at most: the first ones."""
 NOT_DRAWN = ("time", "event", "fit", "step", "seconds", "epoch")
 TITLES = ("loss", "gradient", "validation")
+DASHES = ("--", ":", "-.")
 
 
 @dataclass
@@ -103,17 +104,15 @@ def curves(trainings: Sequence[TrainingCurves], path: Path) -> None:
 
 def _panel(axis: "Axes", one: TrainingCurves, title: str) -> None:
     names = [name for name in one.names if kind_of(name) == title]
-    networks = list(dict.fromkeys(name.partition("/")[0] for name in names)) if title != "validation" else names
+    drawn: dict[str, int] = {}  # terms of each network so far
     for name in names:
         epochs, values = one.column(name)
-        network = name if title == "validation" else name.partition("/")[0]
-        term = "train_loss/" in name
-        colour = COLOURS[networks.index(network) % len(COLOURS)]
-        style, width = ("--", 1.0) if term else ("-", 1.8)
-        label = name.replace("train_loss", "loss")
-        axis.plot(
-            epochs, values, style, color=colour, linewidth=width, label=label, marker="." if len(epochs) < 30 else ""
-        )
+        colour, style, width = _colour(one, name), "-", 1.8
+        if "train_loss/" in name:
+            drawn[colour] = drawn.get(colour, -1) + 1
+            style, width = DASHES[drawn[colour] % len(DASHES)], 1.0
+        label, marker = name.replace("train_loss", "loss"), "." if len(epochs) < 30 else ""
+        axis.plot(epochs, values, style, color=colour, linewidth=width, label=label, marker=marker)
     if title == "loss":
         for step in one.restarts:
             axis.axvline(step / max(one.steps, 1), color=GREY, linewidth=0.6, zorder=0)
@@ -129,6 +128,15 @@ def _panel(axis: "Axes", one: TrainingCurves, title: str) -> None:
     axis.set_xlabel("epoch", fontsize=8)
     axis.tick_params(labelsize=8)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _colour(one: TrainingCurves, name: str) -> str:
+    """That of its network, in all panels; grey for the sum over networks. Of validation each number has its own."""
+    validated = kind_of(name) == "validation"
+    networks = [n if validated else n.partition("/")[0] for n in one.names if (kind_of(n) == "validation") == validated]
+    among = [network for network in dict.fromkeys(networks) if validated or network != "train_loss"]
+    own = name if validated else name.partition("/")[0]
+    return COLOURS[among.index(own) % len(COLOURS)] if own in among else GREY
 
 
 def kind_of(name: str) -> str:
