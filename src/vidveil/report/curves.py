@@ -3,7 +3,8 @@
     curves(run_folder, Path("curves.png"))
 
 A row of panels for each training of the run that has several epochs. Losses of several networks are in one panel, each
-network in a colour of its own; terms of a loss are dashed, the sum over networks is grey. A vertical line is a restart, a cross at the top a problem.
+network in a colour of its own; terms of a loss are dashed, the sum over networks is grey. A vertical line is a restart,
+a cross at the top a problem.
 """
 
 import json
