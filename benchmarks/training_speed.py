@@ -1,4 +1,4 @@
-"""Speed of `vidveil train` as users get it, from the log of each run: clips per second.
+"""Speed of `vidveil train` and `vidveil evaluate` as users get them: clips per second from the log, and seconds.
 
     python benchmarks/training_speed.py --data FOLDER -o benchmarks/results/training_speed_h200.json
     python benchmarks/training_speed.py --data FOLDER --source ../older/src --label before     another version's source
@@ -9,6 +9,7 @@ accelerator.
 
     steady     clips per second over the last half of training, without validation: steps, loading and checkpoints
     whole      clips per second from the first step to the end: with compilation, validation and the last checkpoint
+    seconds    of the whole command. Of an evaluation: anonymizing, trainings on raw and anonymized video, statistics
 """
 
 import argparse
@@ -17,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +32,15 @@ class Case:
     recipe: str
     overrides: tuple[str, ...]
     epochs: int
+    """0: the recipe's own."""
+    verb: str = "train"
 
 
 CASES = {
     "ViT-B 224, heads": Case(
         "dual_cls_ucf101_5",
         (*REAL, "train_on=heads", "network=vit_b", "size=224", "keep=0.9"),
-        60,
+        80,
     ),
     "ViT-S 112, heads": Case("dual_cls_ucf101_5", (*REAL, "train_on=heads"), 60),
     "ViT-S 112, attribution": Case(
@@ -52,6 +56,7 @@ CASES = {
         ("data=ucf101_5", "frames=16", "size=224", "batch=16", "recognizer=i3d", "augment=crop"),
         20,
     ),
+    "a row of the table of real video": Case("real_table_small", ("method=figure:14", "seeds=[0]"), 0, verb="evaluate"),
 }
 QUICK = {
     "dual-CLS, mini": Case("dual_cls_puppets", ("data=puppets:rho=0,share=0.1",), 2),
@@ -60,20 +65,24 @@ QUICK = {
 
 
 def run(name: str, case: Case, epochs: int, data: str, source: Path, more: list[str]) -> dict[str, Any]:
-    """The figures of one training, in a process and folder of its own."""
+    """The figures of one command, in a process and folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"PYTHONPATH": str(source), "VIDVEIL_RUNS": folder}
         command = [
-            sys.executable, "-m", "vidveil", "train", case.recipe, *case.overrides, f"epochs={epochs}",
-            f"validate_every={epochs}", "name=speed", *more, *(["--data", data] if data else []),
+            sys.executable, "-m", "vidveil", case.verb, case.recipe, *case.overrides, "name=speed", *more,
+            *((f"epochs={epochs}", f"validate_every={epochs}") if epochs else ()), *(["--data", data] if data else []),
         ]  # fmt: skip
+        began = time.perf_counter()
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - began
         if done.returncode:
             return {"case": name, "error": done.stderr[-1500:]}
         lines = [json.loads(line) for line in (Path(folder) / "speed/log.jsonl").read_text().splitlines()]
         machine = json.loads((Path(folder) / "speed/machine.json").read_text())
         recipe = json.loads((Path(folder) / "speed/recipe.json").read_text())
-    return {"case": name, "command": " ".join(command[3:]), "machine": machine} | figures(lines, recipe["batch"])
+    words = " ".join(word for word in command[3:] if word not in ("--data", data))
+    found = {"case": name, "command": words, "machine": machine, "seconds": round(seconds, 1)}
+    return found | (figures(lines, recipe["batch"]) if case.verb == "train" else {})
 
 
 def figures(lines: list[dict[str, Any]], batch: int) -> dict[str, Any]:
@@ -122,9 +131,9 @@ def main() -> None:
 
 def line(row: dict[str, Any]) -> str:
     if "error" in row:
-        return f"{row['label']:8}{row['case']:28}failed: {row['error'].strip().splitlines()[-1]}"
-    steady = row.get("steady_clips_per_s", float("nan"))
-    return f"{row['label']:8}{row['case']:28}{steady:8.1f} steady{row['whole_clips_per_s']:8.1f} whole   clips/s"
+        return f"{row['label']:8}{row['case']:34}failed: {row['error'].strip().splitlines()[-1]}"
+    steady, whole = (row.get(f"{name}_clips_per_s", float("nan")) for name in ("steady", "whole"))
+    return f"{row['label']:8}{row['case']:34}{steady:8.1f} steady{whole:8.1f} whole clips/s{row['seconds']:8.1f} s"
 
 
 if __name__ == "__main__":
