@@ -183,7 +183,7 @@ DEFAULT = "blur:strong"
 TRAININGS = Registry(
     "training",
     {
-        "recognizer": Runnable("vidveil.training.recipe:TrainRecipe", "vidveil.evaluation.train_recognizer:run"),
+        "recognizer": Runnable("vidveil.training.recipe:TrainRecipe", "vidveil.evaluation.protocols.recognizer:run"),
         "dual_cls": Runnable("vidveil.methods.dual_cls.recipe:DualCLSRecipe", "vidveil.methods.dual_cls.train:run"),
         "splavu": Runnable("vidveil.methods.splavu.recipe:SplavuRecipe", "vidveil.methods.splavu.run:run"),
         "stprivacy": Runnable(

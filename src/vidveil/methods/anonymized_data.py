@@ -68,6 +68,11 @@ class Setting:
         """`dual-{seed}` names one training of the method for each seed."""
         return Setting(**asdict(self) | {"method": self.method.replace("{seed}", str(seed))})
 
+    @property
+    def tag(self) -> str:
+        """`METHOD[-KEEP]`: its name among the settings of an evaluation."""
+        return self.method if self.keep is None else f"{self.method}-{self.keep:g}"
+
     def __str__(self) -> str:
         knobs = {"keeping": self.keep, "privacy weight": self.privacy_weight}
         given = [f"{name} {value:g}" for name, value in knobs.items() if value is not None]
@@ -98,7 +103,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         return data.with_videos(after, f"{data.name} after {setting}")
     painter = _painter(data, setting, device)
     about: dict[str, Any] = {
-        **{key: _exact(value) for key, value in asdict(setting).items()},
+        **{key: as_json(value) for key, value in asdict(setting).items()},
         "weights": painter.weights,
         "tubelet": list(painter.tubelet) if painter.tubelet else None,
         "of": data.videos.fingerprint,
@@ -133,12 +138,12 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         _refuse_knobs_of_controls(tried)
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
-        method = _load(tried, find_regions=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
+        method = load_setting(tried, find_regions=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
         masker = masker_in(method)
         frames, size = (masker.scorer.frames, masker.scorer.size) if masker else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
         # knobs are refused when they are used
-        method.anonymize(_tensor(empty), keep=share, privacy_weight=tried.privacy_weight)
+        method.anonymize(tensor_of(empty), keep=share, privacy_weight=tried.privacy_weight)
 
 
 def _refuse_knobs_of_controls(setting: Setting) -> None:
@@ -179,7 +184,7 @@ def _same(videos: VideoStore, row: int, item: Item) -> bool:
     return mask and np.array_equal(videos.frames(row), frames)
 
 
-def _exact(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """JSON has no infinity."""
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
@@ -191,7 +196,7 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
         return Painter(lambda rows: [_noise(data.videos.frames(row), row) for row in rows])
     if control := pruning_control(setting.method, setting.keep):
         return _pruned(data, control, setting.fill or "black")
-    method = _load(setting)
+    method = load_setting(setting)
     if isinstance(method, TubeletMasker):
         return _learned(data, method, setting, device)
     knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
@@ -205,7 +210,7 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
 
     def one(row: int) -> NDArray[np.uint8]:
         frames = data.videos.frames(row)
-        done = _pixels(for_row(row).anonymize(_tensor(frames), **knobs).video[None], frames.shape, setting.method)
+        done = pixels_of(for_row(row).anonymize(tensor_of(frames), **knobs).video[None], frames.shape, setting.method)
         video: NDArray[np.uint8] = done[0]
         return video
 
@@ -232,7 +237,8 @@ def one_thread_each(workers: int) -> Iterator[None]:
         cv2.setNumThreads(before)
 
 
-def _load(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anonymizer":
+def load_setting(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anonymizer":
+    """The method with its region and fill; `keep` and `privacy_weight` are given with each clip."""
     from vidveil.methods import load
 
     try:
@@ -271,8 +277,8 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
             if fill == "black":
                 video = frames * shown[..., None]
             else:
-                made = painted(_tensor(frames)[None], torch.from_numpy(shown.copy())[None], fill)
-                (video,) = _pixels(made, frames.shape, control.name)
+                made = painted(tensor_of(frames)[None], torch.from_numpy(shown.copy())[None], fill)
+                (video,) = pixels_of(made, frames.shape, control.name)
             yield video, {KEPT: kept.astype(np.uint8), SCORES: scores.astype(np.float32)}
 
     return Painter(paint, tubelet=(grid.frames, grid.side), as_filmed=fill != "mask")
@@ -297,9 +303,9 @@ def _learned(data: ClipSet, method: TubeletMasker, setting: Setting, device: str
         made: dict[int, Item] = {}
         for shape in dict.fromkeys(video.shape for video in videos):
             alike = [i for i, video in enumerate(videos) if video.shape == shape]
-            clips = _tensor(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
+            clips = tensor_of(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
             found = method.anonymize_batch(clips, keep=setting.keep, privacy_weight=setting.privacy_weight)
-            shown = _pixels(found.video, shape, setting.method)
+            shown = pixels_of(found.video, shape, setting.method)
             made |= dict(zip(alike, zip(shown, _sides(found, tubelet), strict=True), strict=True))
         for i in range(len(rows)):
             yield made[i]
@@ -322,14 +328,14 @@ def _sides(found: "Anonymized", tubelet: tuple[int, int] | None) -> list[dict[st
     return [{KEPT: each, SCORES: score} for each, score in zip(kept, scores, strict=True)]
 
 
-def _tensor(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":
+def tensor_of(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":
     """(..., T, H, W, 3) bytes → (..., 3, T, H, W) in [0, 1]."""
     import torch
 
     return torch.from_numpy(np.array(frames)).to(device).movedim(-1, -4).float() / 255  # bytes travel, not floats
 
 
-def _pixels(video: "Tensor", shape: tuple[int, ...], method: str) -> NDArray[np.uint8]:
+def pixels_of(video: "Tensor", shape: tuple[int, ...], method: str) -> NDArray[np.uint8]:
     """(B, 3, T, H, W) in [0, 1] → (B, T, H, W, 3) bytes."""
     import torch
 

@@ -23,8 +23,7 @@ from vidveil.core.errors import UsageError
 from vidveil.data import folder_of, load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.features.extract import STATIC
-from vidveil.data.features.labels import FeatureRows
-from vidveil.data.features.sets import FeatureSet, cached, on_device
+from vidveil.data.features.sets import Extraction, FeatureSet
 from vidveil.data.puppets.long import PuppetVideos
 from vidveil.data.readers import thumos14, ucf_crime
 from vidveil.data.readers.subsampled import MARGIN
@@ -150,11 +149,13 @@ def long_features(
         clips, annotations = _decoded(data, network.frames, network.size, root, seed, strict)
     hop = hop or max(1, network.frames * stride // per_clip)
     static = 0 if data.partition(":")[0] == FIGHTS else STATIC  # its videos last two seconds, as long as static clips
-    store = cached(clips, network, stride=stride, static=static, hop=hop, device=device)
-    features = on_device(clips.with_videos(FeatureRows(store)), store, device)
+    made = Extraction(
+        clips=clips, encoder=encoder, frames=frames, size=size, half=half, stride=stride, static=static, hop=hop,
+        device=device,
+    )  # fmt: skip
     lengths, rates = _lengths(clips, annotations)
     classes = thumos14.CLASSES if data == "thumos14" else tuple(clips.actions)
-    return LongFeatures(replace(features, pixels=clips.videos), tuple(annotations), lengths, rates, hop, classes)
+    return LongFeatures(made.of(clips, network), tuple(annotations), lengths, rates, hop, classes)
 
 
 def features_per_clip(data: str, task: str) -> int:

@@ -6,6 +6,7 @@ data = load_features("features:FOLDER", "")                                    #
 
 import hashlib
 import json
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -82,10 +83,42 @@ class FeatureSet:
     """None where the store has none."""
     pixels: Videos | None = None
     """The videos that they are features of, where these are here."""
+    extraction: "Extraction | None" = None
+    """How they were made, where the videos are here: features of these videos after a method are made likewise."""
 
     @property
     def width(self) -> int:
         return self.store.width
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Extraction:
+    """How features were made of videos."""
+
+    clips: ClipSet
+    """The videos."""
+    encoder: str
+    frames: int
+    size: int
+    half: bool
+    stride: int
+    static: int
+    hop: int = 0
+    device: str
+
+    def network(self) -> Encoder:
+        """Loaded anew: nothing of it stays in memory while evaluators are trained."""
+        return load_encoder(
+            self.encoder, frames=self.frames or None, size=self.size or None, half=self.half, device=self.device
+        )
+
+    def of(self, clips: ClipSet, network: Encoder | None = None) -> FeatureSet:
+        """Features of the same videos, raw or after a method."""
+        sees = network or self.network()
+        how = {"stride": self.stride, "static": self.static, "hop": self.hop, "device": self.device}
+        store = cached(clips, sees, **how)  # type: ignore[arg-type]
+        found = on_device(self.clips.with_videos(FeatureRows(store)), store, self.device)
+        return replace(found, pixels=self.clips.videos, extraction=self)
 
 
 def load_features(
@@ -117,8 +150,10 @@ def load_features(
     check_encoder(encoder)
     sees = load_encoder(encoder, frames=frames or None, size=size or None, half=half, device=device)
     clips = load_data(data, frames=sees.frames, size=sees.size, root=root, seed=seed, strict=strict)
-    store = cached(clips, sees, stride=stride, static=static, device=device)
-    return replace(on_device(clips.with_videos(FeatureRows(store)), store, device), pixels=clips.videos)
+    made = Extraction(
+        clips=clips, encoder=encoder, frames=frames, size=size, half=half, stride=stride, static=static, device=device
+    )
+    return made.of(clips, sees)
 
 
 def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device: str, hop: int = 0) -> FeatureStore:
@@ -126,7 +161,7 @@ def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device
     about = [clips.videos.fingerprint, list(clips.ids), encoder.fingerprint, stride, static, CUT]
     about += [hop] if hop else []  # stores made without it keep their names
     key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
-    folder = cache_folder() / "stores" / f"{clips.name.partition(':')[0]}-{key}"
+    folder = cache_folder() / "stores" / f"{re.split('[: ]', clips.name)[0]}-{key}"
     with suppress(DataError):  # not there, cut off or damaged: what is missing is made below
         return FeatureStore.open(folder)
     with store_lock(folder):
