@@ -108,19 +108,18 @@ def test_the_section_stands_between_the_overview_and_the_runs(tmp_path):
     assert places == sorted(places)
 
 
-def both(folder, **more):
+def both(folder):
     """One run with two methods, the files of which are those of two runs."""
     made = two(folder)
-    clips = {
-        name: values for path, _ in made for name, values in load_file(path.with_name("per_clip.safetensors")).items()
-    }
+    clips = {}
+    for path, _ in made:
+        clips |= load_file(path.with_name("per_clip.safetensors"))
     (folder / "both").mkdir()
     save_file(clips, folder / "both" / "per_clip.safetensors")
     (_, first), (_, second) = made
     path = folder / "both" / "results.json"
-    one = replace(
-        first, name="both", points=[*first.points, *second.points], recipe={"method": ["dual", "blur"]}, **more
-    )
+    points = [*first.points, *second.points]
+    one = replace(first, name="both", points=points, recipe={"method": ["dual", "blur"]})
     one.write(path)
     return path, one
 
@@ -134,7 +133,7 @@ def test_methods_of_one_run_are_compared_like_those_of_two(tmp_path):
     assert table([one]).startswith("## Compared\n\n| run | method |")
 
 
-def test_a_run_with_one_method_is_split_no_further_by_what_was_recovered_after_it(tmp_path):
+def test_a_run_with_one_method_is_split_no_further_by_what_was_recovered_after_it():
     points = [point("splavu:a"), point("splavu:a inverted by pairs")]
     assert by_method(results("one", points, recipe={"method": "splavu:a"})) == [
         results("one", points, recipe={"method": "splavu:a"})

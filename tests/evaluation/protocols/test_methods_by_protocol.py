@@ -73,7 +73,9 @@ def _place(tmp_path_factory):
 
 
 @pytest.mark.parametrize("protocol", EVERY)
-def test_several_methods_of_one_run_have_the_numbers_of_runs_of_their_own_and_raw_is_evaluated_once(protocol, monkeypatch):
+def test_several_methods_of_one_run_have_the_numbers_of_runs_of_their_own_and_raw_is_evaluated_once(
+    protocol, monkeypatch
+):
     recipe = EVERY[protocol]
     methods = ("blur:strong", "stride:2", "splavu:safe")
     evaluated = []
