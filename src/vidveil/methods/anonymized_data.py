@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from itertools import chain, pairwise
@@ -31,7 +31,7 @@ from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, created
-from vidveil.data.store.videos import Item, VideoStore, cache_folder
+from vidveil.data.store.videos import Item, NotInCacheError, VideoStore, cache_folder, only_from_cache
 from vidveil.methods.masking.baselines import (
     CONTROLS,
     PruningControl,
@@ -102,15 +102,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         after = data.videos.of(anonymized(data.videos.whole, setting, device=device))
         return data.with_videos(after, f"{data.name} after {setting}")
     painter = _painter(data, setting, device)
-    about: dict[str, Any] = {
-        **{key: as_json(value) for key, value in asdict(setting).items()},
-        "weights": painter.weights,
-        "tubelet": list(painter.tubelet) if painter.tubelet else None,
-        "of": data.videos.fingerprint,
-        "vidveil": __version__,
-        **({} if painter.as_filmed else {"as_filmed": False}),
-    }
-    folder = _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    folder, about = _cached_as(data, setting, painter)
     chunks = _chunks(data, painter.at_once)
     made_now = []
 
@@ -129,6 +121,41 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
     if made_now and isinstance(videos, AnonymizedVideos):
         videos.made = created(videos.folder)
     return data.with_videos(videos, f"{data.name} after {setting}")
+
+
+def _cached_as(data: ClipSet, setting: Setting, painter: Painter) -> tuple[Path, dict[str, Any]]:
+    """Where the set after the method is kept, and what is recorded of it."""
+    about: dict[str, Any] = {
+        **{key: as_json(value) for key, value in asdict(setting).items()},
+        "weights": painter.weights,
+        "tubelet": list(painter.tubelet) if painter.tubelet else None,
+        "of": data.videos.fingerprint,
+        "vidveil": __version__,
+        **({} if painter.as_filmed else {"as_filmed": False}),
+    }
+    return _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16], about
+
+
+def cached_anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> VideoStore | None:
+    """What is in the cache of the set after the method; nothing is made, and nobody is looked for."""
+    if setting.region != "frame" or isinstance(data.videos, SingleFrames):
+        return None
+    with only_from_cache(), suppress(DataError):
+        folder, about = _cached_as(data, setting, _painter(data, setting, device))
+        return AnonymizedVideos.cached(folder, about, list)
+    return None
+
+
+def some_anonymized(data: ClipSet, setting: Setting, rows: Sequence[int], *, device: str = "cpu") -> int:
+    """Apply the method to these clips, and keep nothing: to measure how long it takes. How many clips it were."""
+    if setting.region == "frame" and not isinstance(data.videos, SingleFrames):
+        with only_from_cache(), suppress(NotInCacheError):
+            return len(list(_painter(data, setting, device).paint(rows)))
+    method = load_setting(setting)
+    for row in rows:
+        clip = tensor_of(data.videos.frames(row), device)
+        method.anonymize(clip, keep=setting.keep, privacy_weight=setting.privacy_weight)
+    return len(rows)
 
 
 def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:

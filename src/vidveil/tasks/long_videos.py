@@ -30,6 +30,7 @@ from vidveil.data.readers.subsampled import MARGIN
 from vidveil.data.untrimmed import NORMAL, Untrimmed, frame_labels, length_of
 from vidveil.data.video_files import VideoFiles
 from vidveil.models.encoders import check_encoder, load_encoder
+from vidveil.models.encoders.encoder import Encoder
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.folds import FOLDS, folds_of, split_of
 
@@ -138,6 +139,32 @@ def long_features(
         strict: a video that cannot be decoded is an error; for videos that stay in their files it always is.
         hop: frames from one feature to the next; 0: as above.
     """
+    made, annotations, network = long_extraction(
+        data, encoder, task, frames=frames, size=size, stride=stride, half=half, root=root, seed=seed, strict=strict,
+        device=device, hop=hop,
+    )  # fmt: skip
+    clips = made.clips
+    lengths, rates = _lengths(clips, annotations)
+    classes = thumos14.CLASSES if data == "thumos14" else tuple(clips.actions)
+    return LongFeatures(made.of(clips, network), tuple(annotations), lengths, rates, made.hop, classes)
+
+
+def long_extraction(
+    data: str,
+    encoder: str,
+    task: str,
+    *,
+    frames: int = 0,
+    size: int = 0,
+    stride: int = 1,
+    half: bool = False,
+    root: Path | None = None,
+    seed: int = 0,
+    strict: bool = False,
+    device: str = "cpu",
+    hop: int = 0,
+) -> tuple[Extraction, Sequence[Untrimmed], Encoder]:
+    """How `long_features` makes features, with the annotations of the videos and the encoder; nothing is extracted."""
     per_clip = features_per_clip(data, task)
     if not encoder:
         raise UsageError(f"features of {data} need an encoder: encoder=i3d")
@@ -153,9 +180,7 @@ def long_features(
         clips=clips, encoder=encoder, frames=frames, size=size, half=half, stride=stride, static=static, hop=hop,
         device=device,
     )  # fmt: skip
-    lengths, rates = _lengths(clips, annotations)
-    classes = thumos14.CLASSES if data == "thumos14" else tuple(clips.actions)
-    return LongFeatures(made.of(clips, network), tuple(annotations), lengths, rates, hop, classes)
+    return made, annotations, network
 
 
 def features_per_clip(data: str, task: str) -> int:

@@ -35,6 +35,7 @@ from vidveil.core.recipe_keys import differing_keys, with_current_names
 from vidveil.core.text import close_to, printable
 from vidveil.training.log import Log, file_name
 from vidveil.training.options import FREE
+from vidveil.training.plan import current_dry_run
 
 
 def runs_folder() -> Path:
@@ -185,7 +186,8 @@ def _folder_of(name: str) -> Path:
         raise UsageError(
             f"{printable(repr(name))} is no name for a run: use letters, digits and _ . = + -, at most 100 of them"
         )
-    return runs_folder() / name
+    dry = current_dry_run()
+    return (runs_folder() if dry is None else dry.folder) / name
 
 
 def _take_lock(folder: Path) -> BinaryIO:
