@@ -1,5 +1,6 @@
 """Recipes, carried out or planned: what `vidveil train` and `vidveil evaluate` do."""
 
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,11 +11,12 @@ from vidveil.core.errors import UsageError
 from vidveil.core.recipe import VERBS, find, read, read_for, runner_of, verb_of
 from vidveil.core.registry import resolve
 from vidveil.core.text import printable
+from vidveil.data import load_data
 from vidveil.data.store.videos import NotInCacheError, cache_folder, only_from_cache
 from vidveil.evaluation.results import Results
 from vidveil.methods.trained import Trained
 from vidveil.training.options import options_of
-from vidveil.training.plan import NothingTrained, Plan, dry_run
+from vidveil.training.plan import NothingTrained, Plan, PlannedTraining, dry_run, steps_of
 from vidveil.training.runs import runs_folder
 
 
@@ -81,9 +83,22 @@ def _by_a_rehearsal(recipe: Any, root: Path | None) -> Plan:
         except NothingTrained:
             pass
         except NotInCacheError as error:
-            found.notes.append(f"{error}, so trainings can be neither listed nor timed")
+            found.notes.append(f"{error}: nothing is timed")
+            dry.trainings += dry.trainings or _by_its_labels(recipe, root)
     found.trainings = dry.trainings
     return found
+
+
+def _by_its_labels(recipe: Any, root: Path | None) -> list[PlannedTraining]:
+    """Of a set that is not decoded yet, the training as the recipe has it."""
+    clips = None
+    with only_from_cache(), suppress(NotInCacheError):
+        data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+        clips = len(data.indices("train"))
+    steps = None if clips is None else steps_of(clips, recipe.batch, recipe.epochs)
+    network = str(getattr(recipe, "method", ""))
+    one = PlannedTraining(label=recipe.name, task="", network=network, clips=clips, epochs=recipe.epochs, steps=steps)
+    return [one]
 
 
 def carry_out(

@@ -25,7 +25,7 @@ from torch import nn
 
 from vidveil.core.bounded import read_json_object
 
-STEPS = {"cpu": 3, "cuda": 16}
+STEPS = {"cpu": 2, "cuda": 16}
 """That are timed; the first half of them is left out."""
 FORWARD = 3
 """A step takes as long as so many predictions of its clips."""

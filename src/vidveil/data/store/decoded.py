@@ -15,15 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
 from vidveil.data.decode import decode_all, decoder, part_of
 from vidveil.data.frame_readers import Video
 from vidveil.data.store.files import FailedVideo
-from vidveil.data.store.videos import NotInCacheError, VideoStore, cache_folder
+from vidveil.data.store.videos import NotInCacheError, UndecodedVideos, VideoStore, cache_folder
 
 TOLERATED = 0.05  # of all videos may fail
 NAMED = 10  # of those that failed
@@ -73,34 +70,6 @@ def decoded(
         return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make, still_failing)
     except NotInCacheError:
         return UndecodedVideos(cache_folder() / f"{name}-{key}", list(files))
-
-
-class UndecodedVideos(VideoStore):
-    """In the place of videos that only a plan is made for (`only_from_cache`): their labels are known, no pixels."""
-
-    def __init__(self, folder: Path, files: Sequence[str]) -> None:
-        super().__init__(folder, {}, {})
-        self.files = files
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    @property
-    def fingerprint(self) -> str:
-        return hashlib.sha256(json.dumps(self.files).encode()).hexdigest()
-
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        raise NotInCacheError(f"{self.folder.name} is not decoded yet")
-
-    def digest(self, i: int) -> str:
-        return f"row {i}"
-
-    def without_failed(self) -> VideoStore:
-        return self
-
-    def _get(self, name: str, i: int) -> NDArray[Any]:
-        raise NotInCacheError(f"{self.folder.name} is not decoded yet: {name} of video {i} is not there")
 
 
 def _where(missing: Path, folder: Path) -> str:

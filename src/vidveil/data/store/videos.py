@@ -13,7 +13,7 @@ done, and parts left over by a killed writer can be distinguished from those sti
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict
@@ -248,6 +248,35 @@ class VideoStore:
             with writing(folder):
                 stack.close()
         return cls.open(folder)
+
+
+class UndecodedVideos(VideoStore):
+    """In the place of videos that only a plan is made for (`only_from_cache`): their number is known, no pixels."""
+
+    def __init__(self, folder: Path, names: Sequence[str], shape: tuple[int, int, int, int] | None = None) -> None:
+        """`shape` of each, (T, H, W, 3), if it is known."""
+        super().__init__(folder, {}, {})
+        self.names, self.shape = list(names), shape
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(json.dumps(self.names).encode()).hexdigest()
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        raise NotInCacheError(f"{self.folder.name} is not decoded yet")
+
+    def digest(self, i: int) -> str:
+        return f"row {i}"
+
+    def without_failed(self) -> VideoStore:
+        return self
+
+    def _get(self, name: str, i: int) -> NDArray[Any]:  # noqa: ARG002
+        raise NotInCacheError(f"{self.folder.name} is not decoded yet")
 
 
 def _open_without_failed(folder: Path) -> VideoStore:

@@ -24,12 +24,15 @@ from vidveil.evaluation.recipes.recipe import EvaluationRecipe
 from vidveil.evaluation.trainings import RAW, Training, trainings
 from vidveil.methods.anonymized_data import Setting, cached_anonymized, some_anonymized
 from vidveil.models.recognizers import build
+from vidveil.models.recognizers.recognizer import Recognizer
 from vidveil.models.recognizers.resnet import fold_biases
 from vidveil.tasks import make_task
 from vidveil.training.log import file_name
 from vidveil.training.loop import fit
 from vidveil.training.options import options_of
 from vidveil.training.plan import (
+    FORWARD,
+    STEPS,
     Plan,
     PlannedTraining,
     PlannedWork,
@@ -42,9 +45,13 @@ from vidveil.training.plan import (
 from vidveil.training.recipe import LearningRecipe, TrainRecipe
 from vidveil.training.runs import runs_folder
 
+MOST_SECONDS = 2.0
+"""For timing a network, about."""
+FEW = 4
+"""Clips by which the time of one more is found."""
 SAMPLE = 4
 """Clips by which a method is timed."""
-MADE_UP = "pixels are made up where a network is timed: reading and augmenting clips comes on top"
+MADE_UP = "networks are timed on pixels that are made up, large ones in small batches; reading clips comes on top"
 ON_TOP = "permutations, resamples and comparisons with raw clips come on top"
 
 
@@ -121,18 +128,20 @@ def anonymized_work(data: ClipSet | None, setting: Setting, device: str) -> Plan
     """The clips of a set after a method; none, where they are in the cache."""
     what = f"clips after {setting}"
     if data is None or not is_decoded(data):
-        return PlannedWork(what=what, count=None if data is None else len(data), unit="clips")
+        shape = getattr(data.videos, "shape", None) if data is not None else None
+        size, count = (0 if shape is None else int(np.prod(shape))), None if data is None else len(data)
+        return PlannedWork(what=what, count=count, unit="clips", bytes=size * (count or 0))
     if cached_anonymized(data, setting, device=device) is not None:
         return PlannedWork(what=what, count=0, unit="clips")
     rows = np.linspace(0, len(data) - 1, min(SAMPLE, len(data))).astype(int).tolist()
     videos = data.videos
     shapes = videos.shapes if isinstance(videos, VideoStore) else [videos.frames(row).shape for row in rows]
-    size = float(np.mean([np.prod(shape) for shape in shapes]))
+    bytes_each = float(np.mean([np.prod(shape) for shape in shapes]))
 
     def seconds() -> float:
         return speed_of(lambda: some_anonymized(data, setting, rows, device=device), device).seconds / len(rows)
 
-    return PlannedWork(what=what, count=len(data), unit="clips", bytes=round(size * len(data)), seconds=seconds)
+    return PlannedWork(what=what, count=len(data), unit="clips", bytes=round(bytes_each * len(data)), seconds=seconds)
 
 
 def methods_by_setting(recipe: EvaluationRecipe) -> list[Setting]:
@@ -208,8 +217,7 @@ def once_each(planned: Sequence[PlannedTraining]) -> list[PlannedTraining]:
 class _MadeUp:
     """Batches of clips without content, of rows that are there."""
 
-    def __init__(self, rows: NDArray[np.int64], recipe: LearningRecipe, device: str) -> None:
-        size = min(recipe.batch, len(rows))
+    def __init__(self, rows: NDArray[np.int64], recipe: LearningRecipe, device: str, size: int) -> None:
         video = torch.rand(size, 3, recipe.frames, recipe.size, recipe.size, device=device)
         self.batch = Batch(video, torch.from_numpy(np.array(rows[:size])))
 
@@ -223,28 +231,50 @@ def _training_speed(
 ) -> Speed:
     assert data is not None
     tasks = [make_task(name, data, device, recipe.label_smoothing) for name in names]
-    model = classifier(network, tasks, recipe, seed).to(device)
+    model = classifier(network.partition(":")[0], tasks, recipe, seed).to(device)  # without published weights
 
     def loss(model: Any, batch: Batch) -> torch.Tensor:
         outputs = model(batch.video)
         return torch.stack([task.loss(outputs[task.name], batch.index) for task in tasks]).sum()
 
-    batches = _MadeUp(data.indices("train"), recipe, device)
-    return fit_speed(fit, model, batches, options_of(recipe, seed, network), loss=loss)
+    rows = data.indices("train")
+    whole = min(recipe.batch, len(rows))
+    size, more = _affordable(model.recognizer, recipe, whole, device)
+    speed = fit_speed(fit, model, _MadeUp(rows, recipe, device, size), options_of(recipe, seed), loss=loss)
+    return Speed(speed.seconds + FORWARD * more * (whole - size), speed.parameters)
+
+
+def _affordable(model: Recognizer, recipe: LearningRecipe, whole: int, device: str) -> tuple[int, float]:
+    """How many clips a step may have that is timed, since those of a large network take minutes on a CPU; and how many
+    seconds the features of one more clip take."""
+
+    def seconds(count: int) -> float:
+        clips = torch.rand(count, 3, recipe.frames, recipe.size, recipe.size, device=device)
+        with torch.inference_mode():
+            return speed_of(lambda: model.features(clips), device).seconds
+
+    model.eval()
+    few = min(FEW, whole)
+    one, several = seconds(1), seconds(few)
+    more = max(several - one, 0.05 * one) / max(few - 1, 1)
+    size = 2 + int(max(MOST_SECONDS / (STEPS[device] * FORWARD) - one, 0.0) / more)
+    return min(whole, size), more
 
 
 def _features_speed(recipe: LearningRecipe, network: str, views: int, device: str) -> Speed:
     """Of the features of a batch of clips, all views."""
     model = build(network, frames=recipe.frames, size=recipe.size, pretrained=False).eval()
     fold_biases(model.to(device))
-    clips = torch.rand(recipe.batch * views, 3, recipe.frames, recipe.size, recipe.size, device=device)
+    whole = recipe.batch * views
+    size, more = _affordable(model, recipe, whole, device)
+    clips = torch.rand(size, 3, recipe.frames, recipe.size, recipe.size, device=device)
 
     @torch.inference_mode()
     def step() -> None:
         with torch.autocast("cuda", torch.bfloat16, enabled=clips.is_cuda):
             model.features(clips)
 
-    return speed_of(step, device)
+    return Speed(speed_of(step, device).seconds + more * (whole - size))
 
 
 def _lookups(found: Plan, recipe: EvaluateRecipe, data: ClipSet | None) -> list[PlannedTraining]:

@@ -13,7 +13,7 @@ from vidveil.data.features.extract import BATCH, STATIC, clip_picks
 from vidveil.data.features.labels import labelled
 from vidveil.data.features.sets import GIVEN, Extraction, extraction_of, store_folder
 from vidveil.data.store.features import FeatureStore, is_store
-from vidveil.data.store.videos import NotInCacheError, only_from_cache
+from vidveil.data.store.videos import NotInCacheError, UndecodedVideos, only_from_cache
 from vidveil.data.video_files import FrameStreams
 from vidveil.evaluation.attacks import inversion
 from vidveil.evaluation.checks import settings_of
@@ -120,10 +120,8 @@ def _add_work(
 ) -> int:
     """Videos after each method, and features of them and of raw ones. How many features a video has, on average."""
     if not is_decoded(made.clips):
-        found.notes.append(f"{recipe.data} is not decoded yet: {len(made.clips):,} videos, and how long is not known")
-        each = 0
-    else:
-        each = _features_each(made, network)
+        found.notes.append(f"{recipe.data} is not in the cache yet: making its {len(made.clips):,} videos is not timed")
+    each = _features_each(made, network)
     found.work.append(_extraction(made, network, made.clips, "raw video", each, found.device))
     for setting in methods_by_setting(recipe):
         if methods.adapter(setting) is not None:
@@ -140,8 +138,12 @@ def _add_work(
 
 
 def _features_each(made: Extraction, network: Encoder) -> int:
-    """Of a video, on average, by the length of some; static ones, too."""
+    """Of a video, on average, by the length of some; static ones, too. 0 if lengths are not known yet."""
     videos = made.clips.videos
+    if isinstance(videos, UndecodedVideos):
+        if videos.shape is None:
+            return 0
+        return len(clip_picks(videos.shape[0], network.frames, made.stride, made.hop)) + made.static
     rows = np.linspace(0, len(made.clips) - 1, min(SAMPLE, len(made.clips))).astype(int).tolist()
     lengths = [videos.length(row) if isinstance(videos, FrameStreams) else len(videos.frames(row)) for row in rows]
     counts = [len(clip_picks(length, network.frames, made.stride, made.hop)) for length in lengths]
