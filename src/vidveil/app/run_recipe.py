@@ -84,7 +84,8 @@ def _by_a_rehearsal(recipe: Any, root: Path | None) -> Plan:
             pass
         except NotInCacheError as error:
             found.notes.append(f"{error}: nothing is timed")
-            dry.trainings += dry.trainings or _by_its_labels(recipe, root)
+            if not dry.trainings and verb_of(recipe) == "train":
+                dry.trainings += _by_its_labels(recipe, root)
     found.trainings = dry.trainings
     return found
 

@@ -114,10 +114,10 @@ class Method:
 class Runnable:
     """A kind of recipe: `module:name` of its dataclass, and of the function that runs it."""
 
-    recipe: str
-    run: str
+    recipe: str | Callable[..., Any]
+    run: str | Callable[..., Any]
     """Takes the recipe; root, resume, strict and console by keyword."""
-    plan: str = ""
+    plan: str | Callable[..., Any] = ""
     """Of the function that says what a run will do: takes the recipe and root, returns a `training.plan.Plan`. Without
     one, the function that runs it is called with trainings of a few steps."""
 

@@ -27,6 +27,7 @@ from vidveil.data.features.sets import Extraction, FeatureSet
 from vidveil.data.puppets.long import PuppetVideos
 from vidveil.data.readers import thumos14, ucf_crime
 from vidveil.data.readers.subsampled import MARGIN
+from vidveil.data.store.videos import UndecodedVideos
 from vidveil.data.untrimmed import NORMAL, Untrimmed, frame_labels, length_of
 from vidveil.data.video_files import VideoFiles
 from vidveil.models.encoders import check_encoder, load_encoder
@@ -206,7 +207,7 @@ def _decoded(
         assert isinstance(films, PuppetVideos)
         return films, films.annotations
     clips = load_data(name, frames=frames, size=size, root=root, seed=seed, strict=strict)
-    if fold:  # the test of one is the validation of another
+    if fold and not isinstance(clips.videos, UndecodedVideos):  # the test of one is the validation of another
         clips = replace(clips, split=split_of(folds_of(clips, NO_FIGHT), int(fold)), name=data)
     no_fight = clips.actions.index(NO_FIGHT)
     annotations = [

@@ -187,7 +187,7 @@ def network_training(
             return _features_speed(recipe, start.partition(":")[0], views, device)
         return _training_speed(recipe, tasks, start, seed, data, device)
 
-    like = (start, () if frozen else tuple(tasks), recipe.batch, recipe.frames, recipe.size)
+    like = (start.partition(":")[0], frozen, recipe.batch, recipe.frames, recipe.size)  # heads take no time
     return PlannedTraining(
         label=label,
         task="+".join(tasks) or "features",
