@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from vidveil.core.recipe import as_values, find, read
+from vidveil.core.recipe_keys import differing_keys
 
 POLL_SECONDS = 5.0
 """How often finished runs of a process with several jobs are looked for: other jobs may wait for them."""
@@ -183,7 +184,7 @@ def has_other_recipe(job: Job, runs: Path) -> bool:
     """Whether a finished run of the same name was made by another command: a rehearsal, say."""
     for name, (_, recipe, *overrides) in job.runs.items():
         wanted = json.loads(json.dumps(as_values(read(find(recipe), overrides))))
-        if read_json(runs / name / "recipe.json") != wanted:
+        if differing_keys(read_json(runs / name / "recipe.json"), wanted):
             return True
     return False
 

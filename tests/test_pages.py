@@ -13,8 +13,11 @@ import typer.main
 
 from experiments.tables import ROOT, pages
 from tests.methods import made_checkpoint
+from vidveil.app.run_recipe import evaluate, planned
 from vidveil.cli.app import COMMANDS
-from vidveil.core.recipe import find, names, read_for
+from vidveil.core.errors import UsageError
+from vidveil.core.recipe import find, names, read, read_for
+from vidveil.core.registry import PROTOCOLS, Runnable
 from vidveil.methods import METHODS, Method, load
 
 PROGRAM = re.compile(rf"(vidveil ({'|'.join(COMMANDS)})|python (-m experiments|benchmarks/))\b")
@@ -101,9 +104,32 @@ def test_the_examples_of_dual_cls_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_method_in_contributing_works_and_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     defined: dict[str, Any] = {}
-    (block,) = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
+    block, _ = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
     exec(compile(block, "CONTRIBUTING.md", "exec"), defined)
     monkeypatch.setitem(METHODS, "posterize", Method(defined["Posterize"], "posterize:N", "N grey levels"))
     method = load("posterize:2")
     assert method.caution(720)
     assert method.anonymize(torch.rand(3, 2, 8, 8)).video.unique().numel() == 2
+
+
+def test_the_protocol_in_contributing_evaluates_several_methods(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
+    defined: dict[str, Any] = {}
+    _, block = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
+    exec(compile(block, "CONTRIBUTING.md", "exec"), defined)
+    monkeypatch.setitem(PROTOCOLS, "brightness", Runnable(defined["BrightnessRecipe"], defined["run"]))
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("verb: evaluate\nprotocol: brightness\ndata: puppets:share=0.02\nframes: 2\nsize: 32\n")
+    found = evaluate(str(recipe), "method=[solid,blur:strong,noise]", "resamples=10")
+    black, blurred, noise = (point.metrics["brightness"].value for point in found.points)
+    assert black == 0
+    assert blurred == pytest.approx(found.raw.metrics["brightness"].value, abs=0.02)
+    assert noise == pytest.approx(0.5, abs=0.01)
+    assert (tmp_path / "runs" / "mine" / "results.json").is_file()
+    with pytest.raises(UsageError, match="did you mean blur"):
+        evaluate(str(recipe), "method=blurr", "name=other")
+    assert planned(read(recipe, ["name=third"])).trainings == []
+    assert not (tmp_path / "runs" / "third").exists()

@@ -170,7 +170,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on():
     ("words", "inside"),
     [
         (["anonymize", "clip.mp4"], "vidveil.methods.load"),
-        (["train", "action_puppets", "name=never", *FEW], "vidveil.evaluation.train_recognizer.load_data"),
+        (["train", "action_puppets", "name=never", *FEW], "vidveil.evaluation.protocols.recognizer.load_data"),
         (["evaluate", "raw_puppets", "name=never", *FEW], "vidveil.evaluation.protocols.clips.load_data"),
         (["extract", "puppets", "--encoder", "run:mine"], "vidveil.cli.extract.load_encoder"),
         (["report", "."], "vidveil.evaluation.results.locate"),

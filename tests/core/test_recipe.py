@@ -111,7 +111,7 @@ def test_a_recipe_that_makes_no_sense_is_refused(tmp_path, text, message):
 def test_overrides_win_and_are_written_as_in_yaml(tmp_path):
     path = recipe(tmp_path, EVALUATE + "seeds: [0]")
     changed = read(path, ["seeds=[3,4]", "lr=1e-3", "method=blur:strong", "joint=false", "name=other", "keep=0.5"])
-    assert (changed.seeds, changed.lr, changed.method) == ((3, 4), 1e-3, "blur:strong")
+    assert (changed.seeds, changed.lr, changed.method) == ((3, 4), 1e-3, ("blur:strong",))
     assert (changed.joint, changed.name, changed.keep) == (False, "other", (0.5,))
 
 

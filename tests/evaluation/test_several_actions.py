@@ -11,13 +11,13 @@ from tests.evaluation.toy import learned, several, toy
 from vidveil.core.errors import DataError, UsageError
 from vidveil.data.clips import ClipSet
 from vidveil.data.description import labels_fingerprint
-from vidveil.evaluation import train_recognizer as train
 from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.measures.subgroups import subgroups
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import point
+from vidveil.evaluation.protocols import recognizer as train
 from vidveil.evaluation.results import Results, read
 from vidveil.report.compared import section
 from vidveil.report.tables import table

@@ -1,8 +1,13 @@
 """What a reader of the section "Compared, on the same clips" learns."""
 
-from tests.report.made_up import on_disk, results
+from dataclasses import replace
+
+from safetensors.numpy import load_file, save_file
+
+from tests.report.made_up import on_disk, point, results
 from tests.report.test_tables import rows
 from vidveil.report.compared import TITLE, section
+from vidveil.report.several_methods import by_method
 from vidveil.report.tables import table
 
 
@@ -101,3 +106,39 @@ def test_the_section_stands_between_the_overview_and_the_runs(tmp_path):
     text = table([one for _, one in runs], section(runs))
     places = [text.index(f"{title}\n") for title in ("## Compared", TITLE, "## dual", "## blur")]
     assert places == sorted(places)
+
+
+def both(folder):
+    """One run with two methods, the files of which are those of two runs."""
+    made = two(folder)
+    clips = {}
+    for path, _ in made:
+        clips |= load_file(path.with_name("per_clip.safetensors"))
+    (folder / "both").mkdir()
+    save_file(clips, folder / "both" / "per_clip.safetensors")
+    (_, first), (_, second) = made
+    path = folder / "both" / "results.json"
+    points = [*first.points, *second.points]
+    one = replace(first, name="both", points=points, recipe={"method": ["dual", "blur"]})
+    one.write(path)
+    return path, one
+
+
+def test_methods_of_one_run_are_compared_like_those_of_two(tmp_path):
+    path, one = both(tmp_path)
+    text = section([(path, one)])
+    apart = section(two(tmp_path / "apart"))
+    assert "### both, dual − both, blur" in text
+    assert text.replace("both, ", "") == apart
+    assert table([one]).startswith("## Compared\n\n| run | method |")
+
+
+def test_a_run_with_one_method_is_split_no_further_by_what_was_recovered_after_it():
+    points = [point("splavu:a"), point("splavu:a inverted by pairs")]
+    assert by_method(results("one", points, recipe={"method": "splavu:a"})) == [
+        results("one", points, recipe={"method": "splavu:a"})
+    ]
+    points += [point("splavu:a b"), point("splavu:a b inverted by pairs")]
+    first, second = by_method(results("two", points, recipe={"method": ["splavu:a", "splavu:a b"]}))
+    assert [one.method for one in first.points] == ["splavu:a", "splavu:a inverted by pairs"]
+    assert [one.method for one in second.points] == ["splavu:a b", "splavu:a b inverted by pairs"]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.report.made_up import metric, point, results, sweep
 from vidveil.core.errors import OutputError
+from vidveil.report import plot
 from vidveil.report.plot import places, trade_off
 
 
@@ -69,3 +70,11 @@ def test_any_results_can_be_drawn(runs, tmp_path):
 def test_a_picture_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         trade_off([results()], tmp_path / "nowhere" / "tradeoff.png")
+
+
+def test_each_method_of_a_run_is_a_curve_of_its_own(tmp_path, monkeypatch):
+    several = results("both", [*sweep("dual", 1.0).points, point("blur")], recipe={"method": ["dual", "blur"]})
+    drawn = []
+    monkeypatch.setattr(plot, "_panel", lambda _, each, panel: drawn.append((panel, [one.name for one in each])))
+    trade_off([several], tmp_path / "a.png")
+    assert drawn == [(panel, ["both, dual", "both, blur"]) for panel in ("linkage", "attributes")]

@@ -1,15 +1,23 @@
-"""Recipes, carried out: what `vidveil train` and `vidveil evaluate` do."""
+"""Recipes, carried out or planned: what `vidveil train` and `vidveil evaluate` do."""
 
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
 
 from vidveil.core.errors import UsageError
-from vidveil.core.recipe import find, read_for, runner_of
+from vidveil.core.recipe import VERBS, find, read, read_for, runner_of, verb_of
+from vidveil.core.registry import resolve
 from vidveil.core.text import printable
+from vidveil.data import load_data
+from vidveil.data.store.videos import NotInCacheError, cache_folder, only_from_cache
 from vidveil.evaluation.results import Results
 from vidveil.methods.trained import Trained
+from vidveil.training.options import options_of
+from vidveil.training.plan import NothingTrained, Plan, PlannedTraining, dry_run, steps_of
+from vidveil.training.runs import runs_folder
 
 
 def evaluate(
@@ -44,6 +52,54 @@ def train(
         read_for("train", find(recipe), overrides), root=_folder(data), resume=resume, strict=strict, console=console
     )
     return made
+
+
+def plan(recipe: str, *overrides: str, data: str | Path | None = None) -> Plan:
+    """What `evaluate` or `train` with the same words will do, and about how long it takes here.
+
+    A few steps of each network are timed. No run begins, nothing is written or decoded.
+    """
+    return planned(read(find(recipe), overrides), root=_folder(data))
+
+
+def planned(recipe: Any, *, root: Path | None = None) -> Plan:
+    """The plan of a recipe that was read, with speeds of this machine."""
+    key, default, table = VERBS[verb_of(recipe)]
+    planner = table[getattr(recipe, key, default)].plan
+    made: Plan = resolve(planner)(recipe, root) if planner else _by_a_rehearsal(recipe, root)
+    return made.measure()
+
+
+def _by_a_rehearsal(recipe: Any, root: Path | None) -> Plan:
+    """What runs the recipe is called; its trainings take a few steps, and whatever it writes is deleted."""
+    found = Plan(recipe.name, recipe.data, options_of(recipe, 0).accelerator())
+    found.folders = {"cache": cache_folder(), "runs": runs_folder()}
+    if (runs_folder() / recipe.name / "recipe.json").is_file():
+        found.notes.append(f"there is a run {recipe.name}: --resume goes on with it, name=… begins another")
+    with TemporaryDirectory(prefix="vidveil-plan-") as folder, dry_run(Path(folder), runs_folder()) as dry:
+        try:
+            with only_from_cache():
+                runner_of(recipe)(recipe, root=root, resume=False, strict=False, console=None)
+        except NothingTrained:
+            pass
+        except NotInCacheError as error:
+            found.notes.append(f"{error}: nothing is timed")
+            if not dry.trainings and verb_of(recipe) == "train":
+                dry.trainings += _by_its_labels(recipe, root)
+    found.trainings = dry.trainings
+    return found
+
+
+def _by_its_labels(recipe: Any, root: Path | None) -> list[PlannedTraining]:
+    """Of a set that is not decoded yet, the training as the recipe has it."""
+    clips = None
+    with only_from_cache(), suppress(NotInCacheError):
+        data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
+        clips = len(data.indices("train"))
+    steps = None if clips is None else steps_of(clips, recipe.batch, recipe.epochs)
+    network = str(getattr(recipe, "method", ""))
+    one = PlannedTraining(label=recipe.name, task="", network=network, clips=clips, epochs=recipe.epochs, steps=steps)
+    return [one]
 
 
 def carry_out(

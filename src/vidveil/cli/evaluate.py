@@ -2,7 +2,8 @@
 
 import typer
 
-from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
+from vidveil.cli.planned import show_plan
+from vidveil.cli.recipe_words import Data, DryRun, Overrides, Recipe, Resume, Strict
 from vidveil.cli.reported import reported
 from vidveil.core.progress import console
 
@@ -12,9 +13,16 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 @reported("evaluate")
 def evaluate(
-    recipe: Recipe, overrides: Overrides = None, data: Data = None, strict: Strict = False, resume: Resume = False
+    recipe: Recipe,
+    overrides: Overrides = None,
+    data: Data = None,
+    strict: Strict = False,
+    resume: Resume = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Anonymize a dataset, train a recognizer and attackers anew on the result, report both with their floors.
+
+    Several methods in one run share the trainings on raw video.
 
     \b
     vidveil evaluate raw_puppets                           what raw video of the synthetic people leaks
@@ -23,10 +31,16 @@ def evaluate(
     vidveil evaluate raw_ucf101_5 --data sets/             real video; see `vidveil ls data`
     vidveil evaluate untrimmed_puppets method=raw          actions in whole videos, detected by features
     vidveil evaluate raw_puppets seeds=[0,1,2] device=cuda
+    vidveil evaluate blur_puppets "method=[blur:strong,figure:14]" name=two
+    vidveil evaluate blur_puppets --dry-run                what it would train, and about how long it would take
     vidveil evaluate raw_puppets --resume                  after a crash or Ctrl-C
 
     Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
     """
+    if dry_run:
+        show_plan("evaluate", recipe, overrides or [], data)
+        return
+
     from vidveil.app.run_recipe import evaluate as run
     from vidveil.report.tables import table
     from vidveil.training.runs import runs_folder

@@ -15,4 +15,8 @@ Data = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="A video that cannot be decoded is an error, not left out with a warning.")
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="List trainings, disk space and an estimate of the time; begin and write nothing."),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a run of this name that was interrupted.")]

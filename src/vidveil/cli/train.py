@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from vidveil.cli.recipe_words import Data, Overrides, Recipe, Resume, Strict
+from vidveil.cli.planned import show_plan
+from vidveil.cli.recipe_words import Data, DryRun, Overrides, Recipe, Resume, Strict
 from vidveil.cli.reported import reported
 from vidveil.core.progress import console
 from vidveil.core.recipe import names
@@ -19,7 +20,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 @reported("train")
 def train(
-    recipe: Recipe, overrides: Overrides = None, data: Data = None, strict: Strict = False, resume: Resume = False
+    recipe: Recipe,
+    overrides: Overrides = None,
+    data: Data = None,
+    strict: Strict = False,
+    resume: Resume = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Train a recognizer (its epoch is chosen on validation, test is looked at once) or a method that learns.
 
@@ -31,10 +37,15 @@ def train(
     vidveil train action_puppets                              an action recognizer of the built-in people
     vidveil train action_puppets recognizer=r3d18 device=cuda name=big
     vidveil train action_puppets tasks=[identity,attributes]
+    vidveil train dual_cls_puppets --dry-run                  its steps, and about how long they would take
     vidveil train action_puppets --resume                     after a crash or Ctrl-C: to the bit as if never stopped
 
     Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
+    if dry_run:
+        show_plan("train", recipe, overrides or [], data)
+        return
+
     from vidveil.app.run_recipe import train as run
     from vidveil.evaluation.results import Results
     from vidveil.report.tables import table

@@ -30,6 +30,8 @@ VERBS: dict[str, tuple[str, str, Registry[Runnable]]] = {
 }
 """For each verb: the key that chooses what to run, its default, and the table of choices."""
 FOLDER = Path(__file__).parents[1] / "recipes"
+ONE_AS_WORD = "method"
+"""The key whose single value is stored without a list, as it was when it could not have several."""
 
 
 def names(verb: str | None = None) -> list[str]:
@@ -123,7 +125,13 @@ def build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
 
 def as_values(recipe: Any) -> dict[str, Any]:
     """For results and checkpoints: plain values that JSON can hold."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(recipe).items()}
+    return {key: _plain(key, value) for key, value in asdict(recipe).items()}
+
+
+def _plain(key: str, value: Any) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    return value[0] if key == ONE_AS_WORD and len(value) == 1 else list(value)
 
 
 def _text(path: Path) -> str:

@@ -30,6 +30,16 @@ RENAMED_VALUES = {"train_on": {"credit": "attribution"}}
 """Key → old value → new value."""
 
 
+ADDED_KEYS: Mapping[str, Any] = {"region": "frame", "keep": [], "privacy_weight": None, "fill": None}
+"""Keys that some recipes did not have in earlier versions, with the value for what was done then."""
+
+
+def differing_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Keys in which two stored recipes differ, which may be of different versions."""
+    keys = before.keys() | now.keys()
+    return sorted(key for key in keys if before.get(key, ADDED_KEYS.get(key)) != now.get(key, ADDED_KEYS.get(key)))
+
+
 def with_current_names(
     values: Mapping[str, Any], *, note: bool = True, renamed: Mapping[str, str] = RENAMED_KEYS
 ) -> dict[str, Any]:

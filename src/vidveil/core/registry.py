@@ -114,9 +114,12 @@ class Method:
 class Runnable:
     """A kind of recipe: its dataclass and the function that runs it, or `module:name` of each."""
 
-    recipe: str | type
+    recipe: str | Callable[..., Any]
     run: str | Callable[..., Any]
     """Takes the recipe; root, resume, strict and console by keyword."""
+    plan: str | Callable[..., Any] = ""
+    """Of the function that says what a run will do: takes the recipe and root, returns a `training.plan.Plan`. Without
+    one, the function that runs it is called with trainings of a few steps."""
 
 
 METHODS = Registry(
@@ -183,7 +186,11 @@ DEFAULT = "blur:strong"
 TRAININGS = Registry(
     "training",
     {
-        "recognizer": Runnable("vidveil.training.recipe:TrainRecipe", "vidveil.evaluation.train_recognizer:run"),
+        "recognizer": Runnable(
+            "vidveil.training.recipe:TrainRecipe",
+            "vidveil.evaluation.protocols.recognizer:run",
+            "vidveil.evaluation.protocols.plan_clips:plan_recognizer",
+        ),
         "dual_cls": Runnable("vidveil.methods.dual_cls.recipe:DualCLSRecipe", "vidveil.methods.dual_cls.train:run"),
         "splavu": Runnable("vidveil.methods.splavu.recipe:SplavuRecipe", "vidveil.methods.splavu.run:run"),
         "stprivacy": Runnable(
@@ -193,7 +200,12 @@ TRAININGS = Registry(
 )
 """`verb: train`, by `method`; the default trains a recognizer."""
 
-_CLIPS = Runnable("vidveil.evaluation.recipes.clips:EvaluateRecipe", "vidveil.evaluation.protocols.clips:run")
+_CLIPS = Runnable(
+    "vidveil.evaluation.recipes.clips:EvaluateRecipe",
+    "vidveil.evaluation.protocols.clips:run",
+    "vidveil.evaluation.protocols.plan_clips:plan",
+)
+_WHOLE_VIDEOS = "vidveil.evaluation.protocols.untrimmed:run", "vidveil.evaluation.protocols.plan_features:plan_whole"
 PROTOCOLS = Registry(
     "protocol",
     {
@@ -201,14 +213,12 @@ PROTOCOLS = Registry(
         "gait": _CLIPS,
         "retrieval": _CLIPS,
         "features": Runnable(
-            "vidveil.evaluation.recipes.features:FeaturesRecipe", "vidveil.evaluation.protocols.features:run"
+            "vidveil.evaluation.recipes.features:FeaturesRecipe",
+            "vidveil.evaluation.protocols.features:run",
+            "vidveil.evaluation.protocols.plan_features:plan",
         ),
-        "detection": Runnable(
-            "vidveil.evaluation.recipes.untrimmed:DetectionRecipe", "vidveil.evaluation.protocols.untrimmed:run"
-        ),
-        "anomaly": Runnable(
-            "vidveil.evaluation.recipes.untrimmed:AnomalyRecipe", "vidveil.evaluation.protocols.untrimmed:run"
-        ),
+        "detection": Runnable("vidveil.evaluation.recipes.untrimmed:DetectionRecipe", *_WHOLE_VIDEOS),
+        "anomaly": Runnable("vidveil.evaluation.recipes.untrimmed:AnomalyRecipe", *_WHOLE_VIDEOS),
     },
 )
 """`verb: evaluate`, by `protocol`; the default is `attack`."""

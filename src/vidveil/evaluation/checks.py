@@ -1,16 +1,20 @@
-"""Mistakes in a recipe for clips: reported before the first training, and before there is a run."""
+"""Mistakes in a recipe: reported before the first training, and before there is a run."""
+
+from dataclasses import replace
 
 from vidveil.core.anonymizer import Chain
 from vidveil.core.errors import UsageError
 from vidveil.core.text import close_to
 from vidveil.data.video_parts import check_video_part
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
-from vidveil.methods import load
+from vidveil.evaluation.recipes.recipe import EvaluationRecipe
+from vidveil.methods import load, works_on_features
 from vidveil.methods.anonymized_data import Setting, check_method
 from vidveil.methods.masking.baselines import pruning_control
 from vidveil.methods.masking.ground_truth import has_truth
 from vidveil.methods.motion import MotionMethod
 from vidveil.models.recognizers import RECOGNIZERS
+from vidveil.training.log import file_name
 from vidveil.training.runs import runs_folder
 
 STARTS = ("pretrained", "frozen", "raw")  # after the name of a network and a colon
@@ -19,10 +23,13 @@ ENERGY = "energy"  # no network: the mean of all frames
 
 
 def refuse_mistakes(recipe: EvaluateRecipe) -> None:
-    for setting in dict.fromkeys(setting_of(recipe).of_seed(seed) for seed in recipe.seeds):
-        check_method(setting, recipe.keep)
-    if recipe.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
-        raise UsageError(f"oracle needs ground truth, and {recipe.data} has none: take the built-in people, puppets")
+    for setting in each_of(recipe):
+        if works_on_features(setting.method):
+            raise UsageError(
+                f"{setting.method} is an adapter of features, and the protocol {recipe.protocol} evaluates video: take "
+                "protocol: features, detection or anomaly"
+            )
+        check_on_video(setting, recipe)
     check_video_part(recipe.part, recipe.data)
     if recipe.part != "whole":
         _check_with_part(recipe)
@@ -52,16 +59,44 @@ def check_network(network: str) -> None:
         raise UsageError(f"{network}: there are no published weights of {name}; leave out :pretrained")
 
 
-def setting_of(recipe: EvaluateRecipe) -> Setting:
-    """The method with its knobs, all but the keep rate."""
-    return Setting(method=recipe.method, region=recipe.region, privacy_weight=recipe.privacy_weight, fill=recipe.fill)
+def settings_of(recipe: EvaluationRecipe) -> list[Setting]:
+    """Each method at each keep rate; none of raw."""
+    knobs = Setting(method="raw", region=recipe.region, privacy_weight=recipe.privacy_weight, fill=recipe.fill)
+    return [
+        replace(knobs, method=method, keep=keep)
+        for method in recipe.method
+        for keep in recipe.keep or (None,)
+        if method != "raw"
+    ]
+
+
+def each_of(recipe: EvaluationRecipe) -> list[Setting]:
+    """The settings of each seed, each of them once; raw, too, whose knobs are mistakes."""
+    settings = settings_of(recipe) or [_raw(recipe)]
+    tags = [file_name(one.tag) for one in settings]
+    if again := next((one for one, tag in zip(settings, tags, strict=True) if tags.count(tag) > 1), None):
+        raise UsageError(f"{again}: another method of this run would have the same folders; evaluate it in another run")
+    return list(dict.fromkeys(one.of_seed(seed) for one in settings for seed in recipe.seeds))
+
+
+def _raw(recipe: EvaluationRecipe) -> Setting:
+    keep = recipe.keep[0] if recipe.keep else None
+    return Setting(method="raw", keep=keep, privacy_weight=recipe.privacy_weight, fill=recipe.fill)
+
+
+def check_on_video(setting: Setting, recipe: EvaluationRecipe) -> None:
+    """UsageError for a method of video that does not exist, or has no such knob."""
+    check_method(setting, [] if setting.keep is None else [setting.keep])
+    if setting.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
+        raise UsageError(f"oracle needs ground truth, and {recipe.data} has none: take the built-in people, puppets")
 
 
 def _check_with_part(recipe: EvaluateRecipe) -> None:
     if whole := [which for which in recipe.controls if which in ("median", "person_crop")]:
         raise UsageError(f"the control {whole[0]} is of the whole video: leave it out, or part")
-    if recipe.part == "median" and _compares_frames(setting_of(recipe).of_seed(recipe.seeds[0]).method):
-        raise UsageError(f"part: median is one picture, of which {recipe.method} shows nothing, whatever it hides")
+    for method in recipe.method if recipe.part == "median" else ():
+        if _compares_frames(method.replace("{seed}", str(recipe.seeds[0]))):
+            raise UsageError(f"part: median is one picture, of which {method} shows nothing, whatever it hides")
 
 
 def _compares_frames(spec: str) -> bool:

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidveil.core.errors import UsageError
+from vidveil.core.errors import DataError, UsageError
 from vidveil.core.progress import counted, phase
 from vidveil.core.version import __version__
 from vidveil.data.clips import ClipSet
@@ -32,7 +32,7 @@ from vidveil.data.puppets import PuppetClips, masks
 from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, created
-from vidveil.data.store.videos import Item, VideoStore, cache_folder
+from vidveil.data.store.videos import Item, NotInCacheError, VideoStore, cache_folder, only_from_cache
 from vidveil.methods.learned.anonymizer import LearnedAnonymizer, learned_in
 from vidveil.methods.masking.baselines import (
     CONTROLS,
@@ -41,7 +41,7 @@ from vidveil.methods.masking.baselines import (
     pruning_control,
     with_random_pruning,
 )
-from vidveil.methods.painting import clip_of, painted, painted_by_workers, pixels, worker_count
+from vidveil.methods.painting import painted, painted_by_workers, pixels_of, tensor_of, worker_count
 
 if TYPE_CHECKING:
     from vidveil.methods import Anonymized, Anonymizer
@@ -67,6 +67,11 @@ class Setting:
     def of_seed(self, seed: int) -> "Setting":
         """`dual-{seed}` names one training of the method for each seed."""
         return Setting(**asdict(self) | {"method": self.method.replace("{seed}", str(seed))})
+
+    @property
+    def tag(self) -> str:
+        """`METHOD[-KEEP]`: its name among the settings of an evaluation."""
+        return self.method if self.keep is None else f"{self.method}-{self.keep:g}"
 
     def __str__(self) -> str:
         knobs = {"keeping": self.keep, "privacy weight": self.privacy_weight}
@@ -99,15 +104,7 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
         after = data.videos.of(anonymized(data.videos.whole, setting, device=device))
         return data.with_videos(after, f"{data.name} after {setting}")
     painter = _painter(data, setting, device)
-    about: dict[str, Any] = {
-        **{key: _exact(value) for key, value in asdict(setting).items()},
-        "weights": painter.weights,
-        "tubelet": list(painter.tubelet) if painter.tubelet else None,
-        "of": data.videos.fingerprint,
-        "vidveil": __version__,
-        **({} if painter.as_filmed else {"as_filmed": False}),
-    }
-    folder = _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    folder, about = _cached_as(data, setting, painter)
     chunks = _chunks(data, painter.at_once)
     made_now = []
 
@@ -129,6 +126,41 @@ def anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> ClipS
     return data.with_videos(videos, f"{data.name} after {setting}")
 
 
+def _cached_as(data: ClipSet, setting: Setting, painter: Painter) -> tuple[Path, dict[str, Any]]:
+    """Where the set after the method is kept, and what is recorded of it."""
+    about: dict[str, Any] = {
+        **{key: as_json(value) for key, value in asdict(setting).items()},
+        "weights": painter.weights,
+        "tubelet": list(painter.tubelet) if painter.tubelet else None,
+        "of": data.videos.fingerprint,
+        "vidveil": __version__,
+        **({} if painter.as_filmed else {"as_filmed": False}),
+    }
+    return _folder() / hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16], about
+
+
+def cached_anonymized(data: ClipSet, setting: Setting, *, device: str = "cpu") -> VideoStore | None:
+    """What is in the cache of the set after the method; nothing is made, and nobody is looked for."""
+    if setting.region != "frame" or isinstance(data.videos, SingleFrames):
+        return None
+    with only_from_cache(), suppress(DataError):
+        folder, about = _cached_as(data, setting, _painter(data, setting, device))
+        return AnonymizedVideos.cached(folder, about, list)
+    return None
+
+
+def some_anonymized(data: ClipSet, setting: Setting, rows: Sequence[int], *, device: str = "cpu") -> int:
+    """Apply the method to these clips, and keep nothing: to measure how long it takes. How many clips it were."""
+    if setting.region == "frame" and not isinstance(data.videos, SingleFrames):
+        with only_from_cache(), suppress(NotInCacheError):
+            return len(list(_painter(data, setting, device).paint(rows)))
+    method = load_setting(setting)
+    for row in rows:
+        clip = tensor_of(data.videos.frames(row), device)
+        method.anonymize(clip, keep=setting.keep, privacy_weight=setting.privacy_weight)
+    return len(rows)
+
+
 def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
     """A method that does not exist, or has no such knob, is refused now."""
     for share in keep or (None,):
@@ -136,12 +168,12 @@ def check_method(setting: Setting, keep: Sequence[float] = ()) -> None:
         _refuse_knobs_of_controls(tried)
         if tried.method in ("raw", "noise") or pruning_control(tried.method, share):
             continue
-        method = _load(tried, find_regions=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
+        method = load_setting(tried, find_regions=lambda clip: [()] * clip.shape[1])  # nobody has to be looked for
         learned = learned_in(method)
         frames, size = (learned.network.frames, learned.network.size) if learned else (2, 32)
         empty = np.zeros((frames, size, size, 3), np.uint8)
         # knobs are refused when they are used
-        method.anonymize(clip_of(empty), keep=share, privacy_weight=tried.privacy_weight)
+        method.anonymize(tensor_of(empty), keep=share, privacy_weight=tried.privacy_weight)
 
 
 def _refuse_knobs_of_controls(setting: Setting) -> None:
@@ -178,7 +210,7 @@ def _same(videos: VideoStore, row: int, item: Item) -> bool:
     return mask and np.array_equal(videos.frames(row), frames)
 
 
-def _exact(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """JSON has no infinity."""
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
@@ -190,7 +222,7 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
         return Painter(lambda rows: [_noise(data.videos.frames(row), row) for row in rows])
     if control := pruning_control(setting.method, setting.keep):
         return _pruned(data, control, setting.fill or "black")
-    method = _load(setting)
+    method = load_setting(setting)
     if isinstance(method, LearnedAnonymizer):
         return _learned(data, method, setting, device)
     knobs = {"keep": setting.keep, "privacy_weight": setting.privacy_weight}
@@ -208,12 +240,8 @@ def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
 
     alone = where is None and method.weights is not None  # networks, and who follows people, go in order
     videos, paint_all = data.videos, None
-    if (
-        where is None
-        and not alone
-        and isinstance(videos, VideoStore)
-        and (count := worker_count(videos, setting.method))
-    ):
+    count = 0 if alone or where is not None else worker_count(videos, setting.method)
+    if count and isinstance(videos, VideoStore):
         paint_all = partial(painted_by_workers, videos, setting.method, method, count)
     workers = 1 if alone else min(WORKERS, os.cpu_count() or 1)
 
@@ -237,7 +265,8 @@ def one_thread_each(workers: int) -> Iterator[None]:
         cv2.setNumThreads(before)
 
 
-def _load(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anonymizer":
+def load_setting(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anonymizer":
+    """The method with its region and fill; `keep` and `privacy_weight` are given with each clip."""
     from vidveil.methods import load
 
     try:
@@ -276,8 +305,8 @@ def _pruned(data: ClipSet, control: PruningControl, fill: str) -> Painter:
             if fill == "black":
                 video = frames * shown[..., None]
             else:
-                made = filled(clip_of(frames)[None], torch.from_numpy(shown.copy())[None], fill)
-                (video,) = pixels(made, frames.shape, control.name)
+                made = filled(tensor_of(frames)[None], torch.from_numpy(shown.copy())[None], fill)
+                (video,) = pixels_of(made, frames.shape, control.name)
             yield video, {KEPT: kept.astype(np.uint8), SCORES: scores.astype(np.float32)}
 
     return Painter(paint, tubelet=(grid.frames, grid.side), as_filmed=fill != "mask")
@@ -302,9 +331,9 @@ def _learned(data: ClipSet, method: LearnedAnonymizer, setting: Setting, device:
         made: dict[int, Item] = {}
         for shape in dict.fromkeys(video.shape for video in videos):
             alike = [i for i, video in enumerate(videos) if video.shape == shape]
-            clips = clip_of(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
+            clips = tensor_of(np.stack([videos[i] for i in alike]), device)  # (B, 3, T, H, W)
             found = method.anonymize_batch(clips, keep=setting.keep, privacy_weight=setting.privacy_weight)
-            shown = pixels(found.video, shape, setting.method)
+            shown = pixels_of(found.video, shape, setting.method)
             items = shown if found.mask is None else zip(shown, _sides(found, tubelet), strict=True)
             made |= dict(zip(alike, items, strict=True))
         for i in range(len(rows)):

@@ -56,19 +56,19 @@ def painted_by_workers(videos: VideoStore, spec: str, method: "Anonymizer", coun
 
 def painted(method: "Anonymizer", frames: NDArray[np.uint8], **knobs: float | None) -> NDArray[np.uint8]:
     """(T, H, W, 3) bytes → the same, as the method leaves them."""
-    video = method.anonymize(clip_of(frames), **knobs).video[None]
-    found: NDArray[np.uint8] = pixels(video, frames.shape, method.spec)[0]
+    video = method.anonymize(tensor_of(frames), **knobs).video[None]
+    found: NDArray[np.uint8] = pixels_of(video, frames.shape, method.spec)[0]
     return found
 
 
-def clip_of(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":
+def tensor_of(frames: NDArray[np.uint8], device: str = "cpu") -> "Tensor":
     """(..., T, H, W, 3) bytes → (..., 3, T, H, W) in [0, 1]."""
     import torch
 
     return torch.from_numpy(np.array(frames)).to(device).movedim(-1, -4).float() / 255  # bytes travel, not floats
 
 
-def pixels(video: "Tensor", shape: tuple[int, ...], method: str) -> NDArray[np.uint8]:
+def pixels_of(video: "Tensor", shape: tuple[int, ...], method: str) -> NDArray[np.uint8]:
     """(B, 3, T, H, W) in [0, 1] → (B, T, H, W, 3) bytes."""
     import torch
 

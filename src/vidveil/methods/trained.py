@@ -12,6 +12,7 @@ from vidveil.core.recipe_keys import with_old_names
 from vidveil.core.version import __version__
 from vidveil.models import checkpoint
 from vidveil.training.options import FREE
+from vidveil.training.plan import NothingTrained, current_dry_run
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -70,6 +71,8 @@ class Validation:
 
     def metrics(self) -> dict[str, float]:
         """Those of the last call; measured now if there was none, as in a run that was resumed after its last epoch."""
+        if current_dry_run() is not None:
+            raise NothingTrained
         return self.last or self.measure()
 
 

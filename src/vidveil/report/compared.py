@@ -23,6 +23,7 @@ from vidveil.report.paired import (
     method,
 )
 from vidveil.report.same_clips import RANK1, Run, comparable, different_settings
+from vidveil.report.several_methods import by_method
 from vidveil.report.tables import spoken, used
 from vidveil.statistics.intervals import RESAMPLES, Difference, Resamples, difference
 from vidveil.statistics.tradeoff import Comparison
@@ -33,7 +34,9 @@ FEW_PEOPLE = 20
 
 @phase("comparing methods on the same clips")
 def section(runs: Sequence[tuple[Path, Results]]) -> str:
-    """Of results and the files they were read from; empty where there are not two methods to compare."""
+    """Of results and the files they were read from; empty where there are not two methods to compare. Those of one run
+    are compared like those of several."""
+    runs = [(path, one) for path, results in runs for one in by_method(results)]
     if sum(bool(results.points) for _, results in runs) < 2:
         return ""
     opened, reasons = comparable(runs)

@@ -4,8 +4,9 @@
         stretched towards the right (by √ of what is lost), where the methods lie that anybody would use
     y   excess leakage: 1 as much as raw video, 0 the floor; one panel for linkage, one for attributes
 
-A run is a marker and a colour (Okabe and Ito's, which colour-blind people tell apart), its settings joined by a line;
-of many runs only the first one's settings are named, and from the seventh on lines are dashed.
+A run, or each method of a run with several, is a marker and a colour (Okabe and Ito's, which colour-blind people tell
+apart), its settings joined by a line; of many runs only the first one's settings are named, and from the seventh on
+lines are dashed.
 Bars are the 95 % intervals over test people of the ratios themselves: raw video was measured on the same people, and
 moves with them.
 """
@@ -21,6 +22,7 @@ from vidveil.core.atomic import new_file
 from vidveil.core.errors import OutputError
 from vidveil.core.progress import phase
 from vidveil.evaluation.results import Point, Results
+from vidveil.report.several_methods import by_method
 from vidveil.report.tables import used
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def trade_off(results: Sequence[Results], path: Path) -> None:
     except ImportError as error:
         raise OutputError("the picture needs matplotlib: pip install matplotlib") from error
 
+    results = [one for several in results for one in by_method(several)]
     panels = [panel for panel in PANELS if any(places(one, panel) or _attacked(one, panel) for one in results)]
     figure = Figure(figsize=(5.4 * max(1, len(panels)) + 0.4, 4.8), dpi=150, layout="constrained")
     axes = figure.subplots(1, max(1, len(panels)), squeeze=False)[0]

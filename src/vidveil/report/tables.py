@@ -1,6 +1,6 @@
 """Results as Markdown: every number with its interval, its floor, the raw value next to it, and who measured it.
 
-table([results])            one run
+table([results])            one run; with an overview, if it evaluated several methods
 table([first, second])      several: an overview first, one row a setting, then each run by itself
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Sequence
 from vidveil.data.description import UtilityMetric
 from vidveil.evaluation.results import Metric, Point, Results, utility_in
 from vidveil.report.markdown import NOTHING, escaped, grid, known, number, signed, with_interval
+from vidveil.report.several_methods import methods_of
 
 _NAMES = {
     "action_top1": "action, top-1",
@@ -55,7 +56,7 @@ _LISTED = 64
 def table(results: Sequence[Results], compared: str = "") -> str:
     """Everything that a reader needs to assess the numbers, as Markdown. `compared` goes behind the overview."""
     parts = []
-    if len(results) > 1:
+    if len(results) > 1 or any(len(methods_of(one)) > 1 for one in results):
         parts += ["## Compared", overview(results)]
         if len({(one.data.get("fingerprint"), one.data.get("labels")) for one in results}) > 1:
             parts.append("**These runs are about different clips: their numbers cannot be compared with each other.**")

@@ -23,14 +23,15 @@ from vidveil.core.errors import UsageError
 from vidveil.data import folder_of, load_data
 from vidveil.data.clips import ClipSet
 from vidveil.data.features.extract import STATIC
-from vidveil.data.features.labels import FeatureRows
-from vidveil.data.features.sets import FeatureSet, cached, on_device
+from vidveil.data.features.sets import Extraction, FeatureSet
 from vidveil.data.puppets.long import PuppetVideos
 from vidveil.data.readers import thumos14, ucf_crime
 from vidveil.data.readers.subsampled import MARGIN
+from vidveil.data.store.videos import UndecodedVideos
 from vidveil.data.untrimmed import NORMAL, Untrimmed, frame_labels, length_of
 from vidveil.data.video_files import VideoFiles
 from vidveil.models.encoders import check_encoder, load_encoder
+from vidveil.models.encoders.encoder import Encoder
 from vidveil.tasks import anomaly, detection
 from vidveil.tasks.anomaly.folds import FOLDS, folds_of, split_of
 
@@ -139,6 +140,32 @@ def long_features(
         strict: a video that cannot be decoded is an error; for videos that stay in their files it always is.
         hop: frames from one feature to the next; 0: as above.
     """
+    made, annotations, network = long_extraction(
+        data, encoder, task, frames=frames, size=size, stride=stride, half=half, root=root, seed=seed, strict=strict,
+        device=device, hop=hop,
+    )  # fmt: skip
+    clips = made.clips
+    lengths, rates = _lengths(clips, annotations)
+    classes = thumos14.CLASSES if data == "thumos14" else tuple(clips.actions)
+    return LongFeatures(made.of(clips, network), tuple(annotations), lengths, rates, made.hop, classes)
+
+
+def long_extraction(
+    data: str,
+    encoder: str,
+    task: str,
+    *,
+    frames: int = 0,
+    size: int = 0,
+    stride: int = 1,
+    half: bool = False,
+    root: Path | None = None,
+    seed: int = 0,
+    strict: bool = False,
+    device: str = "cpu",
+    hop: int = 0,
+) -> tuple[Extraction, Sequence[Untrimmed], Encoder]:
+    """How `long_features` makes features, with the annotations of the videos and the encoder; nothing is extracted."""
     per_clip = features_per_clip(data, task)
     if not encoder:
         raise UsageError(f"features of {data} need an encoder: encoder=i3d")
@@ -150,11 +177,11 @@ def long_features(
         clips, annotations = _decoded(data, network.frames, network.size, root, seed, strict)
     hop = hop or max(1, network.frames * stride // per_clip)
     static = 0 if data.partition(":")[0] == FIGHTS else STATIC  # its videos last two seconds, as long as static clips
-    store = cached(clips, network, stride=stride, static=static, hop=hop, device=device)
-    features = on_device(clips.with_videos(FeatureRows(store)), store, device)
-    lengths, rates = _lengths(clips, annotations)
-    classes = thumos14.CLASSES if data == "thumos14" else tuple(clips.actions)
-    return LongFeatures(replace(features, pixels=clips.videos), tuple(annotations), lengths, rates, hop, classes)
+    made = Extraction(
+        clips=clips, encoder=encoder, frames=frames, size=size, half=half, stride=stride, static=static, hop=hop,
+        device=device,
+    )  # fmt: skip
+    return made, annotations, network
 
 
 def features_per_clip(data: str, task: str) -> int:
@@ -180,7 +207,7 @@ def _decoded(
         assert isinstance(films, PuppetVideos)
         return films, films.annotations
     clips = load_data(name, frames=frames, size=size, root=root, seed=seed, strict=strict)
-    if fold:  # the test of one is the validation of another
+    if fold and not isinstance(clips.videos, UndecodedVideos):  # the test of one is the validation of another
         clips = replace(clips, split=split_of(folds_of(clips, NO_FIGHT), int(fold)), name=data)
     no_fight = clips.actions.index(NO_FIGHT)
     annotations = [

@@ -36,6 +36,7 @@ from vidveil.training.learner import Learner, Loss, UpdateRule, learners_of
 from vidveil.training.learner import check as check_learners
 from vidveil.training.log import Log
 from vidveil.training.options import Options
+from vidveil.training.plan import current_dry_run
 from vidveil.training.recorded import RecordedSteps
 from vidveil.training.schedule import check_backbone
 from vidveil.training.seeds import deterministic, restore, seeded, snapshot
@@ -81,6 +82,10 @@ def fit(
         fingerprint: of data and recipe; a checkpoint with another one is an error.
         log: is written to, if given; otherwise a log is made in `folder`, with `console`.
     """
+    if (dry := current_dry_run()) is not None:
+        asked_for = {"batches": batches, "loss": loss, "validate": validate, "options": options, "folder": folder}
+        found: Fit = dry.measure(fit, model, **asked_for, update_rules=update_rules, label=label)
+        return found
     from lightning.fabric import Fabric  # takes seconds to import
 
     learners = learners_of(loss)

@@ -31,10 +31,11 @@ from vidveil.core.atomic import open_lock, write_bytes
 from vidveil.core.bounded import is_file, open_regular, read_json_object
 from vidveil.core.errors import OutputError, UsageError, VidveilError
 from vidveil.core.machine import describe
-from vidveil.core.recipe_keys import with_current_names
+from vidveil.core.recipe_keys import differing_keys, with_current_names
 from vidveil.core.text import close_to, printable
 from vidveil.training.log import Log, file_name
 from vidveil.training.options import FREE
+from vidveil.training.plan import current_dry_run
 
 
 def runs_folder() -> Path:
@@ -173,8 +174,7 @@ def _check_may_resume(folder: Path, recipe: dict[str, Any], resume: bool) -> Non
     if done:
         raise UsageError(f"run {folder.name!r} is done: there is nothing to resume; choose another name by name=…")
     before = with_current_names(_read(folder / "recipe.json"), note=False)
-    keys = (before.keys() | recipe.keys()) - set(FREE)
-    if differ := sorted(key for key in keys if before.get(key) != recipe.get(key)):
+    if differ := [key for key in differing_keys(before, recipe) if key not in FREE]:
         was = ", ".join(
             f"{key} was {printable(repr(before.get(key)))}, is {printable(repr(recipe.get(key)))}" for key in differ
         )
@@ -186,7 +186,8 @@ def _folder_of(name: str) -> Path:
         raise UsageError(
             f"{printable(repr(name))} is no name for a run: use letters, digits and _ . = + -, at most 100 of them"
         )
-    return runs_folder() / name
+    dry = current_dry_run()
+    return (runs_folder() if dry is None else dry.folder) / name
 
 
 def _take_lock(folder: Path) -> BinaryIO:

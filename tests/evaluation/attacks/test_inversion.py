@@ -7,7 +7,7 @@ import torch
 
 from tests.evaluation.made_features import WIDTH, clips_of, directions, made, read
 from vidveil.evaluation.attacks.inversion import black_box, white_box
-from vidveil.evaluation.protocols.adapters import adapted_set
+from vidveil.evaluation.protocols.feature_methods import adapted_set
 from vidveil.methods.splavu.model import AAM, Shape
 from vidveil.methods.splavu.recipe import SplavuRecipe
 from vidveil.methods.splavu.train import SplavuNetworks
@@ -56,7 +56,7 @@ def with_clips(data, features):
 
 def test_a_set_after_an_adapter_is_every_clip_after_it_static_ones_too(data, monkeypatch):
     adapter = disturbing()
-    monkeypatch.setattr("vidveil.evaluation.protocols.adapters.AT_ONCE", 50)
+    monkeypatch.setattr("vidveil.evaluation.protocols.feature_methods.AT_ONCE", 50)
     after = adapted_set(data, adapter)
     torch.testing.assert_close(after.clips.all, adapter(data.clips.all), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(after.static.all, adapter(data.static.all), atol=1e-5, rtol=1e-5)

@@ -14,7 +14,7 @@ from vidveil.data.clips import ClipSet
 from vidveil.data.features.labels import FILE, FeatureRows, write_labels
 from vidveil.data.store.features import fill
 from vidveil.evaluation.attacks.gait import SCOPES
-from vidveil.evaluation.protocols import feature_gait
+from vidveil.evaluation.protocols import feature_methods
 from vidveil.evaluation.protocols.feature_gait import walks
 from vidveil.evaluation.protocols.features import run
 from vidveil.evaluation.recipes.features import FeaturesRecipe
@@ -159,7 +159,7 @@ def test_gait_stands_alone(recipe, attack):
 def test_an_evaluation_that_was_stopped_goes_on_to_the_same_numbers(recipe, adapters, monkeypatch):
     wanted = replace(recipe, name="stopped", method=adapters, seeds=(0, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(feature_gait, "adapted_set", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(feature_methods, "adapted_set", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(wanted)
     again, whole = run(wanted, resume=True), run(replace(wanted, name="whole"))

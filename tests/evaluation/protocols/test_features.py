@@ -12,7 +12,7 @@ from tests.evaluation.made_features import PERSONAL, directions, made
 from tests.evaluation.made_features import read as read_features
 from vidveil.core.errors import DataError, UsageError
 from vidveil.evaluation.attacks import inversion
-from vidveil.evaluation.protocols import adapters as adapters_module
+from vidveil.evaluation.protocols import feature_methods
 from vidveil.evaluation.protocols import features as features_module
 from vidveil.evaluation.protocols.features import INVERTED, FeaturesProtocol, run
 from vidveil.evaluation.recipes.features import FeaturesRecipe
@@ -131,7 +131,7 @@ def test_results_are_read_back_and_drawn(results, place):
 
 def test_each_seed_has_an_adapter_of_its_own(recipe, adapters, monkeypatch):
     asked = []
-    monkeypatch.setattr(adapters_module, "load_adapter", lambda name: asked.append(name) or load_adapter(name))
+    monkeypatch.setattr(feature_methods, "load_adapter", lambda name: asked.append(name) or load_adapter(name))
     found = run(
         replace(recipe, name="seeds", method=adapters + "-{seed}", seeds=(0, 1, 2), epochs=3, attacker_epochs=3)
     )
@@ -252,10 +252,8 @@ def shortcut(data):
 
 
 def test_subgroups_are_measured_of_raw_features_and_behind_an_adapter(recipe, adapters, place):
-    loaded = load_adapter(adapters)
-    assert loaded is not None
     recipe = replace(recipe, name="bias", method=adapters, attack=("linkage",), epochs=30, resamples=200)
-    found = FeaturesProtocol(recipe, shortcut(read_features(place / "store")), [loaded[0]]).evaluate()
+    found = FeaturesProtocol(recipe, shortcut(read_features(place / "store"))).evaluate()
     raw, after = found.raw.metrics, found.points[0].metrics
     names = ("action_top1_shortcut_f", "action_top1_shortcut_m", "action_top1_shortcut_gap")
     assert {

@@ -15,7 +15,7 @@ from vidveil.cli.app import app
 from vidveil.core.errors import DataError, RecipeError, UsageError
 from vidveil.core.recipe import find
 from vidveil.core.recipe import read as read_recipe
-from vidveil.evaluation.protocols import adapters
+from vidveil.evaluation.protocols import feature_protocol
 from vidveil.evaluation.protocols import untrimmed as untrimmed_module
 from vidveil.evaluation.protocols.untrimmed import run
 from vidveil.evaluation.recipes.untrimmed import AnomalyRecipe, DetectionRecipe
@@ -65,7 +65,7 @@ def anomaly():
 
 @pytest.fixture(scope="module")
 def results(detection):
-    adapters._RAW.clear()
+    feature_protocol._RAW.clear()
     return run(replace(detection, name="both", method="splavu:safe-{seed}"))
 
 
@@ -102,11 +102,11 @@ def test_raw_features_alone_have_no_points_and_are_evaluated_once_per_process(de
 
 
 def test_networks_on_raw_features_of_another_run_are_used_again(detection, results):
-    adapters._RAW.clear()
+    feature_protocol._RAW.clear()
     found = run(replace(detection, name="reusing", method="splavu:safe-0", raw="both"))
     assert found.raw.metrics["detection_map"].value == pytest.approx(results.raw.metrics["detection_map"].value)
     assert not any(path.name.startswith("raw") for path in (runs_folder() / "reusing" / "fits").iterdir())
-    adapters._RAW.clear()
+    feature_protocol._RAW.clear()
     with pytest.raises(UsageError, match="leave out raw="):
         run(replace(detection, name="nobody", raw="others"))
     results_of_both = runs_folder() / "both" / "results.json"
@@ -118,14 +118,14 @@ def test_networks_on_raw_features_of_another_run_are_used_again(detection, resul
 
 
 def test_with_too_few_permutations_the_verdict_says_so(detection):
-    adapters._RAW.clear()
+    feature_protocol._RAW.clear()
     found = run(replace(detection, name="few", epochs=1, permutations=5))
     assert found.raw.verdict == "too few permutations to say whether events are found"
-    adapters._RAW.clear()
+    feature_protocol._RAW.clear()
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(detection, results, monkeypatch):
-    adapters._RAW.clear()
+    feature_protocol._RAW.clear()
     learn, left = untrimmed_module._detect, [3]
 
     def stops(*args, **kwargs):
@@ -139,7 +139,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(detection, results, 
     with pytest.raises(KeyboardInterrupt):
         run(recipe)
     monkeypatch.undo()
-    adapters._RAW.clear()
+    feature_protocol._RAW.clear()
     with pytest.raises(UsageError, match="--resume"):
         run(recipe)
     found = run(recipe, resume=True)

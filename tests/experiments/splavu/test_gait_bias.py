@@ -1,7 +1,7 @@
 """Gait and bias behind adapters: committed results are of the commands of the study."""
 
 from experiments.splavu import gait_bias
-from vidveil.core.recipe import find, read
+from vidveil.core.recipe import as_values, find, read
 
 
 def test_each_result_is_of_its_command():
@@ -9,7 +9,7 @@ def test_each_result_is_of_its_command():
     for study in gait_bias.STUDIES.values():
         for row in study.rows:
             _, recipe, *overrides = commands[row.run]
-            expected, found = read(find(recipe), overrides), gait_bias.read(row.run)["recipe"]
+            expected, found = as_values(read(find(recipe), overrides)), gait_bias.read(row.run)["recipe"]
             for key in ("method", "data", "encoder", "stride", "frames", "size"):
-                assert found[key] == getattr(expected, key), (row.run, key)
-            assert tuple(found["seeds"]) == expected.seeds == (0, 1, 2)
+                assert found[key] == expected[key], (row.run, key)
+            assert found["seeds"] == expected["seeds"] == [0, 1, 2]

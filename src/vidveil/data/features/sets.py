@@ -6,6 +6,7 @@ data = load_features("features:FOLDER", "")                                    #
 
 import hashlib
 import json
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from vidveil.data.features.extract import CUT, STATIC, extract, progress_of
 from vidveil.data.features.labels import FeatureRows, labelled
 from vidveil.data.store.features import FeatureStore, is_store, read_about
 from vidveil.data.store.files import store_lock
-from vidveil.data.store.videos import cache_folder
+from vidveil.data.store.videos import NotInCacheError, cache_folder, is_only_from_cache
 from vidveil.models.encoders import check_encoder, load_encoder
 from vidveil.models.encoders.encoder import Encoder
 
@@ -82,10 +83,42 @@ class FeatureSet:
     """None where the store has none."""
     pixels: Videos | None = None
     """The videos that they are features of, where these are here."""
+    extraction: "Extraction | None" = None
+    """How they were made, where the videos are here: features of these videos after a method are made likewise."""
 
     @property
     def width(self) -> int:
         return self.store.width
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Extraction:
+    """How features were made of videos."""
+
+    clips: ClipSet
+    """The videos."""
+    encoder: str
+    frames: int
+    size: int
+    half: bool
+    stride: int
+    static: int
+    hop: int = 0
+    device: str
+
+    def network(self) -> Encoder:
+        """Loaded anew: nothing of it stays in memory while evaluators are trained."""
+        return load_encoder(
+            self.encoder, frames=self.frames or None, size=self.size or None, half=self.half, device=self.device
+        )
+
+    def of(self, clips: ClipSet, network: Encoder | None = None) -> FeatureSet:
+        """Features of the same videos, raw or after a method."""
+        sees = network or self.network()
+        how = {"stride": self.stride, "static": self.static, "hop": self.hop, "device": self.device}
+        store = cached(clips, sees, **how)  # type: ignore[arg-type]
+        found = on_device(self.clips.with_videos(FeatureRows(store)), store, self.device)
+        return replace(found, pixels=self.clips.videos, extraction=self)
 
 
 def load_features(
@@ -110,6 +143,28 @@ def load_features(
     if data.startswith(GIVEN):
         store = FeatureStore.open(Path(data.removeprefix(GIVEN)).expanduser())
         return on_device(labelled(store), store, device)
+    made, sees = extraction_of(
+        data, encoder, frames=frames, size=size, stride=stride, half=half, static=static, root=root, seed=seed,
+        strict=strict, device=device,
+    )  # fmt: skip
+    return made.of(made.clips, sees)
+
+
+def extraction_of(
+    data: str,
+    encoder: str,
+    *,
+    frames: int = 0,
+    size: int = 0,
+    stride: int = 1,
+    half: bool = False,
+    static: int = STATIC,
+    root: Path | None = None,
+    seed: int = 0,
+    strict: bool = False,
+    device: str = "cpu",
+) -> tuple[Extraction, Encoder]:
+    """How `load_features` makes features of a dataset, with the encoder; nothing is extracted."""
     if data.partition(":")[0] not in DATA and is_store(Path(data)):
         raise UsageError(f"{data} is a store of features: write data={GIVEN}{data}")
     if not encoder:
@@ -117,22 +172,31 @@ def load_features(
     check_encoder(encoder)
     sees = load_encoder(encoder, frames=frames or None, size=size or None, half=half, device=device)
     clips = load_data(data, frames=sees.frames, size=sees.size, root=root, seed=seed, strict=strict)
-    store = cached(clips, sees, stride=stride, static=static, device=device)
-    return replace(on_device(clips.with_videos(FeatureRows(store)), store, device), pixels=clips.videos)
+    made = Extraction(
+        clips=clips, encoder=encoder, frames=frames, size=size, half=half, stride=stride, static=static, device=device
+    )
+    return made, sees
 
 
 def cached(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, device: str, hop: int = 0) -> FeatureStore:
     """The store of these videos by this encoder, made now if it is not in the cache. Splits of a set share it."""
-    about = [clips.videos.fingerprint, list(clips.ids), encoder.fingerprint, stride, static, CUT]
-    about += [hop] if hop else []  # stores made without it keep their names
-    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
-    folder = cache_folder() / "stores" / f"{clips.name.partition(':')[0]}-{key}"
+    folder = store_folder(clips, encoder, stride=stride, static=static, hop=hop)
     with suppress(DataError):  # not there, cut off or damaged: what is missing is made below
         return FeatureStore.open(folder)
+    if is_only_from_cache():
+        raise NotInCacheError(f"features of {clips.name} by {encoder.spec} are not extracted yet")
     with store_lock(folder):
         _clear_nonsense(folder)
     with progress_of(f"features of {clips.name}", len(clips)) as progress:
         return extract(clips, encoder, folder, stride=stride, static=static, hop=hop, device=device, progress=progress)
+
+
+def store_folder(clips: ClipSet, encoder: Encoder, *, stride: int, static: int, hop: int = 0) -> Path:
+    """Where the store of these videos by this encoder is kept."""
+    about = [clips.videos.fingerprint, list(clips.ids), encoder.fingerprint, stride, static, CUT]
+    about += [hop] if hop else []  # stores made without it keep their names
+    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
+    return cache_folder() / "stores" / f"{re.split('[: ]', clips.name)[0]}-{key}"
 
 
 def _clear_nonsense(folder: Path) -> None:

@@ -20,7 +20,7 @@ from vidveil.data.puppets.labels import FACTS, of_clips, tags
 from vidveil.data.puppets.motion import ACTIONS, PAIRS
 from vidveil.data.puppets.plan import ATTRIBUTES, rows
 from vidveil.data.puppets.world import VERSION, World, parse
-from vidveil.data.store.videos import VideoStore
+from vidveil.data.store.videos import NotInCacheError, UndecodedVideos, VideoStore
 
 __all__ = ["PAIRS", "VERSION", "PuppetClips", "World", "attributes_per_frame", "load", "masks"]
 
@@ -51,9 +51,18 @@ def load(
         root: not used: nothing is read.
     """
     world = parse(argument, frames=frames, size=size, seed=seed)
-    drawn, table = store(world), rows(world)
-    known = dict(zip(FACTS, drawn.side_stack("facts").T, strict=True))
-    action, person = known.pop("action"), np.array([row.person for row in table], np.int64)
+    table = rows(world)
+    person = np.array([row.person for row in table], np.int64)
+    try:
+        drawn = store(world)
+        known = dict(zip(FACTS, drawn.side_stack("facts").T, strict=True))
+        shown = of_clips(drawn.side_stack("attributes"))
+    except NotInCacheError:  # for a plan: as many clips of as many people, with labels that are made up
+        ids, number = [f"{row.person} {row.clip}" for row in table], np.arange(len(table))
+        drawn = UndecodedVideos(Path(world.name), ids, (frames, size, size, 3))
+        known = {fact: number % len(ACTIONS) for fact in FACTS}
+        shown = np.repeat((person % 2).astype(np.float32)[:, None], len(ATTRIBUTES), axis=1)
+    action = known.pop("action")
     return PuppetClips(
         name=world.name,
         videos=drawn,
@@ -63,7 +72,7 @@ def load(
         action=action,
         actions=tuple(ACTIONS),
         person=person,
-        attributes=of_clips(drawn.side_stack("attributes")),
+        attributes=shown,
         attribute_names=ATTRIBUTES,
         gallery="any",
         tags=known | tags(world, action),

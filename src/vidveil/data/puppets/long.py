@@ -28,7 +28,7 @@ from vidveil.data.puppets.people import everybody
 from vidveil.data.puppets.style import SECONDS
 from vidveil.data.puppets.untrimmed import Script, moments, video
 from vidveil.data.puppets.world import VERSION, World
-from vidveil.data.store.videos import Item, VideoStore, cache_folder
+from vidveil.data.store.videos import Item, NotInCacheError, UndecodedVideos, VideoStore, cache_folder
 from vidveil.data.untrimmed import NORMAL, Event, Untrimmed
 
 LASTS = 32.0
@@ -86,7 +86,10 @@ def _load(
     split = _splits(kind, argument)
     about = {"data": kind.name, "version": VERSION, "seed": seed, "rate": rate, "size": size, "videos": len(split)}
     folder = cache_folder() / f"{kind.name}-v{VERSION}-s{seed}-{frames}x{size}-{len(split)}"
-    store = VideoStore.cached(folder, about, lambda: _drawn(kind, world, rate, split))
+    try:
+        store = VideoStore.cached(folder, about, lambda: _drawn(kind, world, rate, split))
+    except NotInCacheError:
+        return _undrawn(kind, folder, split, (len(moments(LASTS, rate)), size, size, 3), rate)
     person = store.side_stack("person")[:, 0]
     found = [_annotation(kind, store, row, name) for row, name in enumerate(split)]
     actions = THINGS if kind is UNTRIMMED else (NORMAL, *TROUBLE)
@@ -100,6 +103,24 @@ def _load(
         actions=actions,
         person=person,
         annotations=tuple(found),
+        rate=rate,
+    )
+
+
+def _undrawn(
+    kind: Kind, folder: Path, split: list[Split], shape: tuple[int, int, int, int], rate: float
+) -> PuppetVideos:
+    """For a plan: as many videos, with people and annotations that are made up."""
+    names = [f"{kind.name} {row}" for row in range(len(split))]
+    return PuppetVideos(
+        name=kind.name,
+        videos=UndecodedVideos(folder, names, shape),
+        ids=names,
+        split=np.array(split),
+        group=np.array(names),
+        action=np.arange(len(split)) % len(kind.scripts),
+        actions=THINGS if kind is UNTRIMMED else (NORMAL, *TROUBLE),
+        annotations=(),
         rate=rate,
     )
 

@@ -20,7 +20,7 @@ from vidveil.core.errors import DataError
 from vidveil.data.decode import decode_all, decoder, part_of
 from vidveil.data.frame_readers import Video
 from vidveil.data.store.files import FailedVideo
-from vidveil.data.store.videos import VideoStore, cache_folder
+from vidveil.data.store.videos import NotInCacheError, UndecodedVideos, VideoStore, cache_folder
 
 TOLERATED = 0.05  # of all videos may fail
 NAMED = 10  # of those that failed
@@ -66,7 +66,10 @@ def decoded(
         changed = [files[row] for row, failed in store.failed.items() if stamps[row] != failed.stamp]
         return not changed or all(isinstance(video, FailedVideo) for video in read(changed, f"decoding {name} again"))
 
-    return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make, still_failing)
+    try:
+        return VideoStore.cached(cache_folder() / f"{name}-{key}", about, make, still_failing)
+    except NotInCacheError:
+        return UndecodedVideos(cache_folder() / f"{name}-{key}", list(files))
 
 
 def _where(missing: Path, folder: Path) -> str:

@@ -13,8 +13,9 @@ done, and parts left over by a killed writer can be distinguished from those sti
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,27 @@ def cache_folder() -> Path:
         return cache.cache_folder("VIDVEIL_CACHE", "data")
     except RuntimeError as error:
         raise DataError("there is no home folder to keep decoded videos in: set VIDVEIL_CACHE to a folder") from error
+
+
+class NotInCacheError(DataError):
+    """Videos that would have to be decoded or drawn first."""
+
+
+_ONLY_FROM_CACHE: ContextVar[bool] = ContextVar("only_from_cache", default=False)
+
+
+@contextmanager
+def only_from_cache() -> Iterator[None]:
+    """In this context nothing is decoded, drawn or written: NotInCacheError where that is needed."""
+    token = _ONLY_FROM_CACHE.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_FROM_CACHE.reset(token)
+
+
+def is_only_from_cache() -> bool:
+    return _ONLY_FROM_CACHE.get()
 
 
 class VideoStore:
@@ -190,6 +212,10 @@ class VideoStore:
             good: asked of a store that was found, if there is more to know; it is made anew where this is False.
         """
         folder = Path(folder).absolute()
+        if is_only_from_cache():
+            if (found := cls._whole(folder, about)) is None:
+                raise NotInCacheError(f"{folder.name} is not in the cache yet")
+            return found
         if (found := cls._whole(folder, about)) and good(found):
             return found
         with store_lock(folder):
@@ -223,6 +249,35 @@ class VideoStore:
             with writing(folder):
                 stack.close()
         return cls.open(folder)
+
+
+class UndecodedVideos(VideoStore):
+    """In the place of videos that only a plan is made for (`only_from_cache`): their number is known, no pixels."""
+
+    def __init__(self, folder: Path, names: Sequence[str], shape: tuple[int, int, int, int] | None = None) -> None:
+        """`shape` of each, (T, H, W, 3), if it is known."""
+        super().__init__(folder, {}, {})
+        self.names, self.shape = list(names), shape
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(json.dumps(self.names).encode()).hexdigest()
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        raise NotInCacheError(f"{self.folder.name} is not decoded yet")
+
+    def digest(self, i: int) -> str:
+        return f"row {i}"
+
+    def without_failed(self) -> VideoStore:
+        return self
+
+    def _get(self, name: str, i: int) -> NDArray[Any]:  # noqa: ARG002
+        raise NotInCacheError(f"{self.folder.name} is not decoded yet")
 
 
 def _open_without_failed(folder: Path) -> VideoStore:

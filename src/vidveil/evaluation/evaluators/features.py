@@ -99,6 +99,12 @@ def space(data: FeatureSet, folder: Path) -> TrainedNetwork:
     return TrainedNetwork(features_by_split(data), {}, 0, 0.0, SPACE, folder)
 
 
+def head_epochs(recipe: FeaturesRecipe, videos: int, epochs: int) -> tuple[int, int]:
+    """Epochs of a head, which are more than asked for where there are few training videos; and steps of each."""
+    steps = videos // min(recipe.batch, videos)
+    return max(epochs, -(-recipe.least_steps // steps)), steps
+
+
 def train_head(
     data: FeatureSet, kind: HeadKind, task: Task, recipe: FeaturesRecipe, *, epochs: int, lr: float, seed: int
 ) -> TrainedHead:
@@ -106,8 +112,7 @@ def train_head(
     began = monotonic()
     rows, device = data.labels.indices("train"), data.clips.all.device
     batch = min(recipe.batch, len(rows))
-    steps = len(rows) // batch
-    epochs, seed = max(epochs, -(-recipe.least_steps // steps)), seed + SALT
+    (epochs, steps), seed = head_epochs(recipe, len(rows), epochs), seed + SALT
     every = max(1, epochs // VALIDATIONS)
     with torch.random.fork_rng():
         torch.manual_seed(seed)

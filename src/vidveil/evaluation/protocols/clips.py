@@ -7,8 +7,7 @@ Every network is trained once per seed on the clips as the method leaves them, i
 and test people are evaluated once. Each training is a part of the run, and is found again after an interruption.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,11 +22,19 @@ from vidveil.evaluation.evaluators.train import TrainedNetwork, learn
 from vidveil.evaluation.measures.actions import readable
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.number import Number
-from vidveil.evaluation.plan import frame_readers, from_nothing, on_raw, trainings
 from vidveil.evaluation.protocols.clips_protocol import ClipsProtocol
 from vidveil.evaluation.protocols.lookups import GaitProtocol, RetrievalProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, run_protocol
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
+from vidveil.evaluation.trainings import (
+    ACTION_CONTROLS,
+    Training,
+    attackers,
+    control,
+    task_groups,
+    trainings,
+    utility,
+)
 from vidveil.tasks.identity import everybody_is_known
 
 TARGETS = {"linkage": "identity", "attributes": "attributes"}  # what is attacked → the task that learns it
@@ -39,32 +46,30 @@ class AttackProtocol(ClipsProtocol):
 
     def __init__(self, recipe: EvaluateRecipe, data: ClipSet, root: Path | None = None) -> None:
         super().__init__(recipe, data, root)
-        self.targets = [TARGETS[name] for name in recipe.attack if _can_attack(data, name)]
-        if not self.targets:
-            raise DataError(_nothing_to_attack(data, recipe.attack))
+        self.targets = targets(recipe, data)
         check_splits(data)
         self.readable = readable(data)
-        self.planned, self.trained = trainings(recipe, self.targets, readable=self.readable), 0
+        self.trained = 0
+        self.planned = len(recipe.seeds) * len(trainings(recipe, self.targets, readable=self.readable))
 
     def evaluate_setting(self, data: Sequence[ClipSet], about: Evaluated) -> Evaluated:
         """Utility and every attack on these clips."""
         tag, recipe, numbers, raw = about.tag, self.recipe, about.numbers, about.raw
         if self.readable:
-            utility = self._train_seeds(data, ["action"], recipe.utility, recipe, tag)
-            numbers[self.measure.utility] = action = self.measure.action({recipe.utility: utility})
-            numbers |= subgroups(self.measure, action, utility)
+            networks = self._train_seeds(data, utility(recipe, tag))
+            numbers[self.measure.utility] = action = self.measure.action({recipe.utility: networks})
+            numbers |= subgroups(self.measure, action, networks)
             if raw is None and (few := too_few(self.measure)):
                 self.say(few)
-        for tasks in [self.targets] if recipe.joint else [[task] for task in self.targets]:
-            networks = on_raw(recipe.attackers) if raw is None else recipe.attackers
-            attackers = self._train_attackers(data, tasks, networks, recipe, tag)
+        for tasks in task_groups(recipe, self.targets):
+            attacking = self._train_all(data, attackers(recipe, tasks, tag))
             if "identity" in tasks:
-                about.attackers = attackers
-                numbers |= self.measure.linkage(attackers)
+                about.attackers = attacking
+                numbers |= self.measure.linkage(attacking)
                 if everybody_is_known(self.data):
-                    numbers["identity_top1"] = self.measure.identity(attackers)
+                    numbers["identity_top1"] = self.measure.identity(attacking)
             if "attributes" in tasks:
-                of_attributes, about.constant = self.measure.attributes(attackers)
+                of_attributes, about.constant = self.measure.attributes(attacking)
                 numbers |= of_attributes
         if raw is not None:
             if "identity" in self.targets:
@@ -74,52 +79,25 @@ class AttackProtocol(ClipsProtocol):
         self.say_values(about, HEADLINES)
         return about
 
-    def _train_attackers(
-        self,
-        data: Sequence[ClipSet],
-        tasks: Sequence[str],
-        networks: Sequence[str],
-        recipe: EvaluateRecipe,
-        tag: str,
-        control: str = "",
-    ) -> dict[str, list[TrainedNetwork]]:
-        """Every attacker at every learning rate, all of its seeds."""
-        found = {}
-        for network in networks:
-            frozen = network.endswith(":frozen")
-            for lr in recipe.attacker_lr[:1] if frozen else recipe.attacker_lr:
-                settings = replace(recipe, epochs=recipe.attacker_epochs, lr=lr)
-                name = network if frozen or len(recipe.attacker_lr) == 1 else f"{network} lr {lr:g}"
-                found[name] = self._train_seeds(data, list(tasks), network, settings, tag, control, lr)
-        return found
+    def _train_all(self, data: Sequence[ClipSet], each: Mapping[str, Training]) -> dict[str, list[TrainedNetwork]]:
+        return {name: self._train_seeds(data, one) for name, one in each.items()}
 
-    def _train_seeds(
-        self,
-        data: Sequence[ClipSet],
-        tasks: Sequence[str],
-        network: str,
-        settings: EvaluateRecipe,
-        tag: str,
-        control: str = "",
-        rate: float | None = None,
-    ) -> list[TrainedNetwork]:
+    def _train_seeds(self, data: Sequence[ClipSet], training: Training) -> list[TrainedNetwork]:
         """One training per seed."""
         learned = []
-        for seed, clips in zip(settings.seeds, data, strict=True):
-            words = ["+".join(tasks), network, *([] if rate is None else [f"lr {rate:g}"]), f"seed {seed}"]
-            label = " ".join([tag, *words])
+        for seed, clips in zip(self.seeds, data, strict=True):
+            label = training.label(seed)
             start = None
-            if network.endswith(":raw"):
-                label_on_raw = " ".join(["raw", *words]).replace(":raw", "")
-                start = self.folder(label_on_raw) / "weights.safetensors"
+            if training.network.endswith(":raw"):
+                start = self.folder(training.label_on_raw(seed)) / "weights.safetensors"
             one = learn(
                 clips,
-                tasks,
-                network,
-                settings,
+                training.tasks,
+                training.network,
+                training.recipe,
                 seed=seed,
                 folder=self.folder(label),
-                control=control,
+                control=training.control,
                 start=start,
                 only_read=bool(self.recipe.raw) and label.startswith("raw "),
                 log=self.run.log,
@@ -129,7 +107,7 @@ class AttackProtocol(ClipsProtocol):
             self.trained += 1
             scores = ", ".join(f"{task} {score:.3f}" for task, score in one.scores.items())
             self.say(f"{label}: {scores} (val), {self.trained} of {self.planned}")
-        self.add_cost(" ".join([tag, *words[:-1]]), learned[0].parameters, [one.seconds for one in learned])
+        self.add_cost(training.name, learned[0].parameters, [one.seconds for one in learned])
         return learned
 
     # ---- what raw video leaks through
@@ -140,22 +118,12 @@ class AttackProtocol(ClipsProtocol):
     def _control(self, which: str) -> dict[str, Number]:
         """The same numbers with a part of the video taken away, by networks that are trained anew on what is left, for
         as long as on the whole: a weak network would find little in anything."""
-        recipe, whole = self.recipe, self.for_all_seeds(self.data)
-        if which in ("one_frame", "shuffled"):
-            settings = replace(recipe, views="1x1")  # five views of one frame would be five frames
-            readers = frame_readers(recipe, which)
-            learned = {
-                name: self._train_seeds(whole, ["action"], name, settings, which, control=which) for name in readers
-            }
+        taken_by_loader = which in (*ACTION_CONTROLS, "one_frame_linkage")
+        data = self.for_all_seeds(self.data if taken_by_loader else self._control_clips(which))
+        learned = self._train_all(data, control(self.recipe, which))
+        if which in ACTION_CONTROLS:
             return {self.measure.utility.replace("action", which): self.measure.action(learned)}
-        if which == "one_frame_linkage":
-            data, settings = whole, replace(recipe, views="1x1")
-        else:
-            data, settings = self.for_all_seeds(self._control_clips(which)), recipe
-        networks = from_nothing(recipe.control_attackers or recipe.attackers)
-        transform = "one_frame" if which == "one_frame_linkage" else ""
-        attackers = self._train_attackers(data, ["identity"], networks, settings, which, transform)
-        return {f"{which.removesuffix('_linkage')}_rank1": self.measure.linkage(attackers)["linkage_rank1"]}
+        return {f"{which.removesuffix('_linkage')}_rank1": self.measure.linkage(learned)["linkage_rank1"]}
 
     def _control_clips(self, which: str) -> ClipSet:
         """The clips with a part taken away."""
@@ -164,6 +132,14 @@ class AttackProtocol(ClipsProtocol):
             return VIDEO_PARTS[which](self.data)
         spec = recipe.data + ("," if ":" in recipe.data else ":") + f"view={which}"
         return load_data(spec, frames=recipe.frames, size=recipe.size, root=self.root, seed=recipe.data_seed)
+
+
+def targets(recipe: EvaluateRecipe, data: ClipSet) -> list[str]:
+    """What attackers are after, as tasks. DataError if the set has nothing of it."""
+    found = [TARGETS[name] for name in recipe.attack if _can_attack(data, name)]
+    if not found:
+        raise DataError(_nothing_to_attack(data, recipe.attack))
+    return found
 
 
 def _nothing_to_attack(data: ClipSet, asked: Sequence[str]) -> str:

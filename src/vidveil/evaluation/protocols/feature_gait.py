@@ -1,4 +1,4 @@
-"""Gait on features: whose walks are still linked after an adapter? Nothing is trained (SPLAVU, table 7).
+"""Gait on features: whose walks are still linked after a method? Nothing is trained (SPLAVU, table 7).
 
     z of a walk    mean over the features of its clips
     rank-1         is the gallery walk whose z is nearest, by cosine, of the same person? Scopes and floors: `gait.py`
@@ -17,25 +17,26 @@ from numpy.typing import NDArray
 from vidveil.data.clips import Split
 from vidveil.data.features.sets import FeatureSet
 from vidveil.evaluation.attacks.gait import Gait
-from vidveil.evaluation.protocols.adapters import AdapterProtocol, adapted_set
+from vidveil.evaluation.protocols.feature_methods import FeatureMethods
+from vidveil.evaluation.protocols.feature_protocol import FeatureProtocol
 from vidveil.evaluation.protocols.protocol import Evaluated, measure_of
 from vidveil.evaluation.recipes.features import FeaturesRecipe
-from vidveil.methods.feature_adapter import FeatureAdapter
+from vidveil.methods.anonymized_data import Setting
 
 GaitSequences = Mapping[str, NDArray[np.floating]]
 """(n, D) by split."""
 
 
-class FeatureGaitProtocol(AdapterProtocol[FeatureSet]):
-    """Walks are looked up in the same way in raw and adapted features: with the same draws of people."""
+class FeatureGaitProtocol(FeatureProtocol[FeatureSet]):
+    """Walks are looked up in the same way in raw and anonymized features: with the same draws of people."""
 
-    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[FeatureAdapter] = ()) -> None:
+    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, methods: FeatureMethods | None = None) -> None:
         measure = measure_of(recipe, data.labels)
-        super().__init__(recipe, data, data, adapters, measure)
+        super().__init__(recipe, data, data, methods, measure)
         self.gait = Gait(measure)
 
-    def adapt(self, adapter: FeatureAdapter) -> FeatureSet:
-        return adapted_set(self.data, adapter)
+    def after(self, setting: Setting) -> FeatureSet:
+        return self.methods.after(self.data, setting)
 
     def evaluate_setting(self, data: Sequence[FeatureSet], about: Evaluated) -> Evaluated:
         each: list[GaitSequences] = [{split: walks(one, split) for split in self.gait.splits} for one in data]

@@ -1,8 +1,8 @@
-"""The evaluation of an adapter of features: anonymize the store, train heads and attackers anew, test once.
+"""The evaluation of methods by features: train heads and attackers anew on features after the method, test once.
 
     raw features ──┬────────────────► heads, attackers ─► R, raw top-1
                    └─► adapter ─► ẑ ─► heads, attackers ─► v, top-1             excess (v − f)/(R − f), retention
-                                  └─► inverted ─► the same again                what an attacker gets back
+    video ─► method ─► encoder ───┘ └─► inverted ─► the same again              what an attacker gets back
 
 Attackers also have pairs of raw and anonymized features of training videos. Each of them also attacks the raw features
 that it recovers with these pairs, and the strongest on validation counts. Next to heads that are trained anew are those
@@ -27,11 +27,12 @@ from vidveil.evaluation.measures.measure import Measure, SharedSpace
 from vidveil.evaluation.measures.retrieval import retrieval_numbers
 from vidveil.evaluation.measures.subgroups import subgroups, too_few
 from vidveil.evaluation.number import Number
-from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, Heads, adapted_set
 from vidveil.evaluation.protocols.feature_gait import FeatureGaitProtocol
+from vidveil.evaluation.protocols.feature_methods import FeatureMethods
+from vidveil.evaluation.protocols.feature_protocol import FeatureProtocol, Heads, raw_of
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, measure_of, run_protocol
 from vidveil.evaluation.recipes.features import FeaturesRecipe, HeadKind
-from vidveil.methods.feature_adapter import FeatureAdapter
+from vidveil.methods.anonymized_data import Setting
 from vidveil.tasks import Task, make_task
 from vidveil.tasks.retrieval import Retrieval, retrieval
 from vidveil.training.options import options_of
@@ -45,38 +46,42 @@ SHOWN = (
 )
 
 
-class FeaturesProtocol(AdapterProtocol[FeatureSet]):
+class FeaturesProtocol(FeatureProtocol[FeatureSet]):
     recipe: FeaturesRecipe
     measure: Measure
 
-    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, adapters: Sequence[FeatureAdapter] = ()) -> None:
+    def __init__(self, recipe: FeaturesRecipe, data: FeatureSet, methods: FeatureMethods | None = None) -> None:
         labels = data.labels
         check_splits(labels)
-        super().__init__(recipe, data, data, adapters, measure_of(recipe, labels))
+        super().__init__(recipe, data, data, methods, measure_of(recipe, labels))
         self.attacks_people = "linkage" in recipe.attack and bool((labels.person >= 0).any())
         self.attacks_attributes = "attributes" in recipe.attack and bool(len(labels.attribute_names))
         if not self.attacks_people and not self.attacks_attributes:
             raise DataError(f"{labels.name} names neither people nor attributes: there is nothing to attack")
 
-    def adapt(self, adapter: FeatureAdapter) -> FeatureSet:
-        return adapted_set(self.data, adapter)
+    def after(self, setting: Setting) -> FeatureSet:
+        return self.methods.after(self.data, setting)
 
     def raw_recipe(self) -> FeaturesRecipe:
         attack = tuple(what for what in self.recipe.attack if what != "inversion")
-        return replace(self.recipe, name="raw", method="raw", attack=attack)
+        return replace(raw_of(self.recipe), attack=attack)
 
-    def evaluate_settings(self, raw: Evaluated) -> Iterator[Evaluated]:
-        """The adapter, and what an attacker recovers of its features."""
-        if not self.adapters:
+    def evaluate_method(self, setting: Setting, raw: Evaluated) -> Iterator[Evaluated]:
+        """The method, and what an attacker recovers of raw features. Only an adapter can be inverted by itself."""
+        after = self.anonymized(setting)
+        pairs = [black_box(self.data, one, seed=seed) for one, seed in zip(after, self.seeds, strict=True)]
+        about = Evaluated(setting.method, setting.keep, raw)
+        yield self.evaluate_setting(after, about, pairs)
+        if "inversion" not in self.recipe.attack:
             return
-        method, seeds = self.recipe.method, self.recipe.seeds
-        after = [self.adapt(adapter) for adapter in self.adapters]
-        pairs = [black_box(self.data, one, seed=seed) for one, seed in zip(after, seeds, strict=True)]
-        yield self.evaluate_setting(after, Evaluated(method, raw=raw), pairs)
-        if "inversion" in self.recipe.attack:
-            recovered = [white_box(one, adapter) for one, adapter in zip(after, self.adapters, strict=True)]
-            for way, back in {"black_box": pairs, "white_box": recovered}.items():
-                yield self.evaluate_setting(back, Evaluated(f"{method} {INVERTED[way]}", raw=raw))
+        yield self.evaluate_setting(pairs, replace(about, method=f"{setting.method} {INVERTED['black_box']}"))
+        adapters = [self.methods.adapter(setting.of_seed(seed)) for seed in self.seeds]
+        known = [adapter for adapter in adapters if adapter is not None]
+        if len(known) < len(adapters):
+            self.say(f"{about.tag}: inverted by pairs alone; it works on video, and is no adapter that can be inverted")
+            return
+        recovered = [white_box(one, adapter) for one, adapter in zip(after, known, strict=True)]
+        yield self.evaluate_setting(recovered, replace(about, method=f"{setting.method} {INVERTED['white_box']}"))
 
     def evaluate_setting(
         self, data: Sequence[FeatureSet], about: Evaluated, pairs: Sequence[FeatureSet] = ()
@@ -99,7 +104,7 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
             numbers |= of_attributes
         if self.labels.action_labels is None:  # of several actions at once, no clip shows the same
             numbers |= retrieval_numbers(self.measure, self._retrievals(data))
-        if "reconstruction" in recipe.attack and about.method in ("raw", recipe.method):
+        if "reconstruction" in recipe.attack and about.method in ("raw", *recipe.method):
             numbers |= self._reconstruct(data, tag)
         if raw is not None:
             numbers |= self._by_raw_heads(data, tag)
@@ -203,15 +208,15 @@ class FeaturesProtocol(AdapterProtocol[FeatureSet]):
 
 
 def load(recipe: FeaturesRecipe, root: Path | None, strict: bool) -> FeaturesProtocol | FeatureGaitProtocol:
-    """The protocol, with the features and adapters of its recipe."""
+    """The protocol, with the features and methods of its recipe."""
     device = options_of(recipe, 0).accelerator()
-    adapters = Adapters(recipe.method, recipe.seeds)
+    methods = FeatureMethods(recipe, device)
     data = load_features(
         recipe.data, recipe.encoder, frames=recipe.frames, size=recipe.size, stride=recipe.stride, half=recipe.half,
         static=0 if "gait" in recipe.attack else STATIC, root=root, seed=recipe.data_seed, strict=strict, device=device,
     )  # fmt: skip
     protocol = FeatureGaitProtocol if "gait" in recipe.attack else FeaturesProtocol
-    return protocol(recipe, data, adapters.on(data, device))
+    return protocol(recipe, data, methods)
 
 
 run = partial(run_protocol, load)

@@ -33,7 +33,7 @@ class LookupProtocol(ClipsProtocol):
     def features(self, data: Sequence[ClipSet], network: str, tag: str) -> list[Mapping[str, Predictions]]:
         """By split, one entry per seed."""
         found: list[TrainedNetwork] = []
-        for seed, clips in zip(self.recipe.seeds, data, strict=True):
+        for seed, clips in zip(self.seeds, data, strict=True):
             label = f"{tag} {network} seed {seed}"
             found.append(
                 learn(clips, [], network, self.recipe, seed=seed, folder=self.folder(label), splits=self.splits)

@@ -1,13 +1,17 @@
-"""What all evaluations have in common: raw data first, then each setting of the method, then `results.json`.
+"""What all evaluations have in common: raw data first, then each setting of each method, then `results.json`.
 
     run(recipe) → load(recipe) → Protocol → evaluate → Results
 
-A protocol is a subclass of `Protocol`. It says how one setting is evaluated; the run, resuming, raw data, progress
-lines, per-clip files and results are made here.
+                    raw data ─────────────────► evaluate_setting ─► Evaluated ─┐
+    each setting:   raw data ─► after(setting) ─► evaluate_setting ─► Evaluated ─┴► Results
+
+A protocol is a subclass of `Protocol` with these two methods: `after` says what its data is behind a method, and
+`evaluate_setting` what is measured of it. Runs, resuming, settings, seeds, progress lines, per-clip files and results
+are made here, and nowhere else.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -20,6 +24,7 @@ from vidveil.core.machine import describe
 from vidveil.core.recipe import as_values
 from vidveil.data.clips import SPLITS, ClipSet
 from vidveil.data.description import data_description
+from vidveil.evaluation.checks import settings_of
 from vidveil.evaluation.evaluators.train import TrainedNetwork
 from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.number import Number
@@ -27,17 +32,19 @@ from vidveil.evaluation.per_clip import write_per_clip
 from vidveil.evaluation.points import attribute_excess, control_metrics, point
 from vidveil.evaluation.recipes.recipe import AttackRecipe, EvaluationRecipe
 from vidveil.evaluation.results import ByView, Point, Results
+from vidveil.methods.anonymized_data import Setting
 from vidveil.training.options import options_of
+from vidveil.training.recipe import LearningRecipe
 from vidveil.training.runs import Run, runs_folder
 
 Data = TypeVar("Data")
 """What evaluators are trained on: clips, features of clips, features of whole videos."""
-AnyRecipe = TypeVar("AnyRecipe", bound=EvaluationRecipe)
+AnyRecipe = TypeVar("AnyRecipe", bound=LearningRecipe)
 
 
 @dataclass
 class Evaluated:
-    """Raw data or one setting of the method, with everything that was measured."""
+    """Raw data or one setting of a method, with everything that was measured."""
 
     method: str = "raw"
     keep: float | None = None
@@ -64,15 +71,22 @@ class Evaluated:
 class Protocol(ABC, Generic[Data]):
     """One evaluation of one set. `evaluate` makes the run and returns its results."""
 
+    recipe: LearningRecipe
+    seeds: Sequence[int] = ()
+    """Every network is trained once per seed."""
+    settings: Sequence[Setting] = ()
+    """Each method at each of its keep rates; none where raw data is evaluated alone."""
     run: Run
     console: Console | None = None
     began: float
     raw_run = ""
     """The run that evaluated raw data already, if the recipe names one."""
 
-    def __init__(self, recipe: EvaluationRecipe, data: Data, labels: ClipSet, measure: Measure | None = None) -> None:
+    def __init__(self, recipe: LearningRecipe, data: Data, labels: ClipSet, measure: Measure | None = None) -> None:
         """`measure` knows the test clips that per-clip values are of; None if no number is a mean over clips."""
         self.recipe, self.data, self.labels, self.measure = recipe, data, labels, measure
+        if isinstance(recipe, EvaluationRecipe):
+            self.seeds, self.settings = recipe.seeds, settings_of(recipe)
         self.device = options_of(recipe, 0).accelerator()
         self.cost: dict[str, dict[str, float]] = {}
 
@@ -80,8 +94,23 @@ class Protocol(ABC, Generic[Data]):
     def evaluate_setting(self, data: Sequence[Data], about: Evaluated) -> Evaluated:
         """Fill in the numbers of one setting, or of raw data. `data` has one set per seed."""
 
-    @abstractmethod
-    def evaluate_settings(self, raw: Evaluated) -> Iterable[Evaluated]: ...
+    def after(self, setting: Setting) -> Data:
+        """The data behind a method, whose name has no `{seed}` any more."""
+        raise NotImplementedError(f"{type(self).__name__} evaluates no method, and was asked for {setting}")
+
+    def evaluate_settings(self, raw: Evaluated) -> Iterator[Evaluated]:
+        for setting in self.settings:
+            yield from self.evaluate_method(setting, raw)
+
+    def evaluate_method(self, setting: Setting, raw: Evaluated) -> Iterator[Evaluated]:
+        """A method at one setting; more than one entry where it is evaluated in several ways."""
+        yield self.evaluate_setting(self.anonymized(setting), Evaluated(setting.method, setting.keep, raw))
+
+    def anonymized(self, setting: Setting) -> list[Data]:
+        """One set per seed; the same one, unless the method was trained once per seed."""
+        each = [setting.of_seed(seed) for seed in self.seeds]
+        made = {one: self.after(one) for one in dict.fromkeys(each)}
+        return [made[one] for one in each]
 
     def evaluate_raw(self) -> Evaluated:
         return self.evaluate_setting(self.for_all_seeds(self.data), Evaluated())
@@ -111,7 +140,11 @@ class Protocol(ABC, Generic[Data]):
                 cost=self.cost,
             )
             results.write(self.run.folder / "results.json")
+            self.finish(results)
         return results
+
+    def finish(self, results: Results) -> None:
+        """What else a run leaves; by default nothing."""
 
     def as_point(self, one: Evaluated) -> Point:
         """As it stands in results, next to raw data."""
@@ -120,7 +153,7 @@ class Protocol(ABC, Generic[Data]):
 
     def for_all_seeds(self, data: Data) -> list[Data]:
         """One set for the networks of every seed."""
-        return [data] * len(self.recipe.seeds)
+        return [data] * len(self.seeds)
 
     def folder(self, label: str) -> Path:
         """Where a training is kept: in this run, or in the one that evaluated raw data already."""

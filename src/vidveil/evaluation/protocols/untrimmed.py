@@ -1,10 +1,11 @@
-"""The evaluation of an adapter on whole videos: train TriDet or MGFN anew after it, test once, compare with raw.
+"""The evaluation of methods on whole videos: train TriDet or MGFN anew after them, test once, compare with raw.
 
     raw features ──┬────────────────► network, each seed ─► mAP, AUC
                    └─► adapter ─► ẑ ─► network, each seed ─► the same            retention, change on the same videos
+    video ─► method ─► encoder ───┘
 
-The epoch is chosen on validation, by mAP or by the AUC of videos. Nothing is attacked here: `protocol: features` on
-clips measures what an adapter hides, this one what it costs.
+The epoch is chosen on validation, by mAP or by the AUC of videos. Nothing is attacked here: other protocols on clips
+measure what a method hides, this one what it costs.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +23,12 @@ from vidveil.evaluation.evaluators.features import SALT
 from vidveil.evaluation.measures.untrimmed import VideoResamples, anomaly_numbers, detection_numbers
 from vidveil.evaluation.number import Number
 from vidveil.evaluation.points import LEVEL
-from vidveil.evaluation.protocols.adapters import AdapterProtocol, Adapters, adapted_videos
+from vidveil.evaluation.protocols.feature_methods import FeatureMethods
+from vidveil.evaluation.protocols.feature_protocol import FeatureProtocol, raw_of
 from vidveil.evaluation.protocols.protocol import Evaluated, check_splits, run_protocol
-from vidveil.evaluation.recipes.recipe import EvaluationRecipe
 from vidveil.evaluation.recipes.untrimmed import WEIGHTS, AnomalyRecipe, DetectionRecipe
 from vidveil.evaluation.results import Point
-from vidveil.methods.feature_adapter import FeatureAdapter
+from vidveil.methods.anonymized_data import Setting
 from vidveil.statistics.intervals import Resamples
 from vidveil.tasks.anomaly import AnomalyScores, AnomalyVideos, fit_anomaly
 from vidveil.tasks.detection import Detections, DetectionVideos, detect, fit_detection
@@ -52,33 +53,37 @@ class Trained:
     seconds: float
 
 
-class UntrimmedProtocol(AdapterProtocol[Videos]):
+class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
     recipe: Recipe
 
-    def __init__(self, recipe: Recipe, data: LongFeatures, adapters: Sequence[FeatureAdapter] = ()) -> None:
+    def __init__(self, recipe: Recipe, data: LongFeatures, methods: FeatureMethods | None = None) -> None:
         labels = data.data.labels
         check_splits(labels)
-        whole = data.detection_videos() if recipe.protocol == "detection" else data.anomaly_videos()
-        super().__init__(recipe, whole, data.data, adapters)
+        super().__init__(recipe, data, data.data, methods)
+        self.videos = self._videos(data)
         self.raw_run, self.tested = recipe.raw, labels.indices("test")
         self.drawn = VideoResamples(
             Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations
         )
 
-    def adapt(self, adapter: FeatureAdapter) -> Videos:
-        return adapted_videos(self.data, adapter, self.device)
+    def after(self, setting: Setting) -> LongFeatures:
+        return self.methods.after_long(self.data, setting)
 
-    def raw_recipe(self) -> EvaluationRecipe:
-        return replace(self.recipe, name="raw", method="raw", raw="")
+    def raw_recipe(self) -> Recipe:
+        return replace(raw_of(self.recipe), raw="")
 
-    def evaluate_setting(self, data: Sequence[Videos], about: Evaluated) -> Evaluated:
+    def _videos(self, data: LongFeatures) -> Videos:
+        return data.detection_videos() if self.recipe.protocol == "detection" else data.anomaly_videos()
+
+    def evaluate_setting(self, data: Sequence[LongFeatures], about: Evaluated) -> Evaluated:
         """A network on each seed's features."""
         train: Callable[..., Trained] = _detect if self.recipe.protocol == "detection" else _anomalies
-        trained = []
-        for seed, one in zip(self.recipe.seeds, data, strict=True):
+        trained: list[Trained] = []
+        videos = {id(one): self._videos(one) for one in data}
+        for seed, one in zip(self.seeds, data, strict=True):
             label = f"{about.tag} {self.recipe.protocol} seed {seed}"
             folder = self._checked_folder(label)
-            trained.append(train(one, self.recipe, seed=seed, folder=folder, log=self.run.log, label=label))
+            trained.append(train(videos[id(one)], self.recipe, seed=seed, folder=folder, log=self.run.log, label=label))
             self.say(f"{label}: {trained[-1].score:.3f} (val), {len(trained)} of {len(data)}")
         self.add_cost(f"{about.tag} {self.recipe.protocol}", trained[0].parameters, [one.seconds for one in trained])
         val = float(np.mean([one.score for one in trained]))
@@ -87,9 +92,9 @@ class UntrimmedProtocol(AdapterProtocol[Videos]):
         return about
 
     def _numbers(self, predictions: list[Any], val: float) -> dict[str, Number]:
-        if isinstance(self.data, DetectionVideos):
-            return detection_numbers(self.data, self.tested, predictions, val, self.drawn)
-        return anomaly_numbers(self.data, predictions, val, self.drawn)
+        if isinstance(self.videos, DetectionVideos):
+            return detection_numbers(self.videos, self.tested, predictions, val, self.drawn)
+        return anomaly_numbers(self.videos, predictions, val, self.drawn)
 
     def as_point(self, one: Evaluated) -> Point:
         """With a sentence about it. Where a network is at chance level on raw videos, it says nothing of a method."""
@@ -154,15 +159,15 @@ def _parameters(model: torch.nn.Module) -> int:
 
 
 def load(recipe: Recipe, root: Path | None, strict: bool) -> UntrimmedProtocol:
-    """The protocol, with the features and adapters of its recipe."""
+    """The protocol, with the features and methods of its recipe."""
     device = options_of(recipe, 0).accelerator()
     features_per_clip(recipe.data, recipe.protocol)  # of another set there are none
-    adapters = Adapters(recipe.method, recipe.seeds)
+    methods = FeatureMethods(recipe, device)
     data = long_features(
         recipe.data, recipe.encoder, recipe.protocol, frames=recipe.frames, size=recipe.size, stride=recipe.stride,
         half=recipe.half, root=root, seed=recipe.data_seed, strict=strict, device=device, hop=recipe.hop,
     )  # fmt: skip
-    return UntrimmedProtocol(recipe, data, adapters.on(data.data, device))
+    return UntrimmedProtocol(recipe, data, methods)
 
 
 run = partial(run_protocol, load)

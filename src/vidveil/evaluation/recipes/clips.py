@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from vidveil.core.errors import RecipeError
 from vidveil.data.video_parts import VideoPart
 from vidveil.evaluation.recipes.recipe import AttackRecipe
 
@@ -21,20 +20,6 @@ class EvaluateRecipe(AttackRecipe):
     part: VideoPart = "whole"
     """Of recorded video, what there is to see before the method: all of it, a square around the surest person, or the
     median of all frames, which is the place alone. So a place is not taken for a person, or nothing but it is there."""
-    method: str = "raw"
-    """What is evaluated: a method from `vidveil ls methods`, a checkpoint or the name of a training run, or a control:
-    raw, noise, and tubelets that are random, moving, centre or oracle (`random:8`: of 8 pixels a side). `{seed}` in the
-    name stands for each of `seeds`, so that each seed of the evaluators gets a training of the method of its own."""
-    region: str = "frame"
-    """Where a classical method works: frame, faces, people."""
-    keep: tuple[float, ...] = ()
-    """Keep rates to sweep over, for methods that have that knob; empty: the method's own."""
-    privacy_weight: float | None = None
-    """λ of a learned method at deployment: 0 is the action attention alone, .inf the privacy attention alone; empty:
-    the method's own."""
-    fill: Literal["black", "mean", "temporal", "mask"] | None = None
-    """What hidden tubelets become; empty: the method's own, and black for controls. mask: what is kept becomes white,
-    so that the mask alone is evaluated."""
 
     utility: str = "r3d_tiny"
     """Recognizer of the action, trained on the anonymized clips; `NAME:pretrained` starts from fetched weights, of
@@ -60,10 +45,3 @@ class EvaluateRecipe(AttackRecipe):
     tidy: bool = False
     """Whether anonymized clips are deleted once they were evaluated: a long sweep of a large set fills a disk. A
     resumed run makes anew what it needs."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if any(not 0 < keep <= 1 for keep in self.keep):
-            raise RecipeError(f"keep rates are in (0, 1], got {list(self.keep)}")
-        if self.privacy_weight is not None and not self.privacy_weight >= 0:
-            raise RecipeError(f"privacy_weight is 0 or more, got {self.privacy_weight}")

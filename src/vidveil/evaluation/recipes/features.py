@@ -20,9 +20,6 @@ class FeaturesRecipe(AttackRecipe):
     """Whose features: `i3d`, `run:NAME`, `videomae:WHERE`; empty where data is `features:FOLDER`."""
     half: bool = False
     """Whether the encoder computes in bfloat16."""
-    method: str = "raw"
-    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that each seed of
-    the evaluators gets an adapter of its own."""
 
     utility: HeadKind = "linear"
     """Head of the action, trained on anonymized features."""

@@ -1,7 +1,7 @@
-"""What all evaluations are asked for: a method, seeds of the evaluators, and how sure the numbers must be."""
+"""What all evaluations are asked for: methods, seeds of the evaluators, and how sure the numbers must be."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from vidveil.core.errors import RecipeError
 from vidveil.statistics.metrics import Threshold
@@ -13,9 +13,22 @@ class EvaluationRecipe(LearningRecipe):
     """`vidveil evaluate`, whatever the protocol."""
 
     verb: ClassVar[str] = "evaluate"
-    method: str = "raw"
-    """What is evaluated. `{seed}` in the name stands for each of `seeds`, so that each seed of the evaluators gets a
-    training of the method of its own."""
+    method: tuple[str, ...] = ("raw",)
+    """What is evaluated, one or several: a method of video from `vidveil ls methods`, a checkpoint or the name of a
+    training run; where features are evaluated also an adapter of features, `splavu:RUN`. `{seed}` in the name stands
+    for each of `seeds`, so that each seed of the evaluators gets a training of the method of its own. raw alone: no
+    method. For comparison: noise, and tubelets that are random, moving, centre or oracle (`random:8`: of 8 pixels a
+    side)."""
+    region: str = "frame"
+    """Where a method of video works: frame, faces, people."""
+    keep: tuple[float, ...] = ()
+    """Keep rates to sweep over, for methods that have that knob; empty: the method's own."""
+    privacy_weight: float | None = None
+    """λ of a learned method at deployment: 0 is the action attention alone, .inf the privacy attention alone; empty:
+    the method's own."""
+    fill: Literal["black", "mean", "temporal", "mask"] | None = None
+    """What hidden tubelets become; empty: the method's own, and black for controls. mask: what is kept becomes white,
+    so that the mask alone is evaluated."""
     seeds: tuple[int, ...] = (0,)
     """Every network is trained once per seed; numbers are means."""
     permutations: int = 1000
@@ -25,8 +38,18 @@ class EvaluationRecipe(LearningRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.method, str):
+            object.__setattr__(self, "method", (self.method,))  # one word is a list of one, also in Python
         for key in ("permutations", "resamples"):
             self.at_least_one(key)
+        if not self.method or not all(self.method) or len(set(self.method)) != len(self.method):
+            raise RecipeError("method must be different methods, at least one")
+        if "raw" in self.method and len(self.method) > 1:
+            raise RecipeError("method: raw is evaluated next to every method; leave it out of the list")
+        if any(not 0 < keep <= 1 for keep in self.keep):
+            raise RecipeError(f"keep rates are in (0, 1], got {list(self.keep)}")
+        if self.privacy_weight is not None and not self.privacy_weight >= 0:
+            raise RecipeError(f"privacy_weight is 0 or more, got {self.privacy_weight}")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise RecipeError("seeds must be different numbers, at least one")
 

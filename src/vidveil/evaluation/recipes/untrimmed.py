@@ -24,9 +24,6 @@ class UntrimmedRecipe(EvaluationRecipe):
     hop: int = 0
     """Frames from one feature to the next; 0: a quarter of a clip for detection, half of one for anomalies, a whole one
     where videos last for minutes."""
-    method: str = "raw"
-    """What is evaluated: `splavu:RUN`, or raw. `{seed}` in the name stands for each of `seeds`, so that each seed of
-    the network gets an adapter of its own."""
     raw: str = ""
     """A finished run whose networks on raw features are used again, of the same recipe but for the method."""
 

@@ -31,7 +31,7 @@ UNDEFINED = float("nan")
 
 def has_truth(spec: str) -> bool:
     """Whether the dataset of this name has ground truth for each pixel."""
-    return spec.startswith("puppets") and "view=" not in spec
+    return spec.partition(":")[0] == "puppets" and "view=" not in spec
 
 
 def of_clips(
