@@ -1,6 +1,7 @@
 """What an evaluation of features will do: `training.plan`. Nothing is extracted; features are made up for timing."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from vidveil.core.errors import DataError
 from vidveil.data.clips import ClipSet
 from vidveil.data.features.extract import BATCH, STATIC, clip_picks
 from vidveil.data.features.labels import labelled
 from vidveil.data.features.sets import GIVEN, Extraction, extraction_of, store_folder
-from vidveil.data.store.features import FeatureStore, is_store
+from vidveil.data.store.features import FeatureStore
 from vidveil.data.store.videos import NotInCacheError, UndecodedVideos, only_from_cache
 from vidveil.data.video_files import FrameStreams
 from vidveil.evaluation.attacks import inversion
@@ -155,8 +157,9 @@ def _extraction(
 ) -> PlannedWork:
     what, unit = f"features of {of} by {made.encoder}", "features"
     how = {"stride": made.stride, "static": made.static, "hop": made.hop}
-    if clips is not None and is_store(store_folder(clips, network, **how)):
-        return PlannedWork(what=what, count=0, unit=unit)
+    with suppress(DataError):  # a store that is not whole is gone on with, and planned as if nothing of it were there
+        if clips is not None and FeatureStore.open(store_folder(clips, network, **how)):
+            return PlannedWork(what=what, count=0, unit=unit)
     count = each * len(made.clips) if each else None
 
     def seconds() -> float:
