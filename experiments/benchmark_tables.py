@@ -129,7 +129,23 @@ def anonymizer_speed(file: str) -> str:
     return table(["", "clips per second", "share of the ceiling", "GiB", "tubelets selected as in float32"], rows)
 
 
+def training_speed() -> str:
+    found = {(row["case"], row["label"]): row for row in read_json(RESULTS / "training_speed_h200.json")}
+    rows = []
+    for case in dict.fromkeys(case for case, _ in found):
+        before, now, compiled = (found.get((case, label)) for label in ("before", "now", "now, compile=true"))
+        if before is None or now is None:
+            continue
+        if "steady_clips_per_s" in now:
+            rates = [one["steady_clips_per_s"] if one else None for one in (before, now, compiled)]
+            rows.append([case, *(f"{rate:.0f} clips/s" if rate else "" for rate in rates)])
+        else:
+            rows.append([case, f"{before['seconds']:.0f} s", f"{now['seconds']:.0f} s", ""])
+    return table(["", "one kernel after the other", "recorded steps", "and compiled"], rows)
+
+
 TABLES = {
+    "training-speed": training_speed,
     "raw-video": raw_video,
     "puppets-leaks": puppets_leaks,
     "video-speed": video_speed,

@@ -243,6 +243,7 @@ EXCEPTIONS = {
     "data/store/features.py": "json.loads(json.dumps(…)) of what a store is about",
     "data/store/videos.py": "json.loads(json.dumps(…)) of what a store is about",
     "data/puppets/worker.py": "a task that another process of ours has written",
+    "methods/painting_worker.py": "likewise",
 }
 
 
@@ -257,7 +258,7 @@ def test_json_and_yaml_are_read_in_one_place_only():
                 found.setdefault(name, []).append(ast.unparse(node))
     assert found.pop("core/bounded.py")
     assert found.keys() == EXCEPTIONS.keys()
-    plain = [call for name in found if name != "data/puppets/worker.py" for call in found[name]]
+    plain = [call for name in found if not name.endswith("worker.py") for call in found[name]]
     assert all(call.startswith("json.loads(json.dumps(") for call in plain)
 
 

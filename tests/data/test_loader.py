@@ -227,6 +227,16 @@ def test_sizes_that_make_no_sense_are_refused(clips):
         loader(clips, stride=0)
 
 
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_batches_are_exact_whatever_precision_is_used_around_them(clips, prefetch):
+    exact = loader(clips)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = loader(clips, prefetch=prefetch)
+        found = [*rounded.epoch(1), *rounded.views("5x3")]
+    for one, other in zip([*exact.epoch(1), *exact.views("5x3")], found, strict=True):
+        assert same(one, other)
+
+
 @pytest.mark.parametrize("augment", ["light", "crop", "turn"])
 def test_several_views_of_a_clip_are_different_ones_and_the_same_each_time(clips, augment):
     def batches(start=0):

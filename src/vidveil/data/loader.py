@@ -130,7 +130,11 @@ class Loader:
         return self._run(lambda i: self._test_batch(self.indices[i : i + self.batch], clips, crops), starts)
 
     def _run(self, make: Callable[[int], Batch], numbers: range) -> Iterator[Batch]:
-        batches = map(make, numbers)
+        def exact(number: int) -> Batch:
+            with torch.autocast(self.device.type, enabled=False):  # validation may ask for batches inside of one
+                return make(number)
+
+        batches = map(exact, numbers)
         return prefetched(batches, self.prefetch) if self.prefetch else batches
 
     def _training_batch(self, rows: NDArray[np.int64], epoch: int) -> Batch:

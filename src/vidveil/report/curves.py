@@ -7,14 +7,13 @@ network in a colour of its own; terms of a loss are dashed, the sum over network
 a cross at the top a problem.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vidveil.core.atomic import new_file
-from vidveil.core.bounded import RESULTS_BYTES, read_text
+from vidveil.core.bounded import RESULTS_BYTES, parse_json, read_text
 from vidveil.core.errors import DataError, OutputError
 from vidveil.core.progress import phase
 from vidveil.report.plot import COLOURS, GREY
@@ -22,6 +21,8 @@ from vidveil.report.plot import COLOURS, GREY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LINE_VALUES = 10_000
+"""In a line of the log, at most."""
 ROWS = 12
 """Trainings that are drawn, at most: the first ones."""
 NOT_DRAWN = ("time", "event", "fit", "step", "seconds", "epoch")
@@ -61,7 +62,7 @@ def read_curves(folder: Path) -> list[TrainingCurves]:
     found: dict[str, TrainingCurves] = {}
     for text in lines:
         try:
-            line = json.loads(text)
+            line = parse_json(text, LINE_VALUES)
         except ValueError:
             continue  # the end of a line is missing where a run was killed
         if isinstance(line, dict) and isinstance(line.get("fit"), str):

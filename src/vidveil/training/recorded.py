@@ -40,6 +40,7 @@ class RecordedSteps:
         """What was recorded no longer holds, since the networks were compiled."""
         self._records.clear()
         self._seen.clear()
+        self._pool = None  # its memory goes with the records
 
     def __call__(self, batch: Any, rule: int) -> None:
         if self._device.type == "cuda":  # at once: an index on the host would make the device wait for each lookup
