@@ -10,9 +10,11 @@ import torch
 from tests.data import made_thumos14
 from tests.data.features import made
 from tests.evaluation import made_features, toy
+from tests.methods.learned import blend, made_blend
 from vidveil.core.errors import DataError, RecipeError, UsageError
 from vidveil.core.recipe import find
 from vidveil.core.recipe import read as read_recipe
+from vidveil.core.registry import METHODS
 from vidveil.data.store.features import FeatureStore
 from vidveil.evaluation.attacks import inversion
 from vidveil.evaluation.protocols import feature_protocol, features, untrimmed
@@ -95,6 +97,21 @@ def test_several_methods_of_one_run_have_the_numbers_of_runs_of_their_own_and_ra
     again = read(runs_folder() / f"{protocol}_all" / "results.json")
     assert again.recipe["method"] == list(methods)
     assert all(f"### {method}" in table([again]) for method in methods)
+
+
+@pytest.mark.parametrize("protocol", EVERY)
+def test_a_learned_method_that_draws_pictures_is_evaluated_by_every_protocol(protocol, monkeypatch, tmp_path):
+    """The toy network sees single pictures, of another size than the videos of these sets."""
+    monkeypatch.setitem(METHODS, "blend", blend.METHOD)
+    made_blend.made(tmp_path)
+    method = f"blend:{tmp_path}/mine"
+    found = run(replace(EVERY[protocol], name=f"{protocol}_blend", method=method))
+    (point,) = found.points
+    assert point.method == method
+    assert values(point).keys() >= values(found.raw).keys() - {"action_top1_gap"}
+    assert values(point) != values(found.raw) or protocol == "detection"  # where so little training finds nothing
+    for name, metric in found.raw.metrics.items():
+        assert name not in point.metrics or point.metrics[name].raw == metric.value
 
 
 def test_the_features_of_a_method_are_those_of_its_pictures_static_ones_too():
