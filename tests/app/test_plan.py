@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from tests.data import made_thumos14
 from tests.data.features import made
+from vidveil import weights
 from vidveil.app.run_recipe import planned
 from vidveil.cli.app import app
 from vidveil.core.recipe import find
@@ -196,3 +197,19 @@ def test_time_is_that_of_what_is_left_and_says_what_was_not_timed():
     assert plan.unmeasured == ["b"]
     assert plan.bytes == {"cache": 7, "runs": 4 * 5 * 100}
     assert timed([0, 10, 11, 12]) == 1
+
+
+@pytest.mark.parametrize("recipe", ["untrimmed_puppets", "splavu_puppets_table"])
+def test_weights_that_are_not_here_are_named_and_not_fetched(place, monkeypatch, recipe):
+    def fetched(*_):
+        raise AssertionError("a plan connects to nothing")
+
+    monkeypatch.setenv("VIDVEIL_WEIGHTS", str(place / "weights"))
+    monkeypatch.setattr(weights, "fetch", fetched)
+    plan = planned(read_recipe(find(recipe), ["encoder=i3d", "method=blur"]))
+    assert len(plan.trainings) > 1
+    assert any("i3d_kinetics400.safetensors is missing" in note for note in plan.notes)
+    assert not (place / "weights").exists()
+    assert not plan.speeds
+    done = CliRunner().invoke(app, ["evaluate", recipe, "encoder=i3d", "method=blur", "--dry-run"])
+    assert "time left: not known" in done.output

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from vidveil.core.errors import UsageError
+from vidveil.core.errors import UsageError, WeightsError
 from vidveil.core.recipe import VERBS, find, read, read_for, runner_of, verb_of
 from vidveil.core.registry import resolve
 from vidveil.core.text import printable
@@ -18,6 +18,7 @@ from vidveil.methods.trained import Trained
 from vidveil.training.options import options_of
 from vidveil.training.plan import NothingTrained, Plan, PlannedTraining, dry_run, steps_of
 from vidveil.training.runs import runs_folder
+from vidveil.weights import nothing_fetched
 
 
 def evaluate(
@@ -66,11 +67,12 @@ def planned(recipe: Any, *, root: Path | None = None) -> Plan:
     """The plan of a recipe that was read, with speeds of this machine."""
     key, default, table = VERBS[verb_of(recipe)]
     planner = table[getattr(recipe, key, default)].plan
-    made: Plan = resolve(planner)(recipe, root) if planner else _by_a_rehearsal(recipe, root)
-    return made.measure()
+    with nothing_fetched():
+        made: Plan = resolve(planner)(recipe, root) if planner else _by_a_few_steps(recipe, root)
+        return made.measure()
 
 
-def _by_a_rehearsal(recipe: Any, root: Path | None) -> Plan:
+def _by_a_few_steps(recipe: Any, root: Path | None) -> Plan:
     """What runs the recipe is called; its trainings take a few steps, and whatever it writes is deleted."""
     found = Plan(recipe.name, recipe.data, options_of(recipe, 0).accelerator())
     found.folders = {"cache": cache_folder(), "runs": runs_folder()}
@@ -82,6 +84,9 @@ def _by_a_rehearsal(recipe: Any, root: Path | None) -> Plan:
                 runner_of(recipe)(recipe, root=root, resume=False, strict=False, console=None)
         except NothingTrained:
             pass
+        except WeightsError as error:
+            found.notes.append(f"nothing is timed: {error}")
+            dry.trainings += _by_its_labels(recipe, root)
         except NotInCacheError as error:
             found.notes.append(f"{error}: nothing is timed")
             if not dry.trainings and verb_of(recipe) == "train":

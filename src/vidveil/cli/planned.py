@@ -72,8 +72,11 @@ def _summary(plan: "Plan") -> list[str]:
         short = "; that is too little" if needed > free[name] else ""
         lines.append(f"disk, {name}: about {_size(needed)} more, {_size(free[name])} free{short}")
     left = plan.unmeasured
-    lines.append(f"time left: about {span(plan.total_seconds)}, by steps that were timed just now on {plan.device}")
-    if left:
+    if plan.speeds or not left:
+        lines.append(f"time left: about {span(plan.total_seconds)}, by steps that were timed just now on {plan.device}")
+    else:
+        lines.append("time left: not known")
+    if left and plan.speeds:
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
         lines.append(f"without {', '.join(left[:3])}{more}, which could not be timed")
     return [*lines, *(f"note: {note}" for note in dict.fromkeys(plan.notes))]

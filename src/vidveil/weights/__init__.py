@@ -14,7 +14,9 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Lock
@@ -115,6 +117,7 @@ WEIGHTS = {
 
 _lock = Lock()
 _checked: set[Path] = set()
+_OFFLINE: ContextVar[bool] = ContextVar("offline", default=False)
 
 
 def _to_stderr(line: str) -> None:
@@ -171,6 +174,16 @@ def _is_intact(path: Path, wanted: WeightsFile) -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == wanted.sha256
 
 
+@contextmanager
+def nothing_fetched() -> Iterator[None]:
+    """Weights that are not here are a WeightsError inside of this block."""
+    token = _OFFLINE.set(True)
+    try:
+        yield
+    finally:
+        _OFFLINE.reset(token)
+
+
 def cache_folder() -> Path:
     try:
         return cache.cache_folder("VIDVEIL_WEIGHTS", "weights")
@@ -184,6 +197,8 @@ def _fetch(name: str, path: Path, found: str, say: Callable[[str], None]) -> Non
     try:
         if os.environ.get("VIDVEIL_OFFLINE", "0") not in ("", "0"):
             raise NotFetchedError("VIDVEIL_OFFLINE forbids fetching")
+        if _OFFLINE.get():
+            raise NotFetchedError("a plan fetches nothing")
         _check_writable(path.parent)
         if found == "damaged":
             say(f"{path} is damaged or cannot be read: fetching it again")

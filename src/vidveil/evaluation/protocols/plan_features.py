@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidveil.core.errors import DataError
+from vidveil.core.errors import DataError, WeightsError
 from vidveil.data.clips import ClipSet
 from vidveil.data.features.extract import BATCH, STATIC, clip_picks
 from vidveil.data.features.labels import labelled
@@ -82,6 +82,8 @@ def plan_whole(recipe: Recipe, root: Path | None) -> Plan:
             )  # fmt: skip
     except NotInCacheError:
         found.notes.append(f"{recipe.data} is not in the cache yet: how many videos it has is not known")
+    except WeightsError as error:
+        found.notes.append(f"features are not timed: {error}")
     length = 0
     if made is not None and network is not None:
         length = _add_work(found, recipe, methods, made, network)
@@ -112,6 +114,9 @@ def _labels(
             )  # fmt: skip
     except NotInCacheError:
         found.notes.append(f"{recipe.data} is not in the cache yet: how many clips it has is not known")
+        return None, 0
+    except WeightsError as error:
+        found.notes.append(f"features are not timed: {error}")
         return None, 0
     _add_work(found, recipe, methods, made, network)
     return made.clips, network.width
