@@ -60,3 +60,24 @@ def test_a_problem_is_logged_once_and_in_the_outcome(tmp_path):
 def test_a_training_that_learns_has_no_problems():
     _, outcome = train_one(None, batches=Sums(), epochs=8)
     assert outcome.problems == []
+
+
+def test_an_attacker_that_is_always_right_is_no_dead_one():
+    knowing = replace(ATTACKERS, guess=0.69)
+    won = history(**{"attackers/train_loss": [0.5, 1e-3, 1e-8, 1e-8, 1e-8], "attackers/gradient": [3, 1e-3, 0, 0, 0]})
+    assert list(problems(won, [HIDER, knowing])) == [
+        "attackers predicts without an error: what it looks for is not hidden from it"
+    ]
+
+
+def test_a_loss_whose_terms_nearly_cancel_is_judged_by_their_size():
+    losses = [0.01, 0.02, 0.03, 0.04, 0.05]
+    signed = history(**{"train_loss": losses, "train_loss/utility": [2.3] * 5, "train_loss/privacy": [-2.29] * 5})
+    assert not list(problems(signed, [ALONE]))
+    assert "diverged" in next(problems(history(train_loss=losses), [ALONE]))  # alone, it is five times what it was
+
+
+def test_the_weights_that_are_kept_may_be_those_of_an_epoch_that_collapsed():
+    spreads = history(train_loss=[1.0, 1.0, 1.0], output_spread=[0.0, 0.2, 0.3])
+    assert "outputs collapsed" in next(problems(spreads, [ALONE], best_epoch=1))
+    assert not list(problems(spreads, [ALONE], best_epoch=2))

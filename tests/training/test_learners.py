@@ -12,6 +12,7 @@ from tests.training.toy import Sums
 from vidveil.core.errors import TrainingError
 from vidveil.training import checkpoints
 from vidveil.training.learner import Learner, Restart, UpdateRule, strongest
+from vidveil.training.log import Log as TrainingLog
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
 from vidveil.training.seeds import seeded
@@ -215,7 +216,7 @@ def test_a_restarted_learner_begins_with_fresh_weights_and_the_other_goes_on(tmp
     rules = [UpdateRule("attackers", batches=39), UpdateRule("hider")]
     train(tmp_path, learners=(HIDER, replace(ATTACKERS, restart=Restart(12, build))), rules=rules)
     assert [line["step"] for line in lines(tmp_path, "restart")] == [12, 24, 36]
-    assert len(fresh) == 3
+    assert len(fresh) == 1 + 3  # one to see whether it fits
 
 
 def test_a_restart_forgets_moments_and_the_running_average():
@@ -239,6 +240,8 @@ def test_a_restart_forgets_moments_and_the_running_average():
         ((HIDER, ATTACKERS), [UpdateRule("hider")], "no update rule names the learner attackers"),
         ((HIDER, ATTACKERS), [UpdateRule("hider", until=("privcy", 1)), UpdateRule("attackers")], "no such term"),
         ((HIDER, replace(ATTACKERS, restart=Restart(0, nn.Identity))), (), "restart is after one batch or more"),
+        ((HIDER, replace(ATTACKERS, restart=Restart(9, nn.Identity))), (), "attackers.0.0.weight differs"),
+        ((HIDER, replace(ATTACKERS, restart=Restart(9, lambda: nn.Linear(1, 2)))), (), "fresh network of its restart"),
     ],
 )
 def test_mistakes_are_named_before_or_when_they_matter(learners, rules, message):
@@ -266,3 +269,24 @@ def test_a_bad_number_is_blamed_on_its_learner():
 
     with pytest.raises(TrainingError, match=r"hider: training broke at step 1 \(epoch 1, batch 1\): the loss is"):
         train(learners=(replace(HIDER, loss=broken), ATTACKERS))
+
+
+def test_a_loss_with_one_named_term_keeps_the_name():
+    named = replace(ATTACKERS, loss=lambda model, batch: {"bce": attack(model, batch)})
+    rules = [UpdateRule("attackers", batches=7, until=("bce", 1.3)), UpdateRule("hider")]
+    _, outcome = train(learners=(HIDER, named), rules=rules)
+    row = outcome.history[0]
+    assert row["attackers/train_loss/bce"] == row["attackers/train_loss"]
+
+
+def test_compiling_adversaries_is_refused_with_a_note():
+    notes = []
+
+    class Notes(TrainingLog):
+        def say(self, line, style=""):  # noqa: ARG002
+            notes.append(line)
+
+    model = Networks()
+    options = replace(OPTIONS, epochs=1, compile=True)
+    fit(model, batches=Sums(), loss=(HIDER, ATTACKERS), validate=None, options=options, log=Notes())
+    assert "compile=true does nothing" in notes[0]

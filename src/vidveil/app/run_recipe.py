@@ -92,6 +92,7 @@ def _by_a_few_steps(recipe: Any, root: Path | None) -> Plan:
             if not dry.trainings and verb_of(recipe) == "train":
                 dry.trainings += _by_its_labels(recipe, root)
     found.trainings = dry.trainings
+    found.notes.append("validation comes on top")
     return found
 
 

@@ -30,13 +30,15 @@ RENAMED_VALUES = {"train_on": {"credit": "attribution"}}
 """Key → old value → new value."""
 
 
+FREE = ("checkpoint_seconds", "device", "compile", "graphs")
+"""Keys that may change between a run and its resumption: what it trains does not depend on them."""
 ADDED_KEYS: Mapping[str, Any] = {"region": "frame", "keep": [], "privacy_weight": None, "fill": None}
 """Keys that some recipes did not have in earlier versions, with the value for what was done then."""
 
 
 def differing_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Keys in which two stored recipes differ, which may be of different versions."""
-    keys = before.keys() | now.keys()
+    """Keys in which two stored recipes, which may be of different versions, are those of different runs."""
+    keys = (before.keys() | now.keys()) - set(FREE)
     return sorted(key for key in keys if before.get(key, ADDED_KEYS.get(key)) != now.get(key, ADDED_KEYS.get(key)))
 
 

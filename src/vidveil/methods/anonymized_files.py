@@ -35,7 +35,7 @@ from vidveil.methods.painting import pixels_of, tensor_of
 
 FRAMES_AT_ONCE = 32
 """Of a method that works frame by frame."""
-CODE = ("methods/*.py", "methods/*/*.py", "core/frame.py", "core/anonymizer.py")
+CODE = ("methods/*.py", "methods/*/*.py", "core/*.py", "detect/*.py", "models/layers/*.py", "models/recognizers/*.py")
 """Nothing is kept that could be compared with what the method makes today."""
 NOISE = 0x015F
 Part = NDArray[np.uint8]

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vidveil.core.recipe import as_values
-from vidveil.core.recipe_keys import with_old_names
+from vidveil.core.recipe_keys import FREE, with_old_names
 from vidveil.core.version import __version__
 from vidveil.models import checkpoint
-from vidveil.training.options import FREE
 from vidveil.training.plan import NothingTrained, current_dry_run
 
 if TYPE_CHECKING:

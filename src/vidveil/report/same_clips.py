@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidveil.core.errors import DataError
+from vidveil.core.recipe_keys import FREE
 from vidveil.data.description import UTILITY_METRICS
 from vidveil.evaluation.per_clip import PEOPLE, draws_of, read_per_clip
 from vidveil.evaluation.results import Point, Results
@@ -21,9 +22,9 @@ from vidveil.report.tables import spoken
 RANK1, MAP = "linkage_rank1", "linkage_map"
 COMPARED = (*UTILITY_METRICS, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
 NOT_COMPARED = frozenset(
-    "name data method region keep privacy_weight fill raw controls control_epochs permutations resamples device "
-    "compile tidy checkpoint_seconds f1_threshold".split()
-)
+    "name data method region keep privacy_weight fill raw controls control_epochs permutations resamples tidy "
+    "f1_threshold".split()
+) | set(FREE)
 """Fields of a recipe that may differ between two runs without making the evaluation of one of them easier."""
 AGREES = 1e-4  # results have six digits, clips are stored in single precision
 

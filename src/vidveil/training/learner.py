@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from vidveil.core.errors import TrainingError
 from vidveil.training.options import Options
+from vidveil.training.seeds import seeded
 
 Terms = Tensor | Mapping[str, Tensor]
 """A loss, or its terms by name: the sum is minimised, and each is logged."""
@@ -108,8 +109,20 @@ def check(learners: Sequence[Learner], rules: Sequence[UpdateRule], model: nn.Mo
     if idle := [name for name in names if name not in in_rules]:
         raise TrainingError(f"no update rule names the learner {idle[0]}")
     for learner in learners:
-        if learner.restart is not None and (learner.restart.every < 1 or len(learner.parts) != 1):
-            raise TrainingError(f"{learner.name}: a restart is after one batch or more, of a learner with one part")
+        if learner.restart is not None:
+            _check_restart(learner, learner.restart, model)
+
+
+def _check_restart(learner: Learner, restart: Restart, model: nn.Module) -> None:
+    if restart.every < 1 or len(learner.parts) != 1:
+        raise TrainingError(f"{learner.name}: a restart is after one batch or more, of a learner with one part")
+    (part,) = learner.parts
+    with seeded(0):
+        fresh = {part + name: tensor.shape for name, tensor in restart.fresh().state_dict().items()}
+    own = {name: tensor.shape for name, tensor in model.state_dict().items() if name.startswith(part)}
+    if fresh != own:
+        strange = next(name for name in (*own, *fresh) if fresh.get(name) != own.get(name))
+        raise TrainingError(f"{learner.name}: the fresh network of its restart is another one: {strange} differs")
 
 
 def strongest(losses: Sequence[Tensor]) -> Tensor:

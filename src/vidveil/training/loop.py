@@ -30,7 +30,7 @@ from vidveil.training import health
 from vidveil.training.average import Average, fill
 from vidveil.training.batches import Batches
 from vidveil.training.checkpoints import Checkpoint, CheckpointManager, fill_optimizer, optimizer_tensors
-from vidveil.training.compiling import Compiling
+from vidveil.training.compiling import CompilesParts, Compiling
 from vidveil.training.finite import explain, find_origin
 from vidveil.training.learner import Learner, Loss, UpdateRule, learners_of
 from vidveil.training.learner import check as check_learners
@@ -146,7 +146,11 @@ class _Loop:
         if options.channels_last:
             _lay_channels_last(model)
         check_backbone(model, options)
-        self.compiling = Compiling(model, options.compile, fabric.device)
+        choice = options.compile
+        if choice and len(asked.learners) > 1 and not isinstance(model, CompilesParts):
+            choice = False
+            self._note("compile=true does nothing for networks that are trained against each other")
+        self.compiling = Compiling(model, choice, fabric.device)
         self.learners = learner_states(model, asked.learners, options, fabric.device)
         self.net, *optimizers = fabric.setup(self.compiling.begin(), *(one.optimizer for one in self.learners))
         if isinstance(model, HasFeatures):
@@ -267,7 +271,7 @@ class _Loop:
 
     def _look_for_problems(self) -> None:
         """Each is reported when it comes up."""
-        found = list(health.problems(self.state.history, self.asked.learners))
+        found = list(health.problems(self.state.history, self.asked.learners, self.state.best_epoch))
         kinds = {problem.partition(",")[0].partition("(")[0] for problem in self.state.problems}
         for problem in found:
             if problem.partition(",")[0].partition("(")[0] not in kinds:

@@ -6,14 +6,13 @@ from typing import Any
 import torch
 
 from vidveil.core.errors import DeviceError, RecipeError
+from vidveil.core.recipe_keys import FREE
 from vidveil.training.recipe import LearningRecipe
 
 PRECISIONS = ("auto", "32-true", "bf16-mixed")
 STRATEGIES = ("auto", "ddp")
 DEVICES = ("auto", "cpu", "cuda")
 LAST = "last"
-FREE = ("checkpoint_seconds", "device", "compile", "graphs")
-"""Options that may change between a run and its resumption: the trained weights do not depend on them."""
 
 
 @dataclass(frozen=True, kw_only=True)

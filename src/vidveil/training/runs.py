@@ -34,7 +34,6 @@ from vidveil.core.machine import describe
 from vidveil.core.recipe_keys import differing_keys, with_current_names
 from vidveil.core.text import close_to, printable
 from vidveil.training.log import Log, file_name
-from vidveil.training.options import FREE
 from vidveil.training.plan import current_dry_run
 
 
@@ -174,7 +173,7 @@ def _check_may_resume(folder: Path, recipe: dict[str, Any], resume: bool) -> Non
     if done:
         raise UsageError(f"run {folder.name!r} is done: there is nothing to resume; choose another name by name=…")
     before = with_current_names(_read(folder / "recipe.json"), note=False)
-    if differ := [key for key in differing_keys(before, recipe) if key not in FREE]:
+    if differ := differing_keys(before, recipe):
         was = ", ".join(
             f"{key} was {printable(repr(before.get(key)))}, is {printable(repr(recipe.get(key)))}" for key in differ
         )

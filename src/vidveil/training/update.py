@@ -46,8 +46,7 @@ class LearnerState:
         """`loss`, `loss/TERM`, `gradient`, `updates`. Waits for the device."""
         names = (*(f"loss/{term}" for term in self.terms or ()), *OWN)
         found = dict(zip(names, values.tolist(), strict=True))
-        if len(self.terms or ()) == 1:  # it is the loss
-            del found[names[0]]
+        found.pop("loss/", None)  # the only term, if the loss is a number: it is the loss
         return found
 
     def restart(self, weights: Mapping[str, Tensor]) -> None:

@@ -141,12 +141,19 @@ class Block(nn.Module):
 
     def after_attention(self, x: Tensor) -> Tensor:
         """The second half of the block."""
-        return x + self.dropped(self.dropout(self.mlp(self.norm2(x))))
+        return x + self.dropped(self.transformed(x))
+
+    def transformed(self, x: Tensor) -> Tensor:
+        return self.dropout(self.mlp(self.norm2(x)))  # type: ignore[no-any-return]
 
     def compile_parts(self) -> None:
-        """In place, with any number of tokens: all blocks share what is compiled."""
+        """In place, with any number of tokens: all blocks share what is compiled. A rate of `drop_path` would be
+        compiled into it, and each block has another one."""
         self.attend = compiled_in_training(self.attend)  # type: ignore[method-assign]
-        self.after_attention = compiled_in_training(self.after_attention)  # type: ignore[method-assign]
+        if self.drop_path:
+            self.transformed = compiled_in_training(self.transformed)  # type: ignore[method-assign]
+        else:
+            self.after_attention = compiled_in_training(self.after_attention)  # type: ignore[method-assign]
 
     def dropped(self, x: Tensor) -> Tensor:
         """Stochastic depth: in training a clip skips this branch with probability `drop_path`."""

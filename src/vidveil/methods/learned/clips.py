@@ -32,6 +32,8 @@ def check_output(found: Anonymized, clips: "Tensor") -> None:
 
     if found.video.shape != clips.shape:
         raise ValueError(f"the network made {tuple(found.video.shape)} of clips of {tuple(clips.shape)}")
+    if found.video.dtype == torch.uint8 and clips.dtype != torch.uint8:
+        raise ValueError("the network made bytes of clips that are numbers in [0, 1]")
     if found.video.is_floating_point():
         low, high = (float(value) for value in found.video.aminmax())  # NaN if any value is
         if not (low >= -ROUNDING and high <= 1 + ROUNDING):
