@@ -16,6 +16,7 @@ from vidveil.training.learner import Restart, UpdateRule
 from vidveil.training.log import Log as TrainingLog
 from vidveil.training.loop import fit
 from vidveil.training.options import Options
+from vidveil.training.recorded import RecordedSteps
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
 
@@ -80,6 +81,14 @@ def test_a_run_can_be_resumed_and_compiled(tmp_path):
     torch.testing.assert_close(model[0].weight, whole[0].weight, rtol=1e-2, atol=1e-3)
 
 
+@pytest.fixture
+def replays(monkeypatch):
+    """One entry for each step that was replayed."""
+    found, replay = [], RecordedSteps._replay
+    monkeypatch.setattr(RecordedSteps, "_replay", lambda self, *words: found.append(1) or replay(self, *words))
+    return found
+
+
 def without_dropout(seed=0):
     model = network(seed)
     for module in model.modules():
@@ -107,9 +116,10 @@ class Lines(TrainingLog):
 
 
 @pytest.mark.parametrize("place", [Sums, OnDevice])
-def test_recorded_steps_compute_what_steps_compute(place):
+def test_recorded_steps_compute_what_steps_compute(place, replays):
     options = {"ema": 0.9, "warmup_epochs": 1, "clip_norm": 0.1}
     one, outcome, notes = trained(place(), graphs=True, **options)
+    assert len(replays) == 19  # all but the first of 20
     other, expected, _ = trained(place(), graphs=False, **options)
     assert not notes
     for name, tensor in other.state_dict().items():
@@ -117,19 +127,20 @@ def test_recorded_steps_compute_what_steps_compute(place):
     assert outcome.history[-1]["train_loss"] == pytest.approx(expected.history[-1]["train_loss"], rel=1e-4)
 
 
-def test_batches_of_several_shapes_are_recorded_each():
+def test_batches_of_several_shapes_are_recorded_each(replays):
     class TwoSizes(Sums):
         def draw(self, seed):
             x, y = super().draw(seed)
             return (x, y) if seed % 2 else (x[:8], y[:8])
 
     one, _, notes = trained(TwoSizes(), graphs=True)
+    assert len(replays) == 18
     other, _, _ = trained(TwoSizes(), graphs=False)
     assert not notes
     torch.testing.assert_close(one[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
 
 
-def test_a_number_in_a_batch_is_part_of_the_record():
+def test_a_number_in_a_batch_is_part_of_the_record(replays):
     class Weighted(Sums):
         def epoch(self, epoch, start=0):
             for number, (x, y) in enumerate(super().epoch(epoch, start), start):
@@ -139,6 +150,7 @@ def test_a_number_in_a_batch_is_part_of_the_record():
         return batch[2] * loss(model, batch[:2])
 
     one, _, notes = trained(Weighted(), graphs=True, loss=weighted)
+    assert len(replays) == 17
     other, _, _ = trained(Weighted(), graphs=False, loss=weighted)
     assert not notes
     torch.testing.assert_close(one[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
@@ -163,7 +175,7 @@ def test_steps_that_cannot_be_recorded_are_run_as_usual_and_the_user_is_informed
         torch.testing.assert_close(model[0].weight, other[0].weight, rtol=1e-4, atol=1e-5)
 
 
-def test_random_numbers_of_recorded_steps_differ_from_step_to_step():
+def test_random_numbers_of_recorded_steps_differ_from_step_to_step(replays):
     noise = []
 
     def noisy(model, batch):
@@ -183,11 +195,12 @@ def test_random_numbers_of_recorded_steps_differ_from_step_to_step():
 
     batches = Same()
     fit(network(), batches=batches, loss=noisy, validate=None, options=Options(epochs=2))
+    assert len(replays) == 19
     assert len(batches.seen) == 18  # of each epoch all but the last: nothing is asked for after it
     assert len({tuple(each.tolist()) for each in batches.seen}) == 18
 
 
-def test_adversaries_are_recorded_too():
+def test_adversaries_are_recorded_too(replays):
     rules = [UpdateRule("attackers", batches=2), UpdateRule("hider")]
     found = []
     for graphs in (True, False):
@@ -198,6 +211,7 @@ def test_adversaries_are_recorded_too():
         restarted = replace(ATTACKERS, restart=Restart(15, lambda: Networks().attackers))
         options = Options(epochs=3, device="cuda", precision="32-true", graphs=graphs, ema=0.9)
         found.append(train_adversaries(model=model, learners=(HIDER, restarted), rules=rules, options=options)[0])
+    assert len(replays) == 28  # of 30 steps, of two rules
     for name, tensor in found[1].state_dict().items():
         torch.testing.assert_close(found[0].state_dict()[name], tensor, rtol=1e-3, atol=1e-4)
 
@@ -215,7 +229,7 @@ def test_after_a_step_that_could_not_be_recorded_random_numbers_can_be_drawn(gra
     assert outcome.steps == 20
 
 
-def test_parts_that_are_compiled_in_the_middle_of_a_training_are_recorded_anew(monkeypatch):
+def test_parts_that_are_compiled_in_the_middle_of_a_training_are_recorded_anew(monkeypatch, replays):
     class Compiles(nn.Sequential):
         compiled, parts_are_compiled = 0, False
 
@@ -228,6 +242,7 @@ def test_parts_that_are_compiled_in_the_middle_of_a_training_are_recorded_anew(m
     model = Compiles(*without_dropout())
     fit(model, batches=OnDevice(), loss=loss, validate=None, options=Options(epochs=2, precision="32-true"))
     assert model.compiled == 1
+    assert len(replays) == 18  # of 20, begun twice
     other = without_dropout()
     fit(
         other,

@@ -160,7 +160,9 @@ class _Loop:
             fabric, called, self.learners, optimizers, asked.rules, self.check if on_cpu else None
         )  # a CPU has nothing to wait for, and is checked at once
         graphs = options.graphs and self.world == 1
-        self.step = RecordedSteps(self.update, fabric.device, enabled=graphs, say=self._note)
+        self.step = RecordedSteps(
+            self.update, fabric.device, enabled=graphs, say=self._note, reset=self.update.clear_gradients
+        )
         self.weights = dict(model.state_dict())  # the tensors themselves: they change during training
         self.best = {name: tensor.clone() for name, tensor in self.weights.items()}
         self.average = Average(self.weights, options.ema) if options.ema else None

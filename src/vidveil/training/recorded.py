@@ -11,6 +11,7 @@ the second time, and from then on replayed with the numbers of the next batch.
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from typing import Any
 
 import torch
@@ -28,8 +29,17 @@ Step = Callable[[Any, int], None]
 class RecordedSteps:
     """Calls `step`, and records it if `enabled`. The step may change tensors in place, and nothing else."""
 
-    def __init__(self, step: Step, device: torch.device, *, enabled: bool, say: Callable[[str], None]) -> None:
-        self._step, self._device, self._say = step, device, say
+    def __init__(
+        self,
+        step: Step,
+        device: torch.device,
+        *,
+        enabled: bool,
+        say: Callable[[str], None],
+        reset: Callable[[], None],
+    ) -> None:
+        """`reset` removes what a step that broke off left behind."""
+        self._step, self._device, self._say, self._reset = step, device, say, reset
         self.enabled = enabled and device.type == "cuda"
         self._records: dict[Hashable, tuple[torch.cuda.CUDAGraph, list[Tensor]]] = {}
         self._seen: set[Hashable] = set()
@@ -57,6 +67,14 @@ class RecordedSteps:
             self._record(key, batch, rule)
 
     def _record(self, key: Hashable, batch: Any, rule: int) -> None:
+        if problem := self._captured(key, batch, rule):
+            self._give_up(problem)
+            self._step(batch, rule)
+        else:
+            self._replay(key, batch)
+
+    def _captured(self, key: Hashable, batch: Any, rule: int) -> str:
+        """Records the step. What kept it from being recorded, or nothing."""
         inputs: list[Tensor] = []
 
         def as_input(tensor: Tensor) -> Tensor:
@@ -75,16 +93,12 @@ class RecordedSteps:
                 self._step(given, rule)
         except (RuntimeError, torch.cuda.OutOfMemoryError) as error:
             _renew_generators(before)
-            self._give_up(str(error).splitlines()[0])
-        else:
-            if drawn_on_host(before, snapshot()):
-                restore(before)
-                self._give_up("they draw random numbers on the host")
-        if self.enabled:
-            self._records[key] = graph, inputs
-            self._replay(key, batch)
-        else:
-            self._step(batch, rule)
+            return str(error).splitlines()[0]
+        if drawn_on_host(before, snapshot()):
+            restore(before)
+            return "they draw random numbers on the host"
+        self._records[key] = graph, inputs
+        return ""
 
     def _replay(self, key: Hashable, batch: Any) -> None:
         graph, inputs = self._records[key]
@@ -95,6 +109,8 @@ class RecordedSteps:
         self.enabled = False
         self.forget()
         self._inputs.clear()
+        self._reset()  # gradients of a recording that broke off were never computed
+        torch.cuda.empty_cache()
         self._say(f"steps are not recorded, and may be slower: {why}")
 
 
@@ -114,14 +130,13 @@ def drawn_on_host(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> 
 
 
 def kind(batch: Any, rule: int) -> Hashable | None:
-    """What two batches have in common that one record serves; None if there is none."""
+    """What two batches have in common that one record serves; None for batches that hold anything but tensors and plain
+    values."""
     shapes = tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors(batch))
     try:
-        key = (rule, shapes, constants(batch))
-        hash(key)
+        return rule, shapes, constants(batch)
     except TypeError:
         return None
-    return key
 
 
 def tensors(value: Any) -> list[Tensor]:
@@ -137,7 +152,7 @@ def tensors(value: Any) -> list[Tensor]:
 
 
 def constants(value: Any) -> Hashable:
-    """The same value without its tensors, as something that can be compared."""
+    """The same value without its tensors, to be compared. TypeError if that may miss a part of it."""
     if isinstance(value, Tensor):
         return None
     if is_dataclass(value) and not isinstance(value, type):
@@ -145,8 +160,10 @@ def constants(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         return tuple((key, constants(part)) for key, part in value.items())
     if isinstance(value, tuple | list):
-        return tuple(map(constants, value))
-    return value  # type: ignore[no-any-return]
+        return type(value), tuple(map(constants, value))
+    if value is None or isinstance(value, bool | int | float | str | Enum):
+        return type(value), value  # 1, 1.0 and True are equal
+    raise TypeError(f"{type(value).__name__} may change without being another one")
 
 
 def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

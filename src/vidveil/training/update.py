@@ -134,6 +134,10 @@ class Update:
         one.sums += values
         one.last.copy_(values)
 
+    def clear_gradients(self) -> None:
+        for one in self.learners:
+            one.optimizer.zero_grad()
+
     def set_rates(self, step: int, total: int, steps: int) -> None:
         """Of this step, of `total`, `steps` of them an epoch."""
         for one in self.learners:
