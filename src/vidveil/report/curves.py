@@ -3,8 +3,8 @@
     curves(run_folder, Path("curves.png"))
 
 A row of panels for each training of the run that has several epochs. Losses of several networks are in one panel, each
-network in a colour of its own; terms of a loss are dashed, the sum over networks is grey. A vertical line is a restart,
-a cross at the top a problem.
+network in a colour of its own, its terms dashed; of one network each term has a colour. A sum is grey. A vertical line
+is a restart, a cross at the top a problem.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ def curves(trainings: Sequence[TrainingCurves], path: Path) -> None:
         raise OutputError("the picture needs matplotlib: pip install matplotlib") from error
 
     shown = trainings[:ROWS]
-    figure = Figure(figsize=(13.5, 3.2 * len(shown)), dpi=120, layout="constrained")
+    figure = Figure(figsize=(18, 3.2 * len(shown)), dpi=100, layout="constrained")
     for one, row in zip(shown, figure.subplots(len(shown), len(TITLES), squeeze=False), strict=True):
         for axis, title in zip(row, TITLES, strict=True):
             _panel(axis, one, title)
@@ -107,12 +107,15 @@ def curves(trainings: Sequence[TrainingCurves], path: Path) -> None:
 def _panel(axis: "Axes", one: TrainingCurves, title: str) -> None:
     names = [name for name in one.names if kind_of(name) == title]
     drawn: dict[str, int] = {}  # terms of each network so far
+    single = title == "loss" and not any("/" in name.partition("train_loss")[0] for name in names)
     for name in names:
         epochs, values = one.column(name)
         colour, style, width = _colour(one, name), "-", 1.8
         if "train_loss/" in name:
             drawn[colour] = drawn.get(colour, -1) + 1
             style, width = DASHES[drawn[colour] % len(DASHES)], 1.0
+            if single:  # of one network: then colours are free for its terms
+                colour, style = COLOURS[drawn[colour] % len(COLOURS)], "-"
         label, marker = name.replace("train_loss", "loss"), "." if len(epochs) < 30 else ""
         axis.plot(epochs, values, style, color=colour, linewidth=width, label=label, marker=marker)
     if title == "loss":
@@ -123,11 +126,12 @@ def _panel(axis: "Axes", one: TrainingCurves, title: str) -> None:
     if title == "gradient" and names:
         axis.set_yscale("log")
     if names:
-        axis.legend(fontsize=7, frameon=False)
+        axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     else:
         axis.text(0.5, 0.5, "nothing was logged", ha="center", va="center", color=GREY, transform=axis.transAxes)
     axis.set_title(title, fontsize=9)
     axis.set_xlabel("epoch", fontsize=8)
+    axis.locator_params(axis="x", integer=True)
     axis.tick_params(labelsize=8)
     axis.spines[["top", "right"]].set_visible(False)
 

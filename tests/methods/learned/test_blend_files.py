@@ -63,7 +63,7 @@ def test_a_file_is_written_and_its_manifest_says_by_which_method_weights_and_dev
     assert about["device"] == ("cuda" if torch.cuda.is_available() else "cpu")
     assert about["mask"] is None
     assert about["warnings"] == [
-        "blend:mine draws what it shows: measure with `vidveil evaluate` how much that reveals about people",
+        "blend:mine draws every pixel: measure with `vidveil evaluate` how much that reveals about people",
         "blend:mine was trained on synthetic people: on other videos it is an experiment",
     ]
     before, after = media.lumas(film), media.lumas(film.with_name("film_anonymized.mp4"))

@@ -62,7 +62,7 @@ class ImageToImage(LearnedAnonymizer):
         return size
 
     def caution(self, short_side: int) -> str | None:  # noqa: ARG002
-        what = "what it shows" if self.tubelet is None else "what it keeps"
+        what = "every pixel" if self.tubelet is None else "what it keeps"
         return f"{self.spec} draws {what}: measure with `vidveil evaluate` how much that reveals about people"
 
     def ask(self, clips: "Tensor", keep: float | None, privacy_weight: float | None) -> Drawing:
