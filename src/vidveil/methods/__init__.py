@@ -95,7 +95,7 @@ def _built(name: str, spec: str, argument: str | None) -> Anonymizer:
         built: Anonymizer = method.build(spec, argument)
         return built
     if argument is None:
-        raise UsageError(f"{name} needs a checkpoint: `vidveil train {name}_puppets`, then {name}:{name}_puppets")
+        raise UsageError(f"{name} needs a checkpoint{_where_from(name)}")
     from vidveil.models.checkpoint import find
 
     checkpoint = find(argument)
@@ -106,6 +106,17 @@ def _built(name: str, spec: str, argument: str | None) -> Anonymizer:
     if learned.weights is None:
         learned.weights = checkpoint.weights
     return learned
+
+
+def _where_from(name: str) -> str:
+    """Of which checkpoint, or what makes one."""
+    from vidveil.core.recipe import names
+    from vidveil.models.checkpoint import locate
+
+    if locate(name) is not None:
+        return f", such as that of the run {name}: {name}:{name}"
+    run = f"{name}_puppets"
+    return f": `vidveil train {run}`, then {name}:{run}" if run in names("train") else f": {name}:RUN"
 
 
 def _of_checkpoint(spec: str) -> str | None:

@@ -102,7 +102,7 @@ def test_hiding_faces_on_top_silences_none_of_its_warnings(runs, film, monkeypat
     made(runs, floor=0.47)
     assert command(film, "--also-hide", "discs").exit_code == 0
     warnings = "\n".join(manifest(film)["warnings"])
-    for part in ("draws what it shows", "synthetic people", "no better than chance", "--also-hide marks where"):
+    for part in ("draws every pixel", "synthetic people", "no better than chance", "--also-hide marks where"):
         assert part in warnings
 
 
@@ -151,3 +151,14 @@ def test_a_method_of_its_own_class_is_evaluated_a_clip_at_a_time(inverted, data,
     monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
     after = anonymized(data, Setting(method="inverted:mine"))
     assert np.array_equal(after.videos.frames(3), 255 - data.videos.frames(3))
+
+
+def test_a_method_without_its_checkpoint_says_where_one_is(runs):
+    with pytest.raises(UsageError, match=r"blend needs a checkpoint: blend:RUN"):
+        load("blend")
+    with pytest.raises(UsageError, match=r"`vidveil train dual_cls_puppets`, then dual_cls:dual_cls_puppets"):
+        load("dual_cls")
+    made(runs)
+    (runs / "mine").rename(runs / "blend")
+    with pytest.raises(UsageError, match=r"such as that of the run blend: blend:blend"):
+        load("blend")
