@@ -261,12 +261,16 @@ def test_views_of_a_clip_are_of_that_clip():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("fits", [True, False])
+@pytest.mark.parametrize("fits", ["padded", "as they are", "no"])
 @pytest.mark.parametrize("augment", ["none", "light", "crop", "turn"])
 def test_a_gpu_sees_what_the_cpu_sees_whether_or_not_all_videos_fit(clips, fits, augment):
     here, there = loader(clips, augment=augment), loader(clips, augment=augment, device="cuda")
     assert there.resident.whole
-    if not fits:
+    if fits == "as they are":
+        there.resident = Resident(clips.videos, "cuda", limit_bytes=there.resident.bytes)
+        assert there.resident.whole
+        assert there.resident._frames is None
+    if fits == "no":
         there = loader(clips, augment=augment, device="cuda", prefetch=2)
         there.resident = Resident(clips.videos, "cuda", limit_bytes=0)
         assert not there.resident.whole

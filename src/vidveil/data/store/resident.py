@@ -28,10 +28,10 @@ class Resident:
         self.device = torch.device(device)
         self.whole = False
         """Whether all videos are on the device."""
-        self._flat: Tensor | None = None
-        """On the CPU: the bytes of all videos, as they are in the file."""
         self._frames: Tensor | None = None
         """On an accelerator: (F, H, W, 3), the frames of all videos. Smaller pictures lie at the left and top."""
+        self._flat: Tensor | None = None
+        """The bytes of all videos, as in the file: on the CPU, and where padded pictures take too much memory."""
         self._shapes = [tuple(shape) for shape in _shapes(videos)]
         self._first = np.cumsum([0, *(shape[0] for shape in self._shapes)])  # frame of each video
         sizes = [int(np.prod(shape)) for shape in self._shapes]
@@ -41,16 +41,20 @@ class Resident:
             *(max((shape[axis] for shape in self._shapes), default=0) for axis in (1, 2)),
             3,
         )
-        self.bytes = int(np.prod(canvas)) if self.device.type == "cuda" else self._starts[-1]
+        padded, self.bytes = int(np.prod(canvas)), self._starts[-1]
+        limit = _room(self.device) if limit_bytes is None else limit_bytes
         if self.device.type == "cpu":
             if isinstance(videos, VideoStore):
                 pages = np.memmap(videos.folder / "frames.bin", np.uint8, mode="c")
                 self._flat = torch.from_numpy(np.asarray(pages))
                 self.whole = True
-        elif self.bytes <= (_room(self.device) if limit_bytes is None else limit_bytes):
-            self._frames = torch.zeros(canvas, dtype=torch.uint8, device=self.device)
-            for i, shape in counted(enumerate(self._shapes), f"copying to {self.device}", len(sizes), "videos"):
-                self._of(i, shape).copy_(torch.from_numpy(_own(videos.frames(i))))
+        elif self.bytes <= limit:
+            if padded <= limit:
+                self._frames = torch.zeros(canvas, dtype=torch.uint8, device=self.device)
+            else:
+                self._flat = torch.empty(self.bytes, dtype=torch.uint8, device=self.device)
+            for i in counted(range(len(sizes)), f"copying to {self.device}", len(sizes), "videos"):
+                self.frames(i).copy_(torch.from_numpy(_own(videos.frames(i))))
             self.whole = True
 
     def __len__(self) -> int:
@@ -63,7 +67,8 @@ class Resident:
     def frames(self, i: int) -> Tensor:
         """uint8 (T, H, W, 3) on the device. Not to be written into."""
         if self._frames is not None:
-            return self._of(i, self._shapes[i])
+            _, height, width, _ = self._shapes[i]
+            return self._frames[self._first[i] : self._first[i + 1], :height, :width]
         if self._flat is not None:
             return self._flat[self._starts[i] : self._starts[i + 1]].view(self._shapes[i])
         video = torch.from_numpy(_own(self.videos.frames(i)))
@@ -95,17 +100,13 @@ class Resident:
             place.numpy()[:, :height, :width] = read
         return batch.to(self.device, non_blocking=pinned)
 
-    def _of(self, i: int, shape: tuple[int, ...]) -> Tensor:
-        assert self._frames is not None
-        return self._frames[self._first[i] : self._first[i + 1], : shape[1], : shape[2]]
-
 
 def _picked(video: Tensor, picks: NDArray[np.int64]) -> Tensor:
     """A slice where the frames are evenly spaced: no list of numbers has to travel to the device."""
     steps = np.unique(np.diff(picks))
     if len(steps) == 0 or (len(steps) == 1 and steps[0] > 0):
         return video[int(picks[0]) : int(picks[-1]) + 1 : int(steps[0]) if len(steps) else 1]
-    return video[torch.as_tensor(picks, device=video.device)]
+    return video[to_device(picks, video.device)]
 
 
 def _shapes(videos: Videos) -> list[tuple[int, ...]]:
