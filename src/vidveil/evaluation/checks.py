@@ -10,7 +10,7 @@ from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.recipes.recipe import EvaluationRecipe
 from vidveil.methods import load, works_on_features
 from vidveil.methods.anonymized_data import Setting, check_method
-from vidveil.methods.masking.baselines import pruning_control
+from vidveil.methods.masking.baselines import is_pruning_control
 from vidveil.methods.masking.ground_truth import has_truth
 from vidveil.methods.motion import MotionMethod
 from vidveil.models.recognizers import RECOGNIZERS
@@ -86,9 +86,9 @@ def _raw(recipe: EvaluationRecipe) -> Setting:
 
 def check_on_video(setting: Setting, recipe: EvaluationRecipe) -> None:
     """UsageError for a method of video that does not exist, or has no such knob."""
-    check_method(setting, [] if setting.keep is None else [setting.keep])
     if setting.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
         raise UsageError(f"oracle needs ground truth, and {recipe.data} has none: take the built-in people, puppets")
+    check_method(setting, [] if setting.keep is None else [setting.keep])
 
 
 def _check_with_part(recipe: EvaluateRecipe) -> None:
@@ -100,7 +100,7 @@ def _check_with_part(recipe: EvaluateRecipe) -> None:
 
 
 def _compares_frames(spec: str) -> bool:
-    if spec in ("raw", "noise") or pruning_control(spec, None):
+    if spec in ("raw", "noise") or is_pruning_control(spec):
         return False
     method = load(spec.removeprefix("random:"))
     stages = method.stages if isinstance(method, Chain) else (method,)

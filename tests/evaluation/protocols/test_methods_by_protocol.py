@@ -165,6 +165,13 @@ def test_knobs_that_a_method_does_not_have_are_refused_before_anything_is_extrac
     assert not (runs_folder() / "refused").exists()
 
 
+@pytest.mark.parametrize("recipe", [FEATURES, DETECTION, ANOMALY], ids=["features", "detection", "anomaly"])
+def test_a_control_of_tubelets_without_a_share_is_refused_before_anything_is_extracted(recipe):
+    with pytest.raises(UsageError, match="random needs a share of tubelets to keep"):
+        run(replace(recipe, name="refused", method="random"))
+    assert not (runs_folder() / "refused").exists()
+
+
 def test_an_oracle_needs_the_truth_of_clips():
     with pytest.raises(UsageError, match=r"puppets_anomalies:share=0\.02 has none"):
         run(replace(ANOMALY, name="refused", method="oracle", keep=(0.5,)))
