@@ -62,6 +62,7 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
         super().__init__(recipe, data, data.data, methods)
         self.videos = self._videos(data)
         self.raw_run, self.tested = recipe.raw, labels.indices("test")
+        self.trained, self.planned = 0, len(self.seeds) * (1 + len(self.settings))
         self.drawn = VideoResamples(
             Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations
         )
@@ -71,6 +72,11 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
 
     def raw_recipe(self) -> Recipe:
         return replace(raw_of(self.recipe), raw="")
+
+    def evaluate_raw(self) -> Evaluated:
+        found = super().evaluate_raw()
+        self.trained = len(self.seeds)  # also where raw features were evaluated by an earlier run of this process
+        return found
 
     def _videos(self, data: LongFeatures) -> Videos:
         return data.detection_videos() if self.recipe.protocol == "detection" else data.anomaly_videos()
@@ -84,7 +90,8 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
             label = f"{about.tag} {self.recipe.protocol} seed {seed}"
             folder = self._checked_folder(label)
             trained.append(train(videos[id(one)], self.recipe, seed=seed, folder=folder, log=self.run.log, label=label))
-            self.say(f"{label}: {trained[-1].score:.3f} (val), {len(trained)} of {len(data)}")
+            self.trained += 1
+            self.say(f"{label}: {trained[-1].score:.3f} (val), {self.trained} of {self.planned}")
         self.add_cost(f"{about.tag} {self.recipe.protocol}", trained[0].parameters, [one.seconds for one in trained])
         val = float(np.mean([one.score for one in trained]))
         about.numbers = self._numbers([one.predictions for one in trained], val)
@@ -109,7 +116,7 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
             verdict = f"{what} on raw features"
         else:
             verdict = f"{what} still" if _above_chance(one.numbers[first]) else f"{what} no better than by chance"
-        return replace(super().as_point(one), verdict=verdict)
+        return replace(super().as_point(one), verdict=verdict + self.how_seen(one))
 
     def _checked_folder(self, label: str) -> Path:
         """UsageError if the run that the recipe names for raw features is not finished, or has no such training."""
