@@ -1,5 +1,6 @@
 """Recipes, carried out or planned: what `vidveil train` and `vidveil evaluate` do."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,7 +36,11 @@ def evaluate(
     `data` is the folder of datasets; default: VIDVEIL_DATA.
     """
     results: Results = carry_out(
-        read_for("evaluate", find(recipe), overrides), root=_folder(data), resume=resume, strict=strict, console=console
+        read_for("evaluate", find(recipe), _words(overrides)),
+        root=_folder(data),
+        resume=resume,
+        strict=strict,
+        console=console,
     )
     return results
 
@@ -50,7 +55,11 @@ def train(
 ) -> Results | Trained:
     """A recognizer is tested at once; what a method is worth is for attackers to say, so it comes as it was trained."""
     made: Results | Trained = carry_out(
-        read_for("train", find(recipe), overrides), root=_folder(data), resume=resume, strict=strict, console=console
+        read_for("train", find(recipe), _words(overrides)),
+        root=_folder(data),
+        resume=resume,
+        strict=strict,
+        console=console,
     )
     return made
 
@@ -60,7 +69,7 @@ def plan(recipe: str, *overrides: str, data: str | Path | None = None) -> Plan:
 
     A few steps of each network are timed. No run begins, nothing is written or decoded.
     """
-    return planned(read(find(recipe), overrides), root=_folder(data))
+    return planned(read(find(recipe), _words(overrides)), root=_folder(data))
 
 
 def planned(recipe: Any, *, root: Path | None = None) -> Plan:
@@ -118,6 +127,15 @@ def carry_out(
 ) -> Any:
     """A recipe that was read, by the function that the registry names for it."""
     return runner_of(recipe)(recipe, root=root, resume=resume, strict=strict, console=console)
+
+
+def _words(overrides: Sequence[object]) -> list[str]:
+    if other := next((one for one in overrides if not isinstance(one, str)), None):
+        raise UsageError(
+            f'overrides are arguments of their own, "seeds=[0,1]", "epochs=2", and {printable(repr(other))} is no word: '
+            "write *overrides for a list"
+        )
+    return [str(one) for one in overrides]
 
 
 def _folder(data: str | Path | None) -> Path | None:
