@@ -98,7 +98,7 @@ def check_on_video(setting: Setting, recipe: EvaluationRecipe) -> None:
 
 
 def _comma(method: str, listed: Sequence[str]) -> str:
-    """How to write what has a comma: in a list YAML takes it for the end of an entry, elsewhere for a part of a word."""
+    """How to write what has a comma, which ends an entry of a list, and elsewhere is a part of a word."""
     parts = [part.strip() for part in method.split(",")]
     if len(parts) > 1 and all(part.partition(":")[0] in (*METHODS, *CONTROLS, "noise") for part in parts):
         return f"several methods are a list: [{','.join(parts)}]"

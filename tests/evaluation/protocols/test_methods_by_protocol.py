@@ -80,13 +80,13 @@ def test_several_methods_of_one_run_have_the_numbers_of_runs_of_their_own_and_ra
 ):
     recipe = EVERY[protocol]
     methods = ("blur:strong", "stride:2", "splavu:safe")
-    evaluated, said = [], []
+    evaluated, lines = [], []
     with monkeypatch.context() as patch:
         patch.setattr(Protocol, "say_values", lambda _, one, *__: evaluated.append(one.tag))
-        patch.setattr(Protocol, "say", lambda _, line: said.append(line))
+        patch.setattr(Protocol, "say", lambda _, line: lines.append(line))
         together = run(replace(recipe, name=f"{protocol}_all", method=methods))
     if protocol in ("detection", "anomaly"):
-        assert [line.partition("(val), ")[2] for line in said] == [f"{number} of 4" for number in (1, 2, 3, 4)]
+        assert [line.partition("(val), ")[2] for line in lines] == [f"{number} of 4" for number in (1, 2, 3, 4)]
     assert [point.method for point in together.points] == list(methods)
     for method, point in zip(methods, together.points, strict=True):
         alone = run(replace(recipe, name=f"{protocol}_{methods.index(method)}", method=method))
