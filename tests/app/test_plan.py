@@ -12,6 +12,7 @@ from tests.data.features import made
 from vidveil import weights
 from vidveil.app.run_recipe import planned
 from vidveil.cli.app import app
+from vidveil.core.errors import UsageError
 from vidveil.core.recipe import find
 from vidveil.core.recipe import read as read_recipe
 from vidveil.data import load_data
@@ -205,6 +206,18 @@ def test_a_run_that_the_command_would_refuse_is_refused_by_its_plan_in_the_same_
     assert "10 trainings on puppets:share=0.1, 10 of them done in the run one" in gone_on.output
     shared = CliRunner().invoke(app, [*words, "name=two", "raw=one", "method=solid", "--dry-run"])
     assert "10 trainings on puppets:share=0.1, 5 of them taken from run one" in shared.output
+
+
+def test_a_training_that_another_run_lacks_is_refused_beforehand(place):
+    (place / "runs" / "other" / "fits").mkdir(parents=True)
+    words = [*LONG, "embed=16", "levels=2", "data=puppets_untrimmed:share=0.02", "method=blur", "raw=other"]
+    with pytest.raises(UsageError, match="the run other is not finished"):
+        planned(read_recipe(find("untrimmed_puppets"), words))
+    (place / "runs" / "other" / "results.json").write_text("{}")
+    with pytest.raises(UsageError, match="the run other has no training raw_detection_seed_0"):
+        planned(read_recipe(find("untrimmed_puppets"), words))
+    with pytest.raises(UsageError, match="the run other has no training raw_action_r3d_tiny_seed_0"):
+        planned(read_recipe(find("blur_puppets"), [*CLIPS, "raw=other"]))
 
 
 def test_what_is_not_known_of_whole_videos_is_listed_and_promised_no_size(place, monkeypatch):

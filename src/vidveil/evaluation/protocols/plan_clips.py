@@ -44,7 +44,7 @@ from vidveil.training.plan import (
     steps_of,
 )
 from vidveil.training.recipe import LearningRecipe, TrainRecipe
-from vidveil.training.runs import runs_folder
+from vidveil.training.runs import runs_folder, training_of_run
 
 MOST_SECONDS = 2.0
 """For timing a network, about."""
@@ -152,10 +152,11 @@ def _add_methods(found: Plan, recipe: EvaluateRecipe, data: ClipSet | None) -> N
 
 def _planned(found: Plan, recipe: EvaluateRecipe, one: Training, seed: int, data: ClipSet | None) -> PlannedTraining:
     label = one.label(seed)
-    run = recipe.raw if recipe.raw and one.tag == RAW else recipe.name
-    done = (runs_folder() / run / "fits" / file_name(label) / "learned.json").is_file()
+    run = recipe.raw if one.tag == RAW else ""
+    folder = training_of_run(run, label) if run else runs_folder() / recipe.name / "fits" / file_name(label)
+    done = (folder / "learned.json").is_file()
     made = network_training(one.recipe, label, one.tasks, one.network, seed, data, found.device, done=done)
-    return replace(made, group=one.tag, run=run if run != recipe.name else "")
+    return replace(made, group=one.tag, run=run)
 
 
 def network_training(

@@ -47,7 +47,7 @@ from vidveil.training.plan import (
     speed_of,
     steps_of,
 )
-from vidveil.training.runs import runs_folder
+from vidveil.training.runs import runs_folder, training_of_run
 
 SAMPLE = 20
 """Videos by whose length the number of features is estimated."""
@@ -288,7 +288,8 @@ def _head(
 
 def _whole(recipe: Recipe, tag: str, seed: int, clips: ClipSet | None, width: int, length: int) -> PlannedTraining:
     label = f"{tag} {recipe.protocol} seed {seed}"
-    run = recipe.raw if recipe.raw and tag == "raw" else recipe.name
+    run = recipe.raw if tag == "raw" else ""
+    folder = training_of_run(run, label) if run else runs_folder() / recipe.name / "fits" / file_name(label)
     train = np.zeros(0, np.int64) if clips is None else clips.indices("train")
     count = len(train)
     if isinstance(recipe, DetectionRecipe):
@@ -306,9 +307,9 @@ def _whole(recipe: Recipe, tag: str, seed: int, clips: ClipSet | None, width: in
         label=label, task=recipe.protocol, network="TriDet" if recipe.protocol == "detection" else "MGFN",
         clips=count or None, epochs=recipe.epochs, steps=steps if count else None, batch=batch,
         predicted=predicted_clips(recipe.epochs, recipe.validate_every, val, test),
-        done=is_finished(runs_folder() / run / "fits" / file_name(label)), like=recipe.protocol,
+        done=is_finished(folder), like=recipe.protocol,
         speed=_speed(recipe, seed, clips, width, length) if ready and clips is not None else None,
-        group=tag, run=run if run != recipe.name else "",
+        group=tag, run=run,
     )  # fmt: skip
 
 

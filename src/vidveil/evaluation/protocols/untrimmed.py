@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidveil.core.errors import UsageError
 from vidveil.evaluation.evaluators.features import SALT
 from vidveil.evaluation.measures.untrimmed import VideoResamples, anomaly_numbers, detection_numbers
 from vidveil.evaluation.number import Number
@@ -35,7 +34,7 @@ from vidveil.tasks.detection import Detections, DetectionVideos, detect, fit_det
 from vidveil.tasks.long_videos import LongFeatures, features_per_clip, long_features
 from vidveil.training.log import Log
 from vidveil.training.options import options_of
-from vidveil.training.runs import runs_folder
+from vidveil.training.runs import training_of_run
 
 Recipe = DetectionRecipe | AnomalyRecipe
 Videos = DetectionVideos | AnomalyVideos
@@ -88,7 +87,8 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
         videos = {id(one): self._videos(one) for one in data}
         for seed, one in zip(self.seeds, data, strict=True):
             label = f"{about.tag} {self.recipe.protocol} seed {seed}"
-            folder = self._checked_folder(label)
+            elsewhere = self.raw_run and label.startswith("raw ")
+            folder = training_of_run(self.raw_run, label) if elsewhere else self.folder(label)
             trained.append(train(videos[id(one)], self.recipe, seed=seed, folder=folder, log=self.run.log, label=label))
             self.trained += 1
             self.say(f"{label}: {trained[-1].score:.3f} (val), {self.trained} of {self.planned}")
@@ -117,17 +117,6 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
         else:
             verdict = f"{what} still" if _above_chance(one.numbers[first]) else f"{what} no better than by chance"
         return replace(super().as_point(one), verdict=verdict + self.how_seen(one))
-
-    def _checked_folder(self, label: str) -> Path:
-        """UsageError if the run that the recipe names for raw features is not finished, or has no such training."""
-        folder = self.folder(label)
-        if folder == self.run.part(label):
-            return folder
-        if not (runs_folder() / self.raw_run / "results.json").is_file():
-            raise UsageError(f"the run {self.raw_run} is not finished: finish it first, or leave out raw=")
-        if not folder.is_dir():
-            raise UsageError(f"the run {self.raw_run} has no training {folder.name}: leave out raw=")
-        return folder
 
 
 def _above_chance(number: Number) -> bool:
