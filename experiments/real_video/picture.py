@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.real_video.page import PARTS, SETS
-from vidveil.report.plot import COLOURS, MARKERS
+from vidveil.report.colours import COLOURS, MARKERS
 
 CURVES = {
     "random tubelets": ("random",),

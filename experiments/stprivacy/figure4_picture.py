@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.stprivacy.figure4 import BOTH, COLUMNS, TITLES
-from vidveil.report.plot import COLOURS, GREY, MARKERS
+from vidveil.report.colours import COLOURS, GREY, MARKERS
 
 LEAKAGES = {"attributes": "excess, attributes", "linkage": "excess, linkage"}
 LINES = 3

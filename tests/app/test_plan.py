@@ -12,6 +12,7 @@ from tests.data.features import made
 from vidveil import weights
 from vidveil.app.run_recipe import planned
 from vidveil.cli.app import app
+from vidveil.core.errors import UsageError
 from vidveil.core.recipe import find
 from vidveil.core.recipe import read as read_recipe
 from vidveil.data import load_data
@@ -53,6 +54,13 @@ def files(folder):
     return {path: path.stat().st_mtime_ns for path in sorted(folder.rglob("*"))}
 
 
+def interrupted(folder, name):
+    """Of a run that is done, as if its last step had been killed; True, for `resume`."""
+    path = folder / "runs" / name / "state.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"state": "interrupted"}))
+    return True
+
+
 def labels(plan):
     return [one.label for one in plan.trainings]
 
@@ -70,14 +78,15 @@ def test_a_plan_of_clips_lists_every_training_and_writes_nothing(place):
     assert len(set(labels(plan))) == len(plan.trainings)
     clips.run(recipe)
     assert {file_name(label) for label in labels(plan)} == fits(place, "both")
-    again = planned(recipe)
+    again = planned(recipe, resume=interrupted(place, "both"))
     assert labels(again) == labels(plan)
     assert all(one.done for one in again.trainings)
     assert not any(one.done for one in plan.trainings)
     assert [work.count for work in again.work] == [0, 0]
-    assert [work.bytes for work in plan.work] == [work.count * 4 * 32 * 32 * 3 for work in plan.work]
+    decoded, *after = plan.work
+    assert decoded.bytes is None
+    assert [work.bytes for work in after] == [work.count * 4 * 32 * 32 * 3 for work in after]
     assert again.total_seconds == 0 < plan.total_seconds
-    assert any("there is a run both" in note for note in again.notes)
 
 
 def test_steps_and_clips_are_those_of_the_training(place, monkeypatch):
@@ -96,7 +105,7 @@ def test_steps_and_clips_are_those_of_the_training(place, monkeypatch):
     lines = [json.loads(line) for line in (place / "runs" / "action_puppets" / "log.jsonl").read_text().splitlines()]
     assert one.steps == 2 * (one.clips // 50)
     assert max(line["step"] for line in lines if "step" in line) == one.steps
-    assert planned(recipe).trainings[0].done
+    assert planned(recipe, resume=interrupted(place, "action_puppets")).trainings[0].done
 
 
 @pytest.mark.parametrize(("protocol", "name"), [("detection", "untrimmed_puppets"), ("anomaly", "anomaly_puppets")])
@@ -111,7 +120,7 @@ def test_a_plan_of_whole_videos_lists_every_training_and_what_is_extracted(place
     assert all(plan.seconds(one) for one in plan.trainings)
     untrimmed.run(recipe)
     assert {file_name(label) for label in labels(plan)} == fits(place, "both")
-    again = planned(recipe)
+    again = planned(recipe, resume=interrupted(place, "both"))
     assert all(one.done for one in again.trainings)
     assert [work.count for work in again.work] == [0, 0, 0]  # raw features, clips after blur, features of these
     assert "splavu" not in " ".join(work.what for work in plan.work)
@@ -133,7 +142,8 @@ def test_what_is_not_drawn_or_decoded_yet_is_counted_and_not_made(place):
     plan = planned(read_recipe(find("blur_puppets"), CLIPS))
     assert plan.trainings[0].clips == 240
     assert plan.work[0].count == 352
-    assert any("not decoded yet" in note for note in plan.notes)
+    assert plan.work[0].what == "puppets:share=0.1 decoded"
+    assert plan.work[0].what in plan.unmeasured
     assert not (place / "cache").exists()
 
 
@@ -152,12 +162,12 @@ def test_videos_that_stay_in_their_files_are_planned_by_their_headers(place):
 def test_a_method_that_is_trained_is_planned_by_a_few_steps_of_it(place):
     recipe = read_recipe(find("dual_cls_puppets"), [*TINY, "epochs=2", "batch=8", "device=cpu"])
     (undrawn,) = planned(recipe).trainings
-    assert (undrawn.clips, undrawn.steps, undrawn.speed) == (240, 60, None)
+    assert (undrawn.clips, undrawn.steps, undrawn.speed, undrawn.network) == (240, 60, None, "dual_cls")
     load_data(recipe.data, frames=4, size=32)
     before = files(place)
     plan = planned(recipe)
     assert files(place) == before
-    assert [one.steps for one in plan.trainings] == [60]
+    assert [(one.steps, one.clips, one.network) for one in plan.trainings] == [(60, 240, "dual_cls")]
     assert plan.total_seconds > 0
     assert plan.bytes["runs"] > 0
 
@@ -165,18 +175,60 @@ def test_a_method_that_is_trained_is_planned_by_a_few_steps_of_it(place):
 def test_the_command_prints_lines_in_a_pipe_and_begins_no_run(place):
     done = CliRunner().invoke(app, ["evaluate", "blur_puppets", *CLIPS, "--dry-run"])
     assert done.exit_code == 0, done.output
+    total, *lines = done.output.splitlines()
+    assert total.endswith("trainings on puppets:share=0.1")
     assert (
-        "blur:strong identity resnet_tiny lr 0.002: task identity, network resnet_tiny, how many 2, done 0"
-        in done.output
+        "blur:strong identity resnet_tiny lr 0.002: how many 2, clips 240, epochs 1, steps 7, time left " in done.output
     )
-    assert "disk, cache: about 4.33 MB more" in done.output
-    assert "time left: about" in done.output
+    assert "disk, cache: at least 4.33 MB more" in done.output  # what is decoded is as large again
+    assert "disk, runs: at most" in done.output
+    assert lines[0].startswith("time left: at least")
+    assert "puppets:share=0.1 decoded: how many 352 videos, disk ?, time ?" in lines
     assert not (place / "runs" / "blur_puppets").exists()
     assert not (place / "cache").exists()
     trained = CliRunner().invoke(
         app, ["train", "action_puppets", "data=puppets:share=0.1", "frames=4", "size=32", "--dry-run"]
     )
-    assert "1 trainings on puppets:share=0.1" in trained.output
+    assert "1 training on puppets:share=0.1\n" in trained.output
+    assert "action_puppets r3d_tiny: clips 240, epochs" in trained.output
+
+
+def test_a_run_that_the_command_would_refuse_is_refused_by_its_plan_in_the_same_words(place):
+    words = ["evaluate", "blur_puppets", *CLIPS, "seeds=[0]", "name=one"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    for more in ([], ["--resume"], ["--resume", "lr=0.01"]):
+        if "lr=0.01" in more:
+            interrupted(place, "one")
+        real, dry = (CliRunner().invoke(app, [*words, *more, *last]) for last in ([], ["--dry-run"]))
+        assert (real.exit_code, str(real.exception)) == (dry.exit_code, str(dry.exception)), more
+        assert dry.exception is not None
+    gone_on = CliRunner().invoke(app, [*words, "--resume", "--dry-run"])
+    assert "10 trainings on puppets:share=0.1, 10 of them done in the run one" in gone_on.output
+    shared = CliRunner().invoke(app, [*words, "name=two", "raw=one", "method=solid", "--dry-run"])
+    assert "10 trainings on puppets:share=0.1, 5 of them taken from run one" in shared.output
+
+
+def test_a_training_that_another_run_lacks_is_refused_beforehand(place):
+    (place / "runs" / "other" / "fits").mkdir(parents=True)
+    words = [*LONG, "embed=16", "levels=2", "data=puppets_untrimmed:share=0.02", "method=blur", "raw=other"]
+    with pytest.raises(UsageError, match="the run other is not finished"):
+        planned(read_recipe(find("untrimmed_puppets"), words))
+    (place / "runs" / "other" / "results.json").write_text("{}")
+    with pytest.raises(UsageError, match="the run other has no training raw_detection_seed_0"):
+        planned(read_recipe(find("untrimmed_puppets"), words))
+    with pytest.raises(UsageError, match="the run other has no training raw_action_r3d_tiny_seed_0"):
+        planned(read_recipe(find("blur_puppets"), [*CLIPS, "raw=other"]))
+
+
+def test_what_is_not_known_of_whole_videos_is_listed_and_promised_no_size(place, monkeypatch):
+    monkeypatch.setenv("VIDVEIL_WEIGHTS", str(place / "weights"))
+    words = ["evaluate", "anomaly_surveillance_fight", "method=blur:strong", "--data", str(place), "--dry-run"]
+    printed = CliRunner().invoke(app, words).output
+    assert "time left: not known" in printed
+    assert "disk, cache: not known;" in printed
+    assert "disk, runs: not known;" in printed
+    for of in ("features of raw video by i3d", "clips after blur:strong", "features of video after blur:strong by i3d"):
+        assert f"\n{of}: how many ? " in printed
 
 
 def test_mistakes_are_refused_as_by_the_run(place):  # noqa: ARG001

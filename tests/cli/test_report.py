@@ -46,7 +46,7 @@ def test_a_report_is_a_page_and_a_picture_in_a_folder_that_is_made(tmp_path):
     assert result.output.strip() == f"wrote {page} and {page.with_suffix('.png')}"
     text = page.read_text(encoding="utf-8")
     assert text.startswith("## Compared\n")
-    assert text.endswith("![trade-off](compared.png)\n")
+    assert text.endswith("![utility](compared.png)\n")  # these made-up results have no excess
     assert cv2.imread(str(page.with_suffix(".png"))).shape[0] > 400
 
 

@@ -136,6 +136,25 @@ def test_the_recipe_of_another_verb_is_refused(wanted, name, other):
     assert read_for(other, find(name)) == read(find(name))
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("method=", "method is empty"),
+        ("method=[]", "method is empty"),
+        ("method=[blur:strong,blur:strong]", "blur:strong is in the list twice"),
+    ],
+)
+def test_what_is_wrong_with_a_list_of_methods_is_said(words, reason):
+    with pytest.raises(RecipeError, match=reason):
+        read(find("blur_puppets"), [words])
+
+
+@pytest.mark.parametrize("verb", [run_recipe.plan, run_recipe.evaluate, run_recipe.train])
+def test_overrides_as_a_list_are_refused_with_how_to_write_them(verb):
+    with pytest.raises(UsageError, match="write \\*overrides for a list"):
+        verb("blur_puppets", ["data=puppets:share=0.1"])
+
+
 def test_fields_of_a_method_are_converted_to_their_types(tmp_path):
     found = read(recipe(tmp_path, DUAL_CLS + "budget: identity\nshare_range: [0.5, 1]\nkeep: 1"))
     assert (found.budget, found.share_range, found.keep) == (("identity",), (0.5, 1.0), 1.0)

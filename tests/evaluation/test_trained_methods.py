@@ -76,7 +76,20 @@ def test_an_oracle_of_recorded_video_is_refused():
         refuse_mistakes(replace(RECIPE, method="oracle", data="ucf101"))
     with pytest.raises(UsageError, match="take the built-in people"):
         refuse_mistakes(replace(RECIPE, method="oracle:8", data="puppets:view=mask"))
-    refuse_mistakes(replace(RECIPE, method="oracle"))
+    refuse_mistakes(replace(RECIPE, method="oracle", keep=(0.5,)))
+
+
+@pytest.mark.parametrize(
+    ("methods", "hint"),
+    [
+        (("recast:5", "40"), r'no method is called \'40\'; quote a method with a comma: \["recast:5,40"\]$'),
+        (("blur:strong,pixelate:8",), r"; several methods are a list: \[blur:strong,pixelate:8\]$"),
+        (("blur:bogus",), r"^(?!.*controls)"),
+    ],
+)
+def test_a_comma_at_a_wrong_place_gets_a_hint(methods, hint):
+    with pytest.raises(UsageError, match=hint):
+        refuse_mistakes(replace(RECIPE, method=methods, keep=()))
 
 
 def test_an_infinite_privacy_weight_is_written_as_a_recipe_may_hold_it(tmp_path, monkeypatch):

@@ -58,11 +58,21 @@ def test_the_first_is_compared_with_each_of_the_others(tmp_path):
     ]
 
 
+def test_whole_videos_are_not_compared_clip_by_clip_and_the_reason_is_given_once(tmp_path):
+    value = point("blur").metrics["action_top1"]
+    points = [replace(point(name), metrics={"detection_map": value}) for name in ("raw", "blur", "solid")]
+    recipe = {"protocol": "detection", "method": ["blur", "solid"]}
+    text = section([(tmp_path / "results.json", results("both", points[1:], raw=points[0], recipe=recipe))])
+    assert text.endswith("\n\nNot compared clip by clip: mAP of whole videos is no mean over videos.")
+    assert text.count("Not compared") == 1
+
+
 def test_runs_that_cannot_be_compared_are_reported_without_it_and_the_reason_is_given(tmp_path):
     runs = two(tmp_path)
     runs[1][0].with_name("per_clip.safetensors").unlink()
     text = table([one for _, one in runs], section(runs))
-    assert "Not compared clip by clip: blur: there is no per_clip.safetensors in" in text
+    assert "Not compared clip by clip: blur: there is no per_clip.safetensors next to its results" in text
+    assert str(tmp_path) not in text  # a page is made to be shared
     assert "### dual − blur" not in text
     assert "## blur" in text  # the rest of the report is there
 
@@ -128,8 +138,8 @@ def test_methods_of_one_run_are_compared_like_those_of_two(tmp_path):
     path, one = both(tmp_path)
     text = section([(path, one)])
     apart = section(two(tmp_path / "apart"))
-    assert "### both, dual − both, blur" in text
-    assert text.replace("both, ", "") == apart
+    assert "### both/dual − both/blur" in text
+    assert text.replace("both/", "") == apart
     assert table([one]).startswith("## Compared\n\n| run | method |")
 
 

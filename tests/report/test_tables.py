@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.report.made_up import metric, point, results, sweep
 from vidveil.evaluation.results import read
-from vidveil.report.tables import overview, spoken, table
+from vidveil.report.tables import overview, spoken, table, used
 
 
 def rows(text):
@@ -121,7 +121,19 @@ def test_the_utility_of_several_actions_at_once_is_their_cmap():
     assert rows(overview([run]))["run"][2:4] == ["cMAP", "retention"]
     assert rows(overview([run]))["tagged"][2:4] == ["0.400 [0.910, 1.000]", "1.000 [0.900, 1.200]"]
     assert rows(overview([run, results()]))["run"][2] == "top-1 or cMAP"
-    assert rows(overview([results(raw=replace(one, metrics={}))]))["run"][2] == "top-1"
+    assert used({}) == "top-1"
+
+
+def test_columns_that_are_empty_in_all_rows_are_left_out():
+    one = point("blur", attributes=None)
+    whole = replace(one, metrics={"anomaly_frame_auc": one.metrics["action_top1"]})
+    assert rows(overview([results(points=[whole], raw=whole)]))["run"] == ["run", "method", "AUC", "retention"]
+
+
+def test_raw_video_is_not_next_to_itself():
+    excess = "Excess over all measurable attributes together"
+    assert excess not in table([results()])
+    assert table([results(points=[point("blur")])]).count(excess) == 1
 
 
 def test_runs_about_different_clips_say_so():

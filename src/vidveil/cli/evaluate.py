@@ -38,7 +38,7 @@ def evaluate(
     Results are in runs/NAME/results.json; `vidveil report runs/NAME` draws them.
     """
     if dry_run:
-        show_plan("evaluate", recipe, overrides or [], data)
+        show_plan("evaluate", recipe, overrides or [], data, resume=resume)
         return
 
     from vidveil.app.run_recipe import evaluate as run

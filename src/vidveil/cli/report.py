@@ -15,6 +15,7 @@ from vidveil.core.text import close_to, printable
 if TYPE_CHECKING:
     from vidveil.evaluation.results import Results
 
+NO_PICTURE = "There is no picture: neither a trade-off nor the utility of an action was measured."
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
@@ -60,7 +61,11 @@ def report(
 
     from vidveil.report.plot import trade_off
 
-    _write(output, lambda picture: trade_off(results, picture), lambda name: f"{text}\n\n![trade-off]({name})\n")
+    _write(output, lambda picture: trade_off(results, picture), lambda name, what: text + _picture(name, what))
+
+
+def _picture(name: str, what: str) -> str:
+    return f"\n\n![{what}]({name})\n" if what else f"\n\n{NO_PICTURE}\n"
 
 
 def _training(run: str) -> Path | None:
@@ -80,19 +85,24 @@ def _report_training(folder: Path, output: Path | None) -> None:
     if output is None:
         typer.echo(text_of(trainings, "").rstrip())
         return
-    _write(output, lambda picture: curves(trainings, picture), lambda name: text_of(trainings, name))
+
+    def drawn(picture: Path) -> str:
+        curves(trainings, picture)
+        return "curves"
+
+    _write(output, drawn, lambda name, _: text_of(trainings, name))
 
 
-def _write(output: Path, draw: Callable[[Path], None], text: Callable[[str], str]) -> None:
-    """The report and its picture."""
+def _write(output: Path, draw: Callable[[Path], str], text: Callable[[str, str], str]) -> None:
+    """The report and its picture: `draw` says what it shows, and nothing if there is none."""
     picture = output.with_suffix(".png")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        draw(picture)
-        write_text(output, text(picture.name))
+        shown = draw(picture)
+        write_text(output, text(picture.name, shown))
     except OSError as error:
         raise OutputError(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from error
-    typer.echo(f"wrote {output} and {picture}")
+    typer.echo(f"wrote {output} and {picture}" if shown else f"wrote {output}")
 
 
 def _refuse_to_replace(output: Path) -> None:
@@ -100,7 +110,8 @@ def _refuse_to_replace(output: Path) -> None:
     picture = output.with_suffix(".png")
     try:
         old = read_text(output, RESULTS_BYTES)
-        ours = any(f"![{what}]({picture.name})" in old for what in ("trade-off", "curves"))
+        ours = any(f"![{what}]({picture.name})" in old for what in ("trade-off", "utility", "curves"))
+        ours = ours or old.endswith(f"{NO_PICTURE}\n")
     except (OSError, ValueError):  # mostly since there is none
         ours = False
     there = next((path for path in (output, picture) if path.exists()), None)

@@ -43,7 +43,7 @@ def train(
     Weights, logs and results are in runs/NAME; TensorBoard (pip install tensorboard) draws the curves under runs/.
     """
     if dry_run:
-        show_plan("train", recipe, overrides or [], data)
+        show_plan("train", recipe, overrides or [], data, resume=resume)
         return
 
     from vidveil.app.run_recipe import train as run

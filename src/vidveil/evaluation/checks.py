@@ -1,5 +1,6 @@
 """Mistakes in a recipe: reported before the first training, and before there is a run."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vidveil.core.anonymizer import Chain
@@ -8,9 +9,9 @@ from vidveil.core.text import close_to
 from vidveil.data.video_parts import check_video_part
 from vidveil.evaluation.recipes.clips import EvaluateRecipe
 from vidveil.evaluation.recipes.recipe import EvaluationRecipe
-from vidveil.methods import load, works_on_features
+from vidveil.methods import METHODS, load, works_on_features
 from vidveil.methods.anonymized_data import Setting, check_method
-from vidveil.methods.masking.baselines import pruning_control
+from vidveil.methods.masking.baselines import CONTROLS, is_pruning_control
 from vidveil.methods.masking.ground_truth import has_truth
 from vidveil.methods.motion import MotionMethod
 from vidveil.models.recognizers import RECOGNIZERS
@@ -86,9 +87,25 @@ def _raw(recipe: EvaluationRecipe) -> Setting:
 
 def check_on_video(setting: Setting, recipe: EvaluationRecipe) -> None:
     """UsageError for a method of video that does not exist, or has no such knob."""
-    check_method(setting, [] if setting.keep is None else [setting.keep])
     if setting.method.partition(":")[0] == "oracle" and not has_truth(recipe.data):
         raise UsageError(f"oracle needs ground truth, and {recipe.data} has none: take the built-in people, puppets")
+    try:
+        check_method(setting, [] if setting.keep is None else [setting.keep])
+    except UsageError as error:
+        if hint := _comma(setting.method, recipe.method):
+            raise UsageError(f"{str(error).partition(';')[0]}; {hint}") from error
+        raise
+
+
+def _comma(method: str, listed: Sequence[str]) -> str:
+    """How to write what has a comma, which ends an entry of a list, and elsewhere is a part of a word."""
+    parts = [part.strip() for part in method.split(",")]
+    if len(parts) > 1 and all(part.partition(":")[0] in (*METHODS, *CONTROLS, "noise") for part in parts):
+        return f"several methods are a list: [{','.join(parts)}]"
+    at = listed.index(method) if method in listed else 0
+    if at and method.replace(".", "").isdecimal():
+        return f'quote a method with a comma: ["{listed[at - 1]},{method}"]'
+    return ""
 
 
 def _check_with_part(recipe: EvaluateRecipe) -> None:
@@ -100,7 +117,7 @@ def _check_with_part(recipe: EvaluateRecipe) -> None:
 
 
 def _compares_frames(spec: str) -> bool:
-    if spec in ("raw", "noise") or pruning_control(spec, None):
+    if spec in ("raw", "noise") or is_pruning_control(spec):
         return False
     method = load(spec.removeprefix("random:"))
     stages = method.stages if isinstance(method, Chain) else (method,)

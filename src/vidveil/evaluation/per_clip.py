@@ -53,9 +53,11 @@ def draws_of(tag: str) -> str:
 def read_per_clip(path: Path) -> dict[str, NDArray[np.generic]]:
     """By the names above. An evaluation that stopped early, or was made elsewhere, may have none."""
     if not is_file(path):
-        raise DataError(f"there is no {path.name} in {path.parent}: only whole runs can be compared clip by clip")
+        raise DataError(
+            f"there is no {path.name} next to its results: the run was stopped, or they were copied without it"
+        )
     try:
         found: dict[str, NDArray[np.generic]] = load_file(regular(path))
     except (SafetensorError, OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: it is damaged") from error
+        raise DataError(f"{path.name} cannot be read: it is damaged") from error
     return found

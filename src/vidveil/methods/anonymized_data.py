@@ -267,11 +267,14 @@ def one_thread_each(workers: int) -> Iterator[None]:
 
 def load_setting(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anonymizer":
     """The method with its region and fill; `keep` and `privacy_weight` are given with each clip."""
-    from vidveil.methods import load
+    from vidveil.methods import METHODS, load
 
     try:
         method = load(setting.method.removeprefix("random:"), region=setting.region, find_regions=find_regions)
-    except UsageError as error:  # a run may be called nearly like a control: only what does not exist is misspelt
+    except UsageError as error:
+        if setting.method.partition(":")[0].strip() in METHODS:
+            raise
+        # a run may be called nearly like a control: only what does not exist is misspelt
         close = get_close_matches(setting.method, (*CONTROLS, "raw", "noise"), n=1, cutoff=0.75)
         if not close:
             raise UsageError(f"{error}; controls are raw, noise, {', '.join(CONTROLS)}") from error

@@ -30,7 +30,7 @@ from vidveil.methods.anonymized_data import (
     as_json,
     load_setting,
 )
-from vidveil.methods.masking.baselines import pruning_control
+from vidveil.methods.masking.baselines import is_pruning_control
 from vidveil.methods.painting import pixels_of, tensor_of
 
 FRAMES_AT_ONCE = 32
@@ -46,7 +46,7 @@ class AnonymizedFiles:
     """Implements `Videos` and `FrameStreams`."""
 
     def __init__(self, files: VideoFiles, setting: Setting, device: str = "cpu") -> None:
-        if pruning_control(setting.method, setting.keep):
+        if is_pruning_control(setting.method):
             raise UsageError(f"{setting.method} is a control of clips, and these videos stay in their files")
         self.files, self.setting, self.device = files, setting, device
         self.method = None if setting.method == "noise" else load_setting(setting)

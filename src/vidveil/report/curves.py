@@ -16,7 +16,7 @@ from vidveil.core.atomic import new_file
 from vidveil.core.bounded import RESULTS_BYTES, parse_json, read_text
 from vidveil.core.errors import DataError, OutputError
 from vidveil.core.progress import phase
-from vidveil.report.plot import COLOURS, GREY
+from vidveil.report.colours import COLOURS, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

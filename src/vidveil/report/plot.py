@@ -1,7 +1,7 @@
 """The trade-off as a picture: what is kept to the right, what leaks upwards; the best corner is the lower right one.
 
     x   retention, top-1 (or cMAP) / raw; left of the grey line the action is not predicted better than by guessing
-        stretched towards the right (by √ of what is lost), where the methods lie that anybody would use
+        stretched around 1 (by √ of what is lost, or gained), where the methods lie that anybody would use
     y   excess leakage: 1 as much as raw video, 0 the floor; one panel for linkage, one for attributes
 
 A run, or each method of a run with several, is a marker and a colour (Okabe and Ito's, which colour-blind people tell
@@ -14,26 +14,31 @@ moves with them.
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vidveil.core.atomic import new_file
 from vidveil.core.errors import OutputError
 from vidveil.core.progress import phase
 from vidveil.evaluation.results import Point, Results
+from vidveil.report import utility_plot
+from vidveil.report.colours import COLOURS, GREY, MARKERS
 from vidveil.report.several_methods import by_method
 from vidveil.report.tables import used
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C510A", "#7F7F7F"]
-MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
-GREY = "#6b6b6b"
 NAMED = 4
 """Runs whose settings can be named without covering each other."""
-TICKS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+TICKS = (1.0, 0.5, 0.0, 0.9, 0.8, 0.7, 0.25, 0.95, 1.5, 2.0, 1.25, 1.1, 3.0, 5.0, 1.05, 10.0)
+"""The more important ones first: one that would be printed over another is left out."""
+APART = 0.075
+"""Of the width of a panel: ticks are at least so far from each other."""
+BARS = 0.15
+"""How far bars may reach beyond raw video and the points: longer ones are cut at the border of the panel."""
 PANELS = {"linkage": "linkage, rank-1", "attributes": "attributes, average precision"}
 
 
@@ -50,30 +55,36 @@ class PlotPoint(NamedTuple):
 
 
 @phase("drawing the trade-off")
-def trade_off(results: Sequence[Results], path: Path) -> None:
-    """Draw all runs into one PNG."""
+def trade_off(results: Sequence[Results], path: Path) -> str:
+    """Draw all runs into one PNG. What it shows: `trade-off`, or `utility` where nothing was attacked; nothing is drawn
+    where neither was measured, and it is empty."""
     try:
         from matplotlib.figure import Figure  # slow to import; no window and no global state this way
     except ImportError as error:
         raise OutputError("the picture needs matplotlib: pip install matplotlib") from error
 
-    results = [one for several in results for one in by_method(several)]
+    together, results = results, [one for several in results for one in by_method(several)]
     panels = [panel for panel in PANELS if any(places(one, panel) or _attacked(one, panel) for one in results)]
-    figure = Figure(figsize=(5.4 * max(1, len(panels)) + 0.4, 4.8), dpi=150, layout="constrained")
-    axes = figure.subplots(1, max(1, len(panels)), squeeze=False)[0]
+    utilities = {} if panels else utility_plot.rows_by_metric(together)
+    if not panels and not utilities:
+        return ""
+    count = len(panels or utilities)
+    most = max((len(rows) for rows in utilities.values()), default=0)
+    figure = Figure(figsize=(5.4 * count + 0.4, 4.8 if panels else 2.0 + 0.4 * most), dpi=150, layout="constrained")
+    axes = figure.subplots(1, count, squeeze=False)[0]
     for axis, panel in zip(axes, panels, strict=False):
         _panel(axis, results, panel)
+    for axis, (name, rows) in zip(axes, utilities.items(), strict=False):
+        utility_plot.draw(axis, name, rows)
     runs = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     if runs:
         figure.legend(runs.values(), runs.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
-    if not panels:
-        axes[0].text(0.5, 0.5, "nothing was attacked in these results", ha="center", va="center", color=GREY)
-        axes[0].set_axis_off()
     try:
         with new_file(path) as file:
             figure.savefig(file, format="png")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+    return "trade-off" if panels else "utility"
 
 
 def places(results: Results, panel: str) -> list[PlotPoint]:
@@ -94,14 +105,13 @@ def places(results: Results, panel: str) -> list[PlotPoint]:
 def _panel(axis: "Axes", results: Sequence[Results], panel: str) -> None:
     axis.axhline(0, color=GREY, linewidth=1)
     guess = max((floor for one in results if (floor := _guessing(one)) is not None), default=0.0)
-    roomy = guess > 0.3  # then words stand left of the line, where no useful method is
-    axis.text(0 if roomy else guess + 0.01, 0.01, "floor: nothing leaks", color=GREY, fontsize=8, va="bottom")
+    outside: dict[str, Any] = {"color": GREY, "fontsize": 8}  # words stand outside the panel, where no point is
+    axis.text(1.01, 0, "floor", transform=axis.get_yaxis_transform(), va="center", ha="left", **outside)
     if guess:
         axis.axvline(guess, color=GREY, linewidth=1, linestyle=":")
-        raw_number, ha = (guess - 0.01, "right") if roomy else (guess + 0.01, "left")
-        axis.text(raw_number, 0.5, "guessing the action", color=GREY, fontsize=8, rotation=90, va="center", ha=ha)
+        where = axis.get_xaxis_transform()
+        axis.text(guess, 1.01, "guessing the action", transform=where, va="bottom", ha="center", **outside)
     axis.plot(1, 1, marker="*", markersize=14, color="black", linestyle="none", label="raw video", zorder=4)
-    heights, widths = [1.0, 0.0], [0.0, 1.0]
     for number, one in enumerate(results):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         run = places(one, panel)
@@ -127,17 +137,48 @@ def _panel(axis: "Axes", results: Sequence[Results], panel: str) -> None:
             if number == 0 or len(results) <= NAMED:
                 at = (place.x, place.y)
                 axis.annotate(place.label, at, away, textcoords="offset points", fontsize=7, color=colour, ha=side)
-            heights += [place.y - place.down, place.y + place.up]
-            widths += [place.x - place.left, place.x + place.right]
-    end = max(widths) + 0.005
-    axis.set_xscale("function", functions=(lambda x: -np.sqrt(np.maximum(end - x, 0)), lambda s: end - np.square(s)))
-    axis.set_xlim(min(widths) - 0.02, end)
-    axis.set_xticks([tick for tick in TICKS if tick >= min(widths) - 0.02], minor=False)
-    axis.set_ylim(min(heights) - 0.08, max(heights) + 0.08)
+    shown = [place for one in results for place in places(one, panel)]
+    bottom, top = _span([(place.y, place.down, place.up) for place in shown])
+    begin, end = _span([(place.x, place.left, place.right) for place in shown])
+    begin, end = begin - 0.02, end + 0.005
+    axis.set_xscale("function", functions=(stretched, _back))
+    axis.set_xlim(begin, end)
+    axis.set_xticks(ticks(begin, end), minor=False)
+    axis.set_ylim(bottom - 0.08, top + 0.08)
     axis.set_xlabel(f"retention: share of raw {used(*(one.raw.metrics for one in results))} →")
     axis.set_ylabel("← excess leakage")
-    axis.set_title(PANELS[panel], fontsize=10)
+    axis.set_title(PANELS[panel], fontsize=10, pad=18)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _span(each: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    """What a panel shows of values with bars below and above: 0 and 1, all values, and a part of long bars."""
+    low, high = min([0.0, *(value for value, *_ in each)]), max([1.0, *(value for value, *_ in each)])
+    longest = (
+        min([low, *(value - below for value, below, _ in each)]),
+        max([high, *(v + above for v, _, above in each)]),
+    )
+    return max(longest[0], low - BARS), min(longest[1], high + BARS)
+
+
+def stretched(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where a retention stands: 0 is that of raw video."""
+    return np.sign(np.subtract(x, 1)) * np.sqrt(np.abs(np.subtract(x, 1)))
+
+
+def _back(s: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 + np.sign(s) * np.square(s)
+
+
+def ticks(begin: float, end: float) -> list[float]:
+    """Of `TICKS` those between these retentions that are not printed over each other."""
+    left, right = stretched(np.array([begin, end]))
+    found: dict[float, float] = {}
+    for tick in TICKS:
+        place = float((stretched(np.array(tick)) - left) / (right - left))
+        if begin <= tick <= end and all(abs(place - other) >= APART for other in found.values()):
+            found[tick] = place
+    return sorted(found)
 
 
 def _bars(value: float, interval: Sequence[float | None] | None) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from vidveil.data.description import UTILITY_METRICS
 from vidveil.evaluation.per_clip import PEOPLE, draws_of, read_per_clip
 from vidveil.evaluation.results import Point, Results
 from vidveil.methods.masking.ground_truth import ACTION_KEPT, AUROC, HIDDEN
-from vidveil.report.tables import spoken
+from vidveil.report.tables import spoken, used
 
 RANK1, MAP = "linkage_rank1", "linkage_map"
 COMPARED = (*UTILITY_METRICS, RANK1, MAP, HIDDEN, ACTION_KEPT, AUROC)
@@ -26,6 +26,8 @@ NOT_COMPARED = frozenset(
     "f1_threshold".split()
 ) | set(FREE)
 """Fields of a recipe that may differ between two runs without making the evaluation of one of them easier."""
+WHOLE_VIDEOS = ("detection", "anomaly")
+"""Protocols whose numbers are of all videos together."""
 AGREES = 1e-4  # results have six digits, clips are stored in single precision
 
 
@@ -74,6 +76,9 @@ def comparable(runs: Sequence[tuple[Path, Results]]) -> tuple[list[Run], list[st
     for path, results in runs:
         if not results.points:
             continue
+        if results.recipe.get("protocol") in WHOLE_VIDEOS:
+            reasons.append(f"{used(results.raw.metrics)} of whole videos is no mean over videos")
+            continue
         try:
             run = open_run(path, results)
         except DataError as error:
@@ -84,7 +89,7 @@ def comparable(runs: Sequence[tuple[Path, Results]]) -> tuple[list[Run], list[st
             opened.append(run)
         else:
             reasons.append(reason)
-    return opened, reasons
+    return opened, list(dict.fromkeys(reasons))
 
 
 def open_run(path: Path, results: Results) -> Run:

@@ -14,12 +14,12 @@ def methods_of(results: Results) -> list[str]:
 
 
 def by_method(results: Results) -> list[Results]:
-    """The same results, once per method, called `RUN, METHOD`; a run with one method as it is."""
+    """The same results, once per method, called `RUN/METHOD`; a run with one method as it is."""
     methods = methods_of(results)
     if len(methods) < 2:
         return [results]
     return [
-        replace(results, name=f"{results.name}, {method}", points=_points_of(method, results.points, methods))
+        replace(results, name=f"{results.name}/{method}", points=_points_of(method, results.points, methods))
         for method in methods
     ]
 

@@ -51,6 +51,8 @@ _WHOLE = {"detection_map": "mAP", "anomaly_frame_auc": "AUC", "anomaly_video_auc
 _ENDINGS = {"_rank1": "rank-1", "_top1": "top-1", "_cmap": "cMAP", "_map": "mAP", "_class_mean": "mean per class"}
 _BEGINNINGS = {"ap_": "AP", "auroc_": "AUROC"}
 _LISTED = 64
+NAMES = 2
+"""The first columns of an overview; others are left out where they are empty."""
 
 
 def table(results: Sequence[Results], compared: str = "") -> str:
@@ -72,8 +74,8 @@ def overview(results: Sequence[Results]) -> str:
     truths = {name: title for name, title in _TRUTHS.items() if name in measured}
     for one in results:
         for point in one.points or [one.raw]:
-            whole = next((point.metrics[name] for name in _WHOLE if name in point.metrics), None)
-            utility, link = point.utility or whole, point.metrics.get("linkage_rank1")
+            name = main_utility(point)
+            utility, link = point.metrics[name] if name else None, point.metrics.get("linkage_rank1")
             rows.append(
                 [
                     one.name,
@@ -89,7 +91,14 @@ def overview(results: Sequence[Results]) -> str:
             )
     kept = used(*(one.raw.metrics for one in results))
     head = ["run", "method", kept, "retention", "rank-1", "its floor", "excess, linkage", "excess, attributes"]
-    return grid([*head, *truths.values()], rows)
+    head += truths.values()
+    there = [at for at in range(len(head)) if at < NAMES or any(row[at] != NOTHING for row in rows)]
+    return grid([head[at] for at in there], ([row[at] for at in there] for row in rows))
+
+
+def main_utility(point: Point) -> str | None:
+    """The number by which utility is measured: of the action, or of whole videos."""
+    return utility_in(point.metrics) or next((name for name in _WHOLE if name in point.metrics), None)
 
 
 def used(*measured: Container[str]) -> str:
@@ -128,7 +137,7 @@ def _run(results: Results) -> list[str]:
             parts.append(f"**{escaped(point.verdict[:1].upper() + point.verdict[1:])}.**")
         parts.append(_metrics(point, next_to_raw=point is not results.raw))
         parts += _by_view(point)
-        parts += _left_out(point)
+        parts += _left_out(point, next_to_raw=point is not results.raw)
         parts += _attackers(point)
     if results.controls:
         parts += ["### Controls", "What raw video leaks through when a part of it is taken away.", _controls(results)]
@@ -219,8 +228,8 @@ def _p(metric: Metric) -> str:
     return "< 0.001" if metric.p is not None and metric.p < 0.001 else number(metric.p)
 
 
-def _left_out(point: Point) -> Iterable[str]:
-    if point.attribute_excess is not None:
+def _left_out(point: Point, *, next_to_raw: bool) -> Iterable[str]:
+    if next_to_raw and point.attribute_excess is not None:
         excess = _unless_exact(point.attribute_excess, point.attribute_excess_interval)
         yield f"Excess over all measurable attributes together: {excess}."
     if point.not_measurable:

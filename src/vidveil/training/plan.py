@@ -55,6 +55,10 @@ class PlannedTraining:
     predicted: int = 0
     """Clips that are only looked at: validations and tests."""
     done: bool = False
+    run: str = ""
+    """That it is taken from; empty: it belongs to this run."""
+    group: str = ""
+    """What it is trained on, which its label begins with: raw, a setting of a method, the name of a control."""
     like: Hashable = None
     """Trainings that are alike take as long for a step."""
     speed: Callable[[], Speed] | None = None
@@ -68,7 +72,8 @@ class PlannedWork:
     what: str
     count: int | None
     unit: str
-    bytes: int = 0
+    bytes: int | None = 0
+    """On disk; None if that is not known."""
     seconds: Callable[[], float] | None = None
     """Makes a few, without keeping them; seconds of one."""
 
@@ -122,10 +127,16 @@ class Plan:
 
     @property
     def bytes(self) -> dict[str, int]:
-        """That are needed, by the name of the folder."""
+        """That are needed, as far as that is known, by the name of the folder; of runs at most."""
         left = [one for one in self.trainings if not one.done and one.like in self.speeds]
         weights = [self.speeds[one.like].parameters for one in left]
-        return {"cache": sum(one.bytes for one in self.work), "runs": 4 * COPIES * sum(weights)}
+        return {"cache": sum(one.bytes or 0 for one in self.work), "runs": 4 * COPIES * sum(weights)}
+
+    @property
+    def whole_bytes(self) -> dict[str, bool]:
+        """Whether `bytes` are all that are needed, by the name of the folder."""
+        trained = all(one.done or one.like in self.speeds for one in self.trainings)
+        return {"cache": all(one.bytes is not None for one in self.work), "runs": trained}
 
     @property
     def free_bytes(self) -> dict[str, int]:
@@ -138,6 +149,11 @@ def _free(folder: Path) -> int:
     while not there.exists():
         there = there.parent
     return shutil.disk_usage(there).free
+
+
+def decoding(data: str, count: int | None) -> PlannedWork:
+    """Of a set that is not in the cache: neither its time nor its size is known before."""
+    return PlannedWork(what=f"{data} decoded", count=count, unit="videos", bytes=None)
 
 
 def steps_of(clips: int, batch: int, epochs: int) -> int:
@@ -245,11 +261,20 @@ class DryRun:
         speed = Speed(timed(few.times), sum(p.numel() for p in model.parameters()))
         self.trainings.append(
             PlannedTraining(
-                label=label, task="", network=type(model).__name__, clips=None, epochs=options.epochs,
+                label=label, task="", network="", clips=_clips_of(batches), epochs=options.epochs,
                 steps=options.epochs * len(batches), done=done, like=label, speed=lambda: speed,
             )
         )  # fmt: skip
         return made
+
+
+def _clips_of(batches: Any) -> int | None:
+    """Of an epoch, by the loader below all that batches go through; None if there is none."""
+    while batches is not None:
+        if (rows := getattr(batches, "indices", getattr(batches, "rows", None))) is not None:
+            return len(rows)
+        batches = getattr(batches, "loader", getattr(batches, "batches", None))
+    return None
 
 
 class NothingTrained(Exception):

@@ -42,6 +42,16 @@ def runs_folder() -> Path:
     return Path(os.environ.get("VIDVEIL_RUNS") or "runs").expanduser()
 
 
+def training_of_run(run: str, label: str) -> Path:
+    """The folder of a training that another run finished. UsageError if that run is not done, or has no such one."""
+    if not (runs_folder() / run / "results.json").is_file():
+        raise UsageError(f"the run {run} is not finished: finish it first, or leave out raw=")
+    folder = runs_folder() / run / "fits" / file_name(label)
+    if not folder.is_dir():
+        raise UsageError(f"the run {run} has no training {folder.name}: leave out raw=")
+    return folder
+
+
 class Run:
     """A run that this process works on. As a context manager it ends as finished, or as failed with the reason."""
 

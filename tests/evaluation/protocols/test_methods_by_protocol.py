@@ -80,18 +80,23 @@ def test_several_methods_of_one_run_have_the_numbers_of_runs_of_their_own_and_ra
 ):
     recipe = EVERY[protocol]
     methods = ("blur:strong", "stride:2", "splavu:safe")
-    evaluated = []
+    evaluated, lines = [], []
     with monkeypatch.context() as patch:
         patch.setattr(Protocol, "say_values", lambda _, one, *__: evaluated.append(one.tag))
+        patch.setattr(Protocol, "say", lambda _, line: lines.append(line))
         together = run(replace(recipe, name=f"{protocol}_all", method=methods))
+    if protocol in ("detection", "anomaly"):
+        assert [line.partition("(val), ")[2] for line in lines] == [f"{number} of 4" for number in (1, 2, 3, 4)]
     assert [point.method for point in together.points] == list(methods)
     for method, point in zip(methods, together.points, strict=True):
         alone = run(replace(recipe, name=f"{protocol}_{methods.index(method)}", method=method))
         assert values(alone.points[0]) == values(point), method
         assert values(alone.raw) == values(together.raw)
         assert alone.points[0].verdict == point.verdict
+        assert point.verdict.endswith(feature_protocol.LOWER_BOUND) == (method != "splavu:safe")
         assert any(metric.change is not None or metric.excess is not None for metric in point.metrics.values())
     assert evaluated == ["raw", *methods]
+    assert "lower bound" not in together.raw.verdict
     different = {json.dumps(values(point)) for point in (together.raw, *together.points)}
     assert len(different) > 2 or protocol == "detection"  # where so little training finds nothing
     again = read(runs_folder() / f"{protocol}_all" / "results.json")
@@ -142,6 +147,8 @@ def test_of_a_method_of_video_only_pairs_are_inverted_and_a_line_says_so(capsys)
         "blur:strong", "blur:strong inverted by pairs",
         "splavu:safe", "splavu:safe inverted by pairs", "splavu:safe inverted by the adapter",
     ]  # fmt: skip
+    bounds = [point.verdict.endswith(feature_protocol.LOWER_BOUND) for point in found.points]
+    assert bounds == [True, True, False, False, False]
     assert "blur:strong: inverted by pairs alone; it works on video" in capsys.readouterr().err
 
 
@@ -162,6 +169,13 @@ def test_of_a_method_of_video_only_pairs_are_inverted_and_a_line_says_so(capsys)
 def test_knobs_that_a_method_does_not_have_are_refused_before_anything_is_extracted(recipe, changes, reason):
     with pytest.raises(UsageError, match=reason):
         run(replace(recipe, name="refused", data="ucf_crime" if recipe is ANOMALY else "ucf101", **changes))
+    assert not (runs_folder() / "refused").exists()
+
+
+@pytest.mark.parametrize("recipe", [FEATURES, DETECTION, ANOMALY], ids=["features", "detection", "anomaly"])
+def test_a_control_of_tubelets_without_a_share_is_refused_before_anything_is_extracted(recipe):
+    with pytest.raises(UsageError, match="random needs a share of tubelets to keep"):
+        run(replace(recipe, name="refused", method="random"))
     assert not (runs_folder() / "refused").exists()
 
 

@@ -115,3 +115,9 @@ def test_large_pictures_have_large_tubelets_unless_told():
     assert pruning_control("random", 0.5).grid(112, 112).side == 16
     assert pruning_control("random:8", 0.5).grid(112, 112).side == 8
     assert pruning_control("blur", None) is None
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_without_a_share_a_control_would_keep_everything_and_is_refused(name):
+    with pytest.raises(UsageError, match=rf"{name} needs a share of tubelets to keep: keep=\[0.5\]"):
+        pruning_control(name, None)

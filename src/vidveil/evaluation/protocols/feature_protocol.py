@@ -17,7 +17,10 @@ from vidveil.evaluation.measures.measure import Measure
 from vidveil.evaluation.protocols.feature_methods import FeatureMethods
 from vidveil.evaluation.protocols.protocol import Data, Evaluated, Protocol
 from vidveil.evaluation.recipes.recipe import EvaluationRecipe
+from vidveil.evaluation.results import Point
 
+LOWER_BOUND = "; seen through a frozen encoder, so a lower bound"
+"""Of leakage, and of utility: the encoder never saw anonymized video, and networks that learn on it may find more."""
 Heads = dict[str, list[TrainedHead]]
 """By name, one per seed."""
 
@@ -66,6 +69,18 @@ class FeatureProtocol(Protocol[Data]):
     def raw_recipe(self) -> EvaluationRecipe:
         """What the evaluation of raw features depends on."""
         return raw_of(self.recipe)
+
+    def as_point(self, one: Evaluated) -> Point:
+        found = super().as_point(one)
+        return replace(found, verdict=found.verdict + self.how_seen(one))
+
+    def how_seen(self, one: Evaluated) -> str:
+        """What is added to the verdict on a method of video, and on what is inverted of it."""
+        of = [each for each in self.settings if f"{one.method} ".startswith(f"{each.method} ")]
+        if not of:
+            return ""
+        setting = max(of, key=lambda each: len(each.method))
+        return LOWER_BOUND if self.methods.adapter(setting.of_seed(self.seeds[0])) is None else ""
 
     def evaluate_raw(self) -> Evaluated:
         about = [

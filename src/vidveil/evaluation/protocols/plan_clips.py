@@ -37,13 +37,14 @@ from vidveil.training.plan import (
     PlannedTraining,
     PlannedWork,
     Speed,
+    decoding,
     fit_speed,
     predicted_clips,
     speed_of,
     steps_of,
 )
 from vidveil.training.recipe import LearningRecipe, TrainRecipe
-from vidveil.training.runs import runs_folder
+from vidveil.training.runs import runs_folder, training_of_run
 
 MOST_SECONDS = 2.0
 """For timing a network, about."""
@@ -93,11 +94,8 @@ def plan_recognizer(recipe: TrainRecipe, root: Path | None) -> Plan:
 
 
 def plan_of(recipe: LearningRecipe) -> Plan:
-    """Empty, with a note where there is such a run."""
     found = Plan(recipe.name, recipe.data, options_of(recipe, 0).accelerator())
     found.folders = {"cache": cache_folder(), "runs": runs_folder()}
-    if (runs_folder() / recipe.name / "recipe.json").is_file():
-        found.notes.append(f"there is a run {recipe.name}: --resume goes on with it, name=… begins another")
     return found
 
 
@@ -107,12 +105,10 @@ def labels_of(found: Plan, recipe: LearningRecipe, root: Path | None) -> ClipSet
         with only_from_cache():
             data = load_data(recipe.data, frames=recipe.frames, size=recipe.size, root=root, seed=recipe.data_seed)
     except NotInCacheError:
-        found.notes.append(
-            f"{recipe.data} is not in the cache yet: how many clips it has, and how long it takes to make, is not known"
-        )
+        found.work.append(decoding(recipe.data, None))
         return None
     if not is_decoded(data):
-        found.notes.append(f"{recipe.data} is not decoded yet: {len(data):,} videos, whose decoding is not estimated")
+        found.work.append(decoding(recipe.data, len(data)))
     return data
 
 
@@ -129,8 +125,9 @@ def anonymized_work(data: ClipSet | None, setting: Setting, device: str) -> Plan
     what = f"clips after {setting}"
     if data is None or not is_decoded(data):
         shape = getattr(data.videos, "shape", None) if data is not None else None
-        size, count = (0 if shape is None else int(np.prod(shape))), None if data is None else len(data)
-        return PlannedWork(what=what, count=count, unit="clips", bytes=size * (count or 0))
+        if data is None or shape is None:
+            return PlannedWork(what=what, count=None if data is None else len(data), unit="clips", bytes=None)
+        return PlannedWork(what=what, count=len(data), unit="clips", bytes=int(np.prod(shape)) * len(data))
     if cached_anonymized(data, setting, device=device) is not None:
         return PlannedWork(what=what, count=0, unit="clips")
     rows = np.linspace(0, len(data) - 1, min(SAMPLE, len(data))).astype(int).tolist()
@@ -155,9 +152,11 @@ def _add_methods(found: Plan, recipe: EvaluateRecipe, data: ClipSet | None) -> N
 
 def _planned(found: Plan, recipe: EvaluateRecipe, one: Training, seed: int, data: ClipSet | None) -> PlannedTraining:
     label = one.label(seed)
-    run = recipe.raw if recipe.raw and one.tag == RAW else recipe.name
-    done = (runs_folder() / run / "fits" / file_name(label) / "learned.json").is_file()
-    return network_training(one.recipe, label, one.tasks, one.network, seed, data, found.device, done=done)
+    run = recipe.raw if one.tag == RAW else ""
+    folder = training_of_run(run, label) if run else runs_folder() / recipe.name / "fits" / file_name(label)
+    done = (folder / "learned.json").is_file()
+    made = network_training(one.recipe, label, one.tasks, one.network, seed, data, found.device, done=done)
+    return replace(made, group=one.tag, run=run)
 
 
 def network_training(
@@ -286,5 +285,6 @@ def _lookups(found: Plan, recipe: EvaluateRecipe, data: ClipSet | None) -> list[
             for seed in recipe.seeds if network != ENERGY else ():
                 label = f"{tag} {network} seed {seed}"
                 done = (runs_folder() / recipe.name / "fits" / file_name(label) / "learned.json").is_file()
-                planned.append(network_training(recipe, label, (), network, seed, data, found.device, done=done))
+                one = network_training(recipe, label, (), network, seed, data, found.device, done=done)
+                planned.append(replace(one, group=tag))
     return planned

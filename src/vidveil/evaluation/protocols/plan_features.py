@@ -40,13 +40,14 @@ from vidveil.training.plan import (
     PlannedTraining,
     PlannedWork,
     Speed,
+    decoding,
     fit_speed,
     is_finished,
     predicted_clips,
     speed_of,
     steps_of,
 )
-from vidveil.training.runs import runs_folder
+from vidveil.training.runs import runs_folder, training_of_run
 
 SAMPLE = 20
 """Videos by whose length the number of features is estimated."""
@@ -81,9 +82,10 @@ def plan_whole(recipe: Recipe, root: Path | None) -> Plan:
                 hop=recipe.hop,
             )  # fmt: skip
     except NotInCacheError:
-        found.notes.append(f"{recipe.data} is not in the cache yet: how many videos it has is not known")
+        _add_unknown_work(found, recipe, methods)
     except WeightsError as error:
         found.notes.append(f"features are not timed: {error}")
+        _add_unknown_work(found, recipe, methods, in_cache=True)
     length = 0
     if made is not None and network is not None:
         length = _add_work(found, recipe, methods, made, network)
@@ -113,13 +115,33 @@ def _labels(
                 device=found.device,
             )  # fmt: skip
     except NotInCacheError:
-        found.notes.append(f"{recipe.data} is not in the cache yet: how many clips it has is not known")
+        _add_unknown_work(found, recipe, methods)
         return None, 0
     except WeightsError as error:
         found.notes.append(f"features are not timed: {error}")
+        _add_unknown_work(found, recipe, methods, in_cache=True)
         return None, 0
     _add_work(found, recipe, methods, made, network)
     return made.clips, network.width
+
+
+def _add_unknown_work(
+    found: Plan, recipe: FeaturesRecipe | Recipe, methods: FeatureMethods, *, in_cache: bool = False
+) -> None:
+    """What is made first of a set whose labels, or whose encoder, are not here."""
+    if not in_cache:
+        found.work.append(decoding(recipe.data, None))
+    settings = [setting for setting in methods_by_setting(recipe) if methods.adapter(setting) is None]
+    found.work.append(_unknown_features("raw video", recipe))
+    for setting in settings:
+        found.work += [
+            anonymized_work(None, setting, found.device),
+            _unknown_features(f"video after {setting}", recipe),
+        ]
+
+
+def _unknown_features(of: str, recipe: FeaturesRecipe | Recipe) -> PlannedWork:
+    return PlannedWork(what=f"features of {of} by {recipe.encoder}", count=None, unit="features", bytes=None)
 
 
 def _add_work(
@@ -127,7 +149,7 @@ def _add_work(
 ) -> int:
     """Videos after each method, and features of them and of raw ones. How many features a video has, on average."""
     if not is_decoded(made.clips):
-        found.notes.append(f"{recipe.data} is not in the cache yet: making its {len(made.clips):,} videos is not timed")
+        found.work.append(decoding(recipe.data, len(made.clips)))
     each = _features_each(made, network)
     found.work.append(_extraction(made, network, made.clips, "raw video", each, found.device))
     for setting in methods_by_setting(recipe):
@@ -166,12 +188,13 @@ def _extraction(
         if clips is not None and FeatureStore.open(store_folder(clips, network, **how)):
             return PlannedWork(what=what, count=0, unit=unit)
     count = each * len(made.clips) if each else None
+    size = None if count is None else 4 * network.width * count
 
     def seconds() -> float:
         video = torch.rand(BATCH, 3, network.frames, network.size, network.size, device=device)
         return speed_of(lambda: network.encode(video), device).seconds / BATCH
 
-    return PlannedWork(what=what, count=count, unit=unit, bytes=4 * network.width * (count or 0), seconds=seconds)
+    return PlannedWork(what=what, count=count, unit=unit, bytes=size, seconds=seconds)
 
 
 def _streamed(made: Extraction, setting: Setting, device: str) -> PlannedWork:
@@ -208,7 +231,8 @@ def _heads_of(
         for kind in kinds:
             for lr in rates:
                 name = kind if len(recipe.attacker_lr) == 1 else f"{kind} lr {lr:g}"
-                made.append(_head(recipe, f"{tag} {task} {name} seed {seed}", task, kind, epochs, data, width, found))
+                label = f"{tag} {task} {name} seed {seed}"
+                made.append(replace(_head(recipe, label, task, kind, epochs, data, width, found), group=tag))
 
     def setting(tag: str, by_pairs: bool) -> None:
         heads(tag, "action", (recipe.utility,), recipe.epochs, (recipe.lr,))
@@ -220,7 +244,7 @@ def _heads_of(
         made.append(
             PlannedTraining(
                 label=f"{one.tag} {INVERSION} seed {seed}", task="inversion", network="mlp2", clips=None,
-                epochs=inversion.EPOCHS, steps=None,
+                epochs=inversion.EPOCHS, steps=None, group=one.tag,
             )
         )  # fmt: skip
         setting(one.tag, by_pairs=True)
@@ -264,7 +288,8 @@ def _head(
 
 def _whole(recipe: Recipe, tag: str, seed: int, clips: ClipSet | None, width: int, length: int) -> PlannedTraining:
     label = f"{tag} {recipe.protocol} seed {seed}"
-    run = recipe.raw if recipe.raw and tag == "raw" else recipe.name
+    run = recipe.raw if tag == "raw" else ""
+    folder = training_of_run(run, label) if run else runs_folder() / recipe.name / "fits" / file_name(label)
     train = np.zeros(0, np.int64) if clips is None else clips.indices("train")
     count = len(train)
     if isinstance(recipe, DetectionRecipe):
@@ -282,8 +307,9 @@ def _whole(recipe: Recipe, tag: str, seed: int, clips: ClipSet | None, width: in
         label=label, task=recipe.protocol, network="TriDet" if recipe.protocol == "detection" else "MGFN",
         clips=count or None, epochs=recipe.epochs, steps=steps if count else None, batch=batch,
         predicted=predicted_clips(recipe.epochs, recipe.validate_every, val, test),
-        done=is_finished(runs_folder() / run / "fits" / file_name(label)), like=recipe.protocol,
+        done=is_finished(folder), like=recipe.protocol,
         speed=_speed(recipe, seed, clips, width, length) if ready and clips is not None else None,
+        group=tag, run=run,
     )  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidveil.core.errors import UsageError
 from vidveil.evaluation.evaluators.features import SALT
 from vidveil.evaluation.measures.untrimmed import VideoResamples, anomaly_numbers, detection_numbers
 from vidveil.evaluation.number import Number
@@ -35,7 +34,7 @@ from vidveil.tasks.detection import Detections, DetectionVideos, detect, fit_det
 from vidveil.tasks.long_videos import LongFeatures, features_per_clip, long_features
 from vidveil.training.log import Log
 from vidveil.training.options import options_of
-from vidveil.training.runs import runs_folder
+from vidveil.training.runs import training_of_run
 
 Recipe = DetectionRecipe | AnomalyRecipe
 Videos = DetectionVideos | AnomalyVideos
@@ -62,6 +61,7 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
         super().__init__(recipe, data, data.data, methods)
         self.videos = self._videos(data)
         self.raw_run, self.tested = recipe.raw, labels.indices("test")
+        self.trained, self.planned = 0, len(self.seeds) * (1 + len(self.settings))
         self.drawn = VideoResamples(
             Resamples(labels.group[self.tested], resamples=recipe.resamples), recipe.permutations
         )
@@ -71,6 +71,11 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
 
     def raw_recipe(self) -> Recipe:
         return replace(raw_of(self.recipe), raw="")
+
+    def evaluate_raw(self) -> Evaluated:
+        found = super().evaluate_raw()
+        self.trained = len(self.seeds)  # also where raw features were evaluated by an earlier run of this process
+        return found
 
     def _videos(self, data: LongFeatures) -> Videos:
         return data.detection_videos() if self.recipe.protocol == "detection" else data.anomaly_videos()
@@ -82,9 +87,11 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
         videos = {id(one): self._videos(one) for one in data}
         for seed, one in zip(self.seeds, data, strict=True):
             label = f"{about.tag} {self.recipe.protocol} seed {seed}"
-            folder = self._checked_folder(label)
+            elsewhere = self.raw_run and label.startswith("raw ")
+            folder = training_of_run(self.raw_run, label) if elsewhere else self.folder(label)
             trained.append(train(videos[id(one)], self.recipe, seed=seed, folder=folder, log=self.run.log, label=label))
-            self.say(f"{label}: {trained[-1].score:.3f} (val), {len(trained)} of {len(data)}")
+            self.trained += 1
+            self.say(f"{label}: {trained[-1].score:.3f} (val), {self.trained} of {self.planned}")
         self.add_cost(f"{about.tag} {self.recipe.protocol}", trained[0].parameters, [one.seconds for one in trained])
         val = float(np.mean([one.score for one in trained]))
         about.numbers = self._numbers([one.predictions for one in trained], val)
@@ -109,18 +116,7 @@ class UntrimmedProtocol(FeatureProtocol[LongFeatures]):
             verdict = f"{what} on raw features"
         else:
             verdict = f"{what} still" if _above_chance(one.numbers[first]) else f"{what} no better than by chance"
-        return replace(super().as_point(one), verdict=verdict)
-
-    def _checked_folder(self, label: str) -> Path:
-        """UsageError if the run that the recipe names for raw features is not finished, or has no such training."""
-        folder = self.folder(label)
-        if folder == self.run.part(label):
-            return folder
-        if not (runs_folder() / self.raw_run / "results.json").is_file():
-            raise UsageError(f"the run {self.raw_run} is not finished: finish it first, or leave out raw=")
-        if not folder.is_dir():
-            raise UsageError(f"the run {self.raw_run} has no training {folder.name}: leave out raw=")
-        return folder
+        return replace(super().as_point(one), verdict=verdict + self.how_seen(one))
 
 
 def _above_chance(number: Number) -> bool:

@@ -42,8 +42,10 @@ class EvaluationRecipe(LearningRecipe):
             object.__setattr__(self, "method", (self.method,))  # one word is a list of one, also in Python
         for key in ("permutations", "resamples"):
             self.at_least_one(key)
-        if not self.method or not all(self.method) or len(set(self.method)) != len(self.method):
-            raise RecipeError("method must be different methods, at least one")
+        if not self.method or not all(self.method):
+            raise RecipeError("method is empty")
+        if again := next((one for one in self.method if self.method.count(one) > 1), None):
+            raise RecipeError(f"method: {again} is in the list twice")
         if "raw" in self.method and len(self.method) > 1:
             raise RecipeError("method: raw is evaluated next to every method; leave it out of the list")
         if any(not 0 < keep <= 1 for keep in self.keep):

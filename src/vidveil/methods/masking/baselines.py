@@ -145,16 +145,22 @@ class PruningControl:
         return select(scores, self.keep), scores
 
 
+def is_pruning_control(method: str) -> bool:
+    return method.strip().partition(":")[0] in CONTROLS and not is_random_pruning(method)
+
+
 def pruning_control(method: str, keep: float | None) -> PruningControl | None:
-    """The baseline that a method names; None if it names something else."""
-    name, colon, argument = method.strip().partition(":")
-    if name not in CONTROLS or is_random_pruning(method):
+    """The baseline that a method names; None if it names something else. UsageError without a keep rate: these have
+    none of their own, and would keep everything."""
+    if not is_pruning_control(method):
         return None
+    name, colon, argument = method.strip().partition(":")
     if colon and (not argument.isdecimal() or int(argument) < 1):
         raise UsageError(f"{method}: after the colon comes the side of a tubelet in pixels, as in {name}:8")
-    share = 1.0 if keep is None else keep
-    kept_count(1, share)  # refuses what is not a share
-    return PruningControl(name, int(argument) if colon else None, share)
+    if keep is None:
+        raise UsageError(f"{name} needs a share of tubelets to keep: keep=[0.5]")
+    kept_count(1, keep)  # refuses what is not a share
+    return PruningControl(name, int(argument) if colon else None, keep)
 
 
 def select(scores: Floats, keep: float) -> NDArray[np.bool_]:
