@@ -37,6 +37,7 @@ from vidveil.methods.learned.anonymizer import LearnedAnonymizer, learned_in
 from vidveil.methods.masking.baselines import (
     CONTROLS,
     PruningControl,
+    is_pruning_control,
     is_random_pruning,
     pruning_control,
     with_random_pruning,
@@ -182,7 +183,7 @@ def _refuse_knobs_of_controls(setting: Setting) -> None:
         raise UsageError(f"{setting.method} has no keep: leave it out")
     if plain and setting.fill is not None:
         raise UsageError(f"{setting.method} hides no tubelets: leave fill out")
-    unlearned = plain or is_random_pruning(setting.method) or pruning_control(setting.method, setting.keep)
+    unlearned = plain or is_random_pruning(setting.method) or is_pruning_control(setting.method)
     if unlearned and setting.privacy_weight is not None:
         raise UsageError(f"{setting.method} has no privacy attention: leave privacy_weight out")
 
