@@ -104,7 +104,7 @@ def test_the_examples_of_dual_cls_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_method_in_contributing_works_and_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     defined: dict[str, Any] = {}
-    block, _ = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
+    block, *_ = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
     exec(compile(block, "CONTRIBUTING.md", "exec"), defined)
     monkeypatch.setitem(METHODS, "posterize", Method(defined["Posterize"], "posterize:N", "N grey levels"))
     method = load("posterize:2")
@@ -118,7 +118,7 @@ def test_the_protocol_in_contributing_evaluates_several_methods(
     monkeypatch.setenv("VIDVEIL_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("VIDVEIL_CACHE", str(tmp_path / "cache"))
     defined: dict[str, Any] = {}
-    _, block = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
+    _, block, *_ = re.findall(r"```python\n(.*?)```", PAGES["CONTRIBUTING.md"], re.DOTALL)
     exec(compile(block, "CONTRIBUTING.md", "exec"), defined)
     monkeypatch.setitem(PROTOCOLS, "brightness", Runnable(defined["BrightnessRecipe"], defined["run"]))
     recipe = tmp_path / "mine.yaml"

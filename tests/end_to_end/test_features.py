@@ -87,5 +87,6 @@ def test_a_second_pass_a_video_and_nothing_at_all_are_refused_each_in_a_line(pla
 @pytest.mark.usefixtures("trained")
 def test_an_evaluation_of_videos_says_that_it_works_on_features(place):
     line = refusal(place, "evaluate", "blur_puppets", "method=splavu:safe", "name=e")
-    assert "splavu works on stored features, not on video: `vidveil anonymize STORE --method splavu:RUN`" in line
+    assert "splavu:safe is an adapter of features, and the protocol attack evaluates video" in line
+    assert "take protocol: features, detection or anomaly" in line
     assert not (place / "runs/e").exists()
