@@ -85,7 +85,8 @@ def loader(monkeypatch, *maskers):
         found.fill = "black"
         return found
 
-    monkeypatch.setattr("vidveil.methods.load", load)
+    for where in ("vidveil.methods.load", "vidveil.methods.anonymized_data.load"):
+        monkeypatch.setattr(where, load)
 
 
 def digest(data):

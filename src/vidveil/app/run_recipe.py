@@ -38,7 +38,7 @@ def evaluate(
     """
     results: Results = carry_out(
         read_for("evaluate", find(recipe), _words(overrides)),
-        root=_folder(data),
+        root=folder_of_datasets(data),
         resume=resume,
         strict=strict,
         console=console,
@@ -57,7 +57,7 @@ def train(
     """A recognizer is tested at once; what a method is worth is for attackers to say, so it comes as it was trained."""
     made: Results | Trained = carry_out(
         read_for("train", find(recipe), _words(overrides)),
-        root=_folder(data),
+        root=folder_of_datasets(data),
         resume=resume,
         strict=strict,
         console=console,
@@ -71,7 +71,7 @@ def plan(recipe: str, *overrides: str, data: str | Path | None = None, resume: b
 
     A few steps of each network are timed. No run begins, nothing is written or decoded.
     """
-    return planned(read(find(recipe), _words(overrides)), root=_folder(data), resume=resume)
+    return planned(read(find(recipe), _words(overrides)), root=folder_of_datasets(data), resume=resume)
 
 
 def planned(recipe: Any, *, root: Path | None = None, resume: bool = False) -> Plan:
@@ -142,7 +142,7 @@ def _words(overrides: Sequence[object]) -> list[str]:
     return [str(one) for one in overrides]
 
 
-def _folder(data: str | Path | None) -> Path | None:
+def folder_of_datasets(data: str | Path | None) -> Path | None:
     if data is not None and not Path(data).is_dir():
         raise UsageError(
             f"{printable(data)} is no folder of datasets; to evaluate another dataset, change the recipe's "

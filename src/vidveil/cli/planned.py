@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from vidveil.core.progress import span
-from vidveil.core.text import printable
+from vidveil.core.recipe import find, read_for
 
 if TYPE_CHECKING:
     from vidveil.training.plan import Plan, PlannedTraining, PlannedWork
@@ -24,14 +24,9 @@ WORK = ("made and cached first", "how many", "disk", "time")
 
 def show_plan(verb: str, recipe: str, overrides: Sequence[str], data: Path | None, *, resume: bool) -> None:
     """What `vidveil VERB --dry-run` prints: the total, then what it is made of."""
-    from vidveil.app.run_recipe import planned
-    from vidveil.core.recipe import find, read_for
+    from vidveil.app.run_recipe import folder_of_datasets, planned  # torch loads here
 
-    if data is not None and not data.is_dir():
-        from vidveil.core.errors import UsageError
-
-        raise UsageError(f"{printable(data)} is no folder of datasets")
-    plan = planned(read_for(verb, find(recipe), overrides), root=data, resume=resume)
+    plan = planned(read_for(verb, find(recipe), overrides), root=folder_of_datasets(data), resume=resume)
     for line in _summary(plan):
         typer.echo(line)
     _show_trainings(plan)

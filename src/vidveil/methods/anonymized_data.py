@@ -33,6 +33,7 @@ from vidveil.data.regions import regions
 from vidveil.data.single_frames import SingleFrames
 from vidveil.data.store.anonymized import KEPT, SCORES, SHARE, AnonymizedVideos, created
 from vidveil.data.store.videos import Item, NotInCacheError, VideoStore, cache_folder, only_from_cache
+from vidveil.methods import METHODS, Chain, load
 from vidveil.methods.learned.anonymizer import LearnedAnonymizer, learned_in
 from vidveil.methods.masking.baselines import (
     CONTROLS,
@@ -217,8 +218,6 @@ def as_json(value: Any) -> Any:
 
 
 def _painter(data: ClipSet, setting: Setting, device: str) -> Painter:
-    from vidveil.methods import Chain, load
-
     if setting.method == "noise":
         return Painter(lambda rows: [_noise(data.videos.frames(row), row) for row in rows])
     if control := pruning_control(setting.method, setting.keep):
@@ -268,8 +267,6 @@ def one_thread_each(workers: int) -> Iterator[None]:
 
 def load_setting(setting: Setting, find_regions: "FindRegions | None" = None) -> "Anonymizer":
     """The method with its region and fill; `keep` and `privacy_weight` are given with each clip."""
-    from vidveil.methods import METHODS, load
-
     try:
         method = load(setting.method.removeprefix("random:"), region=setting.region, find_regions=find_regions)
     except UsageError as error:

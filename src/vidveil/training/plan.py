@@ -208,6 +208,17 @@ class _Few:
         self.times.append(perf_counter())
 
 
+class Repeated:
+    """The same batch again and again: of contents that are made up."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:  # noqa: ARG002
+        while True:
+            yield self.batch
+
+
 def fit_speed(fit: Callable[..., Any], model: nn.Module, batches: Any, options: Any, **how: Any) -> Speed:
     """The speed of a training by `fit`, from a few of its steps; `how` has the loss."""
     few = _Few(batches, options.accelerator())

@@ -1,13 +1,12 @@
 """What an evaluation of clips, or the training of a recognizer, will do: `training.plan`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vidveil.data import load_data
 from vidveil.data.clips import SPLITS, ClipSet
@@ -36,6 +35,7 @@ from vidveil.training.plan import (
     Plan,
     PlannedTraining,
     PlannedWork,
+    Repeated,
     Speed,
     decoding,
     fit_speed,
@@ -213,18 +213,6 @@ def once_each(planned: Sequence[PlannedTraining]) -> list[PlannedTraining]:
     return found
 
 
-class _MadeUp:
-    """Batches of clips without content, of rows that are there."""
-
-    def __init__(self, rows: NDArray[np.int64], recipe: LearningRecipe, device: str, size: int) -> None:
-        video = torch.rand(size, 3, recipe.frames, recipe.size, recipe.size, device=device)
-        self.batch = Batch(video, torch.from_numpy(np.array(rows[:size])))
-
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:  # noqa: ARG002
-        while True:
-            yield self.batch
-
-
 def _training_speed(
     recipe: LearningRecipe, names: Sequence[str], network: str, seed: int, data: ClipSet | None, device: str
 ) -> Speed:
@@ -239,7 +227,9 @@ def _training_speed(
     rows = data.indices("train")
     whole = min(recipe.batch, len(rows))
     size, more = _affordable(model.recognizer, recipe, whole, device)
-    speed = fit_speed(fit, model, _MadeUp(rows, recipe, device, size), options_of(recipe, seed), loss=loss)
+    video = torch.rand(size, 3, recipe.frames, recipe.size, recipe.size, device=device)
+    same = Repeated(Batch(video, torch.from_numpy(np.array(rows[:size]))))
+    speed = fit_speed(fit, model, same, options_of(recipe, seed), loss=loss)
     return Speed(speed.seconds + FORWARD * more * (whole - size), speed.parameters)
 
 

@@ -1,6 +1,6 @@
 """What an evaluation of features will do: `training.plan`. Nothing is extracted; features are made up for timing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +39,7 @@ from vidveil.training.plan import (
     Plan,
     PlannedTraining,
     PlannedWork,
+    Repeated,
     Speed,
     decoding,
     fit_speed,
@@ -345,17 +346,6 @@ def _speed(recipe: Recipe, seed: int, clips: ClipSet, width: int, length: int) -
         shape = recipe.shape(width)
         model = anomaly.Anomaly(shape, WEIGHTS[recipe.weights])
         half = torch.randn(recipe.batch // 2, shape.segments, width, device=options.accelerator())
-        return fit_speed(fit, model, _Same((half, half)), options, loss=lambda net, halves: net(*halves))
+        return fit_speed(fit, model, Repeated((half, half)), options, loss=lambda net, halves: net(*halves))
 
     return of_detection if recipe.protocol == "detection" else of_anomalies
-
-
-class _Same:
-    """The same batch again and again."""
-
-    def __init__(self, batch: Any) -> None:
-        self.batch = batch
-
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:  # noqa: ARG002
-        while True:
-            yield self.batch
